@@ -5,7 +5,8 @@ from importlib import import_module
 import pytest
 
 import inweights as iw
-from inweights import training
+from inweights import actions, experiments, training
+from inweights.experiments.engine.execution import ExecutionOptions
 
 PACKAGES = {"lab": "experiments", "laboratory": "actions"}
 
@@ -26,3 +27,12 @@ def test_a_renamed_package_is_found_by_its_former_name(former: str, present: str
 def test_a_renamed_function_is_found_by_its_former_name() -> None:
     with pytest.warns(DeprecationWarning, match=r"is called inweights\.training\.answer_columns"):
         assert training.answers_of is training.answer_columns  # type: ignore[attr-defined]
+
+
+def test_names_of_the_engine(tmp_path) -> None:
+    with pytest.warns(DeprecationWarning, match="is called 'execution'"):
+        assert list(actions.settle(minutes=0, runs=tmp_path, effort=ExecutionOptions())) == []
+    with pytest.warns(DeprecationWarning, match="recipe_for"):
+        assert actions.asked_for is actions.recipe_for  # type: ignore[attr-defined]
+    with pytest.warns(DeprecationWarning, match="SavedModel"):
+        assert experiments.KeptModel is experiments.SavedModel  # type: ignore[attr-defined]
