@@ -42,6 +42,11 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
     **dict.fromkeys(
         (probes.after_edits, probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)
     ),
+    **dict.fromkeys((probes.activations, probes.steer), (GPT, TWO_HOP)),
+}
+OPTIONS: dict[Any, dict[str, Any]] = {
+    probes.after_edits: {"edit": iw.Edit()},
+    probes.steer: {"at": "block.0", "position": 1, "add": ("a2 r1_1", "a1 r1_1"), "draws": 2},
 }
 
 
@@ -63,7 +68,7 @@ def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
     model = config.build(
         vocabulary=len(first.vocabulary), seeds=2, candidates=first.outputs.tolist()
     )
-    options = {"edit": iw.Edit()} if probe is probes.after_edits else {}
+    options = OPTIONS.get(probe, {})
     expected = probe(model, worlds, **options)
     both(probe(model.to(DEVICE), worlds, **options), expected)
 

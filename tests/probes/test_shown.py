@@ -40,7 +40,7 @@ PROBES["bridge_projection"] = partial(probes.bridge_projection, method="pca")
 
 
 def test_every_probe_that_a_study_can_name_declares_what_it_measures() -> None:
-    without_a_number = {"activations", "arrangement", "write_activations"}
+    without_a_number = {"activations", "arrangement"}  # states, places of nodes
     named = {n for n in probes.__all__ if _takes_models_and_worlds(getattr(probes, n))}
     assert named - without_a_number == set(PROBES)
 

@@ -83,7 +83,7 @@ def activations(
 
 def write_activations(
     model: Model,
-    worlds: Worlds,
+    world: Worlds,
     path: str | Path,
     *,
     layers: Sequence[str] | None = None,
@@ -98,7 +98,7 @@ def write_activations(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        world: One world, or one a replica.
         path: The file, usually ``NAME.safetensors``; replaced if it exists.
         layers: As of :func:`activations`.
         position: As of :func:`activations`.
@@ -125,7 +125,7 @@ def write_activations(
     """
     found: dict[str, list[Tensor]] = {}
     rows: list[list[dict[str, object]]] = []
-    for block in _blocks(model, worlds, layers, position, parts):
+    for block in _blocks(model, world, layers, position, parts):
         for layer, states in block.states.items():
             found.setdefault(layer, []).append(states)
         rows = rows or [[] for _ in block.about]
