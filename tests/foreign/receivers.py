@@ -8,7 +8,8 @@ import polars as pl
 from torch import Tensor, nn
 
 from inweights.config import digest
-from inweights.experiments.engine.plan import ComputeTask, expand_plan, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import ComputeTask
 from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.trial import Plan
 from inweights.support.sources import plain_call

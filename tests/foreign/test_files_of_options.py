@@ -12,7 +12,8 @@ from tests.foreign.receivers import SEEN, capped, key_of, look, table_of
 
 import inweights as iw
 from inweights.experiments import Measure, Outside
-from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.trial import Plan, Trial
 
 #: Studies of tests are too small to know their facts.
