@@ -63,6 +63,13 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return made
 
 
+def _number(pattern: str, text: str, flags: int = 0) -> str:
+    """The number that a pattern finds; a test fails where there is none."""
+    found = re.search(pattern, text, flags)
+    assert found, pattern
+    return found[1]
+
+
 def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main([*words]) == 0
     return capsys.readouterr().out
@@ -160,10 +167,10 @@ def test_every_screen_counts_the_same_questions(
     count = len(questions_of(rows_of(file)))
     audit = ("audit", str(file))
     plain = told(capsys, *audit, "--no-forecast")
-    assert re.search(r"^(\d+) two-step questions", plain, re.MULTILINE)[1] == str(count)  # type: ignore[index]
+    assert _number(r"^(\d+) two-step questions", plain, re.MULTILINE) == str(count)
     forecast = told(capsys, *audit, "--page", str(tmp_path / "audit.html"))
-    assert re.search(r"of (\d+) two-step questions follow", forecast)[1] == str(count)  # type: ignore[index]
-    assert re.search(r"composition: of (\d+) ", forecast)[1] == str(count)  # type: ignore[index]
+    assert _number(r"of (\d+) two-step questions follow", forecast) == str(count)
+    assert _number(r"composition: of (\d+) ", forecast) == str(count)
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert f"of {count} two-step questions follow" in page
     found = json.loads(told(capsys, *audit, "--no-forecast", "--json"))
@@ -173,10 +180,8 @@ def test_every_screen_counts_the_same_questions(
     assert sum(one["role"] == "composition" for one in every["queries"]) == count
     page = (tmp_path / "predict.html").read_text(encoding="utf-8")
     answered = sum(one["right_answers"] > 0 for one in every["queries"])
-    assert re.search(r"[\d,]+ of ([\d,]+) questions? follow", page)[1] == str(answered)  # type: ignore[index]
-    assert re.search(r">questions</\w+>\s*<\w+[^>]*>([\d,]+)<", page)[1] == str(
-        len(every["queries"])
-    )  # type: ignore[index]
+    assert _number(r"[\d,]+ of ([\d,]+) questions? follow", page) == str(answered)
+    assert _number(r">questions</\w+>\s*<\w+[^>]*>([\d,]+)<", page) == str(len(every["queries"]))
 
 
 def test_citystates_are_counted_alike_by_training(capsys: pytest.CaptureFixture[str]) -> None:

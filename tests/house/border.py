@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import chdir
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -107,14 +108,13 @@ def wrong(call: Callable[[], Any]) -> str:
 
 def all_wrong(thing: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the calls of a function with one wrong value for all of its required arguments."""
-    by_place, by_name = required(thing)
     for what, make in unusual().items():
-        yield (
-            what,
-            lambda make=make: thing(
-                *(make() for _ in by_place), **{name: make() for name in by_name}
-            ),
-        )
+        yield what, partial(_called, thing, make)
+
+
+def _called(thing: Any, make: Callable[[], Any]) -> Any:
+    by_place, by_name = required(thing)
+    return thing(*(make() for _ in by_place), **{name: make() for name in by_name})
 
 
 def main(*words: str) -> int:

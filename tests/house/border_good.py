@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -138,5 +138,8 @@ def one_wrong(thing: Any, wrong: Mapping[str, Make]) -> Iterator[tuple[str, Call
     names = [name for name, one in parameters.items() if one.kind in NAMED and name not in LONG]
     for name in names:
         for what, bad in wrong.items():
-            made = {**good, name: bad}
-            yield f"{name} = {what}", lambda made=made: thing(**{n: m() for n, m in made.items()})
+            yield f"{name} = {what}", partial(_called, thing, {**good, name: bad})
+
+
+def _called(thing: Any, made: Mapping[str, Make]) -> Any:
+    return thing(**{name: make() for name, make in made.items()})

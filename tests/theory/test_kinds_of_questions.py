@@ -205,7 +205,12 @@ def test_advice_begins_only_if_one_solution_fits(monkeypatch, late: float, advic
     monkeypatch.setattr(advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: 0.0))
     monkeypatch.setattr(advice_by_parts, "in_time", lambda until: until >= 0)
     monkeypatch.setattr(advice_by_parts, "advise_identities", lambda *given: asked.append(given[3]))
-    monkeypatch.setattr(advice_by_parts, "remedies", lambda *given: asked.append(given[3]) or ())
+
+    def found(*given: Any) -> tuple[()]:
+        asked.append(given[3])
+        return ()
+
+    monkeypatch.setattr(advice_by_parts, "remedies", found)
     part = replace(solve(TwoHop(n=2).build()), seconds=1.0)
     queries = pl.DataFrame({"query": [0], "part": [0], "verdict": "fails"})
     assert advice_by_parts.advise_parts([part], queries, None, late) == (None, ())  # type: ignore[arg-type]
