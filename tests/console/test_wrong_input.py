@@ -156,7 +156,7 @@ TABLE: list[tuple[str, str]] = [
     (f"plan demo/two-hop --scale smoke --out {'a' * 300}", "File name too long"),
     ("world FOLDER", "FOLDER"),
     ("world two-hop --out FOLDER", "exists"),
-    ("finetune @tiny FILE --out FOLDER/new", "must be a .jsonl or .parquet file"),
+    ("finetune @tiny FILE --out FOLDER/new", "must be a .jsonl, .json or .parquet file"),
     ("finetune @tiny NOWHERE --out FOLDER/new", "NOWHERE"),
     ("finetune @tiny FILE --out ''", "exists already"),
     ("finetune @tiny FILE --out FOLDER/new --set epoch=3", "did you mean 'epochs'"),

@@ -152,15 +152,19 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
             last[f"version {line.version}"] = line
-        elif isinstance(line, Earlier) and _called_now(line.verdict, now) != now.verdict:
+        elif isinstance(line, Earlier) and called_now(line.verdict, now) != now.verdict:
             last |= {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
     return tuple(f"{which}: {line.verdict}, {line.date}" for which, line in last.items())
 
 
-def _called_now(verdict: str, claim: ClaimResult) -> str:
+def called_now(verdict: str, claim: ClaimResult) -> str:
     """Return what a verdict of the ledger is called today: a substitute's has a word of its own.
 
     Until 27 November 2026 a substitute that missed its target was *not reproduced*, as others.
+
+    Args:
+        verdict: The word that stands in the ledger.
+        claim: The claim that it is about.
     """
     if claim.protocol == "substitute" and verdict == "not reproduced":
         return IN_A_SUBSTITUTE[verdict]
@@ -181,7 +185,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew
         size = found.verdict if (found := closeness(claim)) else ""
         now = (claim.verdict, claim.replicates, size)
-        if known and (_called_now(known.verdict, claim), known.seeds, known.size) == now:
+        if known and (called_now(known.verdict, claim), known.seeds, known.size) == now:
             continue
         own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
         same = ("version", "verdict", "measured", "low", "high", "hits")
