@@ -16,6 +16,8 @@ import pytest
 from inweights.audit import mend
 from inweights.audit.homonyms import contradicted_chains
 from inweights.cli import main
+from inweights.errors import CautionWarning
+from inweights.lm import read_examples
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
 DATA = Path(__file__).parent / "data" / "facts"
@@ -127,12 +129,24 @@ def test_what_is_no_file_of_facts_says_what_is_needed(capsys, name: str, says: s
         assert re.search(says, text), text
 
 
-@pytest.mark.parametrize("name", ["alpaca.jsonl", "dup_qa.jsonl"])
-def test_finetune_names_the_columns_that_it_needs(capsys, tmp_path: Path, name: str) -> None:
-    words = ("finetune", "@tiny", str(DATA / name), "--out", str(tmp_path / "out"))
-    text = refused(capsys, *words)
+@pytest.mark.parametrize(
+    ("name", "learnt"),
+    [("alpaca.jsonl", "output is learnt"), ("dup_qa.jsonl", "answer is learnt")],
+)
+def test_rows_of_trainers_are_examples_and_what_is_learnt_is_said(name: str, learnt: str) -> None:
+    rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    with pytest.warns(CautionWarning, match=learnt):
+        examples = read_examples(DATA / name)
+    answers = [row.get("output") or row.get("answer") for row in rows]
+    assert [example.completion.strip() for example in examples] == answers
+
+
+def test_finetune_names_the_columns_that_it_needs(capsys, tmp_path: Path) -> None:
+    file = tmp_path / "other.jsonl"
+    file.write_text('{"chapter": "one", "verse": "two"}\n', encoding="utf-8")
+    text = refused(capsys, "finetune", "@tiny", str(file), "--out", str(tmp_path / "out"))
     assert "prompt and completion" in text
-    assert name in text
+    assert "other.jsonl" in text
 
 
 def test_a_wide_table_is_melted_when_that_is_said(capsys) -> None:

@@ -55,6 +55,7 @@ from inweights.worlds import (
     TwoHop,
     World,
 )
+from inweights.worlds.world import Worlds
 
 FILE = Path(__file__).parents[1] / "data" / "golden.toml"
 #: Roundings on the way to a number of float32. A logit of these models (two layers, widths up to
@@ -255,11 +256,20 @@ ON_TWO_HOPS = (
     probes.shared_memory, probes.activation_patching, probes.templates, probes.stepwise,
     probes.realignment, probes.by_loops,
 )  # fmt: skip
+
+
+def one_activation(model: Model, worlds: Worlds) -> pl.DataFrame:
+    """Return the states of one layer at one token, with the sum of their numbers."""
+    table = probes.activations(model, worlds, layers=["sum"], position=1, parts=["facts"])
+    return table.with_columns(pl.col("state").list.sum())
+
+
 OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "direction": (probes.direction, LEARNT, TWO_HOP, GAP * 2**24),
     "nuclear_norm": (probes.nuclear_norm, LEARNT, TWO_HOP, LEARNING),
     "path_accuracy": (probes.path_accuracy, GPT, STAR, FORWARD),
     "arm_cosines": (probes.arm_cosines, GPT, STAR, FORWARD),
+    "activations": (one_activation, MLP, TWO_HOP, FORWARD),
     "bridge_projection": (
         partial(probes.bridge_projection, method="pca"),
         GPT,
@@ -289,6 +299,12 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     ),
     "geometric_margin": (probes.geometric_margin, MODELS["tiny-nn"], GRID, FORWARD),
     "edge_margin": (probes.edge_margin, MODELS["tiny-nn"], GRID, FORWARD),
+    "steer": (
+        partial(probes.steer, at="block.1", position=1, scale=2.0, draws=2),
+        GPT,
+        TWO_HOP,
+        FORWARD,
+    ),
     "token_share": (token_share, GPT, STAR, FORWARD),
     "navigation": (probes.navigation, GPT, PathStar(arms=10, nodes=4), FORWARD),
     "without_self_edges": (

@@ -62,20 +62,23 @@ def test_advice_of_parts_is_added_with_the_worst_certificate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outlook", "distance", "proposed"),
+    ("outlook", "distance", "error", "proposed"),
     [
-        (["likely"] * 4, 1.5, False),
-        (["likely"] * 3 + ["open"], 1.0, True),  # a quarter is open
-        (["likely"] * 4 + ["open"], 1.0, False),
-        (["likely"] * 4, 1.6, True),  # no family is near
-        ([], 1.0, False),
+        (["likely"] * 4, 1.5, 0.1, False),
+        (["likely"] * 3 + ["open"], 1.0, 0.1, True),  # a quarter is open
+        (["likely"] * 4 + ["open"], 1.0, 0.1, False),
+        (["likely"] * 4, 1.6, 0.1, True),  # no family is near
+        (["likely"] * 4, 1.0, 0.4, True),  # the nearest was off by much
+        ([], 1.0, 0.1, False),
     ],
 )
-def test_training_is_proposed_where_a_prediction_is_uncertain(outlook, distance, proposed) -> None:
+def test_training_is_proposed_where_a_prediction_is_uncertain(
+    outlook, distance, error, proposed
+) -> None:
     program = SimpleNamespace(world=SimpleNamespace(facts=range(100)))
     prediction = SimpleNamespace(
         probabilities={"outlook": pl.Series(outlook, dtype=pl.String)},
-        nearest=Nearest("even", distance, {}),
+        nearest=Nearest("even", distance, {"GPT": error}),
         solution=SimpleNamespace(program=program),
     )
     said = propose_training(cast("Prediction", prediction))

@@ -83,7 +83,9 @@ def reading(model: Any) -> Iterator[Reading]:
             del vars(model)[name]
 
 
-def checked_edit(layer: str, edit: Edit, state: Float[Tensor, "R B T D"]) -> Tensor:
+def checked_edit(
+    layer: str, edit: Edit, state: Float[Tensor, "R B T D"]
+) -> Float[Tensor, "R B T D"]:
     """Return what an edit makes of a state, after checking that it is a state.
 
     Raises:

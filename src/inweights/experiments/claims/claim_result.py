@@ -87,7 +87,7 @@ class ClaimResult(Said, kw_only=True):
             >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "ours"}
             >>> found = {"measured": 0.96, "low": 0.93, "high": 0.99, "replicates": 8}
             >>> print(ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found))
-            holds: 0.96 [0.93, 0.99], target >= 0.9, 8 seeds
+            holds: 0.96 [0.93, 0.99], target ≥ 0.9, 8 seeds
         """
         measured = "nothing measured" if self.measured is None else f"{self.measured:.3g}"
         if self.low is not None and self.high is not None:
