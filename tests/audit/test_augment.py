@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 from tests.counting import lines_of
 
-from inweights.audit import augment, questions, write_augmented
+from inweights.audit import augment, write_augmented
+from inweights.audit.questions import held_out
 from inweights.audit.questions.kinds import of_one_each
 from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.inputs import StrategyInput
@@ -120,7 +121,7 @@ def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -
 @pytest.mark.slow
 def test_work_on_large_sets_grows_with_facts_not_with_chains(tmp_path: Path, monkeypatch) -> None:
     """Twice the facts of hubs make over three times the chains, of which a hundred are asked."""
-    monkeypatch.setattr(questions, "QUESTIONS", 100)
+    monkeypatch.setattr(held_out, "QUESTIONS", 100)
     rng = np.random.default_rng(0)
     ends, relations = rng.zipf(1.3, size=(4_000, 2)) % 20_000, rng.integers(0, 40, 4_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
