@@ -25,6 +25,7 @@ def test_options_that_are_not_used_change_no_key() -> None:
     assert not {"header", "columns", "wide", "labels"} & identity(settings(DATA)).keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "read"),
     [

@@ -184,6 +184,7 @@ def test_every_screen_counts_the_same_questions(
     assert _number(r">questions</\w+>\s*<\w+[^>]*>([\d,]+)<", page) == str(len(every["queries"]))
 
 
+@pytest.mark.slow
 def test_citystates_are_counted_alike_by_training(capsys: pytest.CaptureFixture[str]) -> None:
     """Singapore is its own capital: 13 questions, not the 5 without it; so also of what trained."""
     file = DATA / "citystates.csv"

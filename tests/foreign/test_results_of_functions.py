@@ -86,6 +86,7 @@ iw.sweep({name}, over={{"at": [1, 2]}}, seeds=1, runs=sys.argv[1], progress=Fals
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "held"), [("noting", "calls"), ("counting", "total")])
 def test_a_script_that_changes_what_it_uses_is_told_what(
     name: str, held: str, tmp_path: Path
