@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report import made_up
+from tests.report import made_up_run
 from tests.report.test_atlas import WORLDS, own_films
 from tests.report.test_browser import NARROW, PAPER
 
@@ -39,7 +39,7 @@ A_NODE = """() => {
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlas")
-    texts = {"own": atlas.page(own_films(), WORLDS), "run": build_page(made_up.content())}
+    texts = {"own": atlas.page(own_films(), WORLDS), "run": build_page(made_up_run.content())}
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: (folder / f"{name}.html").as_uri() for name in texts}

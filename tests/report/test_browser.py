@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.report import made_up
+from tests.report import made_up_run
 
 from inweights.report.pages.page import build_page
 
@@ -19,7 +19,7 @@ PAPER = "getComputedStyle(document.body).backgroundColor"
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
-    path.write_text(build_page(made_up.content()), encoding="utf-8")
+    path.write_text(build_page(made_up_run.content()), encoding="utf-8")
     return path.as_uri()
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from tests.browser import look
-from tests.report import made_up
+from tests.report import made_up_run
 from tests.report.test_atlas import WORLDS, own_films
 
 import inweights as iw
@@ -21,7 +21,7 @@ from inweights.worlds import read_knowledge
 
 #: What writes each kind of page, and what shows that its scripts are done.
 KINDS: dict[str, tuple[Callable[[], str], str]] = {
-    "run": (lambda: build_page(made_up.content()), ".player.ready"),
+    "run": (lambda: build_page(made_up_run.content()), ".player.ready"),
     "atlas": (lambda: atlas.page(own_films(), WORLDS), ".atlas.ready"),
     "audit": (lambda: build_audit_page(audit(read_knowledge("@people")), "@people"), "main"),
     "forecast": (

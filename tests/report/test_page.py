@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.report import made_up
+from tests.report import made_up, made_up_run
 
 from inweights.experiments import Figure
 from inweights.report.base.html import script_json, tree
@@ -25,7 +25,7 @@ HOSTILE = '<script>alert("x")</script>&\'`'
 
 @pytest.fixture(scope="module")
 def page():
-    return build_page(made_up.content())
+    return build_page(made_up_run.content())
 
 
 def test_says_each_verdict(page):
@@ -36,7 +36,7 @@ def test_says_each_verdict(page):
 
 
 def test_holds_everything(page):
-    run = made_up.content().outcome
+    run = made_up_run.content().outcome
     assert "inweights run identity-bridge/fig2 --scale cpu" in page
     for figure in run.figures:
         assert figure.title in page
@@ -45,7 +45,7 @@ def test_holds_everything(page):
         assert f">{name}</code>" in page
     assert "our choice" in page
     assert 'id="cite"' not in page
-    cited = build_page(made_up.content(figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
+    cited = build_page(made_up_run.content(figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
     assert 'data-copy="@misc{a,\n  title = {&lt;b&gt;}}"' in cited
     assert "model = gpt-small, C = 6" in page
 
@@ -53,7 +53,7 @@ def test_holds_everything(page):
 @pytest.mark.slow
 def test_is_the_same_twice():
     _, still, *_, moving = made_up.figures()
-    content = made_up.content(figures=[still, moving])
+    content = made_up_run.content(figures=[still, moving])
     assert build_page(content) == build_page(content)
 
 
@@ -74,7 +74,7 @@ def test_ids_are_unique(page):
 
 
 def test_plotly_only_where_something_moves():
-    still = made_up.content(figures=made_up.figures()[:2])
+    still = made_up_run.content(figures=made_up.figures()[:2])
     assert "plotly" not in build_page(still).lower()
 
 
@@ -82,7 +82,7 @@ def test_plotly_only_where_something_moves():
 def test_without_plotly_figures_stand_still(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setattr("inweights.report.pages.sections.installed", lambda extra: False)
-    page = build_page(made_up.content(figures=made_up.figures()[-1:]))
+    page = build_page(made_up_run.content(figures=made_up.figures()[-1:]))
     assert 'class="player"' not in page
     assert "pip install &#x27;inweights[interactive]&#x27;" in page
     assert len(page) < 3e6
@@ -90,7 +90,7 @@ def test_without_plotly_figures_stand_still(monkeypatch):
 
 def test_an_atlas_needs_no_plotly():
     atlas = [figure for figure in made_up.figures() if figure.kind == "atlas"]
-    page = build_page(made_up.content(figures=atlas))
+    page = build_page(made_up_run.content(figures=atlas))
     assert atlas
     assert 'class="atlas' in page
     assert "plotly" not in page.lower()
@@ -99,18 +99,18 @@ def test_an_atlas_needs_no_plotly():
 
 def test_long_lists_are_counted_not_shown():
     table = pl.DataFrame({"seed": [0], "short": [[1.0, 2.0]], "long": [[0.5] * 300]})
-    page = build_page(made_up.content(figures=[], tables={"films": table}))
+    page = build_page(made_up_run.content(figures=[], tables={"films": table}))
     assert "300 values" in page
     assert "0.5, 0.5" not in page.partition("data:text/csv")[0]
 
 
 def test_claims_that_none_judged_are_folded():
-    claims = [made_up.claim("a", "not judged"), made_up.claim("b", "not judged")]
-    folded = build_page(made_up.content(claims=claims, figures=()))
+    claims = [made_up_run.claim("a", "not judged"), made_up_run.claim("b", "not judged")]
+    folded = build_page(made_up_run.content(claims=claims, figures=()))
     assert folded.count('<details class="unjudged">') == 1
     assert "2 claims, none judged" in folded
-    judged = [*claims, made_up.claim("c", "reproduced")]
-    open_page = build_page(made_up.content(claims=judged, figures=()))
+    judged = [*claims, made_up_run.claim("c", "reproduced")]
+    open_page = build_page(made_up_run.content(claims=judged, figures=()))
     assert '<details class="unjudged">' not in open_page
 
 
@@ -121,10 +121,12 @@ def test_escapes_everything():
         "f", "lines", ("t",), text, text, x="x", y="y", series=text, x_label=text
     )
     page = build_page(
-        made_up.content(
+        made_up_run.content(
             **dict.fromkeys(("title", "paper", "place", "summary", "name"), text),
             command=(text,),
-            claims=[made_up.claim("a", "reproduced", text=text, case=text, why=text, place=text)],
+            claims=[
+                made_up_run.claim("a", "reproduced", text=text, case=text, why=text, place=text)
+            ],
             figures=[figure],
             tables={"t": table, text: table},
             settings={text: {text: text}},
@@ -175,7 +177,7 @@ def test_player_has_a_frame_for_every_step(log):
 
 
 def test_nothing_to_show():
-    empty = made_up.content(
+    empty = made_up_run.content(
         claims=(), figures=(), tables={}, ours=(), settings={}, environment={}, seeds=(0,)
     )
     page = build_page(empty)
@@ -184,15 +186,18 @@ def test_nothing_to_show():
 
 
 def test_headline_of_one():
-    assert headline([made_up.claim("a", "reproduced")]) == "1 of 1 claim reproduced"
+    assert headline([made_up_run.claim("a", "reproduced")]) == "1 of 1 claim reproduced"
 
 
 def test_headline_before_any_verdict():
-    assert headline([made_up.claim("a", "not judged")] * 3) == "3 claims, none judged"
+    assert headline([made_up_run.claim("a", "not judged")] * 3) == "3 claims, none judged"
 
 
 def test_checks_are_counted_apart():
-    claims = [made_up.claim("a", "reproduced"), made_up.claim("b", "reproduced", check=True)]
+    claims = [
+        made_up_run.claim("a", "reproduced"),
+        made_up_run.claim("b", "reproduced", check=True),
+    ]
     section = claims_section(claims)
     for text in ("1 of 1 claim reproduced", "1 reproduced<", "1 of 1 check holds"):
         assert text in section
@@ -200,14 +205,18 @@ def test_checks_are_counted_apart():
 
 @pytest.mark.parametrize("measured", [0.5, -3.0, 250.0, 0.0])
 def test_bar_stays_within_its_box(measured):
-    claim = made_up.claim("a", "reproduced", measured=measured, low=measured - 1, high=measured + 1)
+    claim = made_up_run.claim(
+        "a", "reproduced", measured=measured, low=measured - 1, high=measured + 1
+    )
     places = re.findall(r'\b(?:x|x1|x2|cx)="([^"]*)"', interval_bar(claim))
     assert places
     assert all(0 <= float(place) <= 230 for place in places)
 
 
 def test_no_bar_without_a_number():
-    assert interval_bar(made_up.claim("a", "not judged", measured=None, low=None, high=None)) == ""
+    assert (
+        interval_bar(made_up_run.claim("a", "not judged", measured=None, low=None, high=None)) == ""
+    )
 
 
 def test_preview_is_short_and_whole_table_is_there():

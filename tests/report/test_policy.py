@@ -6,7 +6,7 @@ import html
 import re
 
 import pytest
-from tests.report import made_up
+from tests.report import made_up, made_up_run
 from tests.report.test_atlas import WORLDS, own_films
 
 from inweights.report.base.document import asset, document
@@ -23,7 +23,7 @@ EVIL = (
 
 def test_no_page_allows_scripts_that_it_does_not_know() -> None:
     player = made_up.figures()[-1:]
-    moving, still = build_page(made_up.content(figures=player)), atlas.page(own_films(), WORLDS)
+    moving, still = build_page(made_up_run.content(figures=player)), atlas.page(own_films(), WORLDS)
     for text in (moving, still):
         found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
         assert found
