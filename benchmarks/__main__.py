@@ -1,8 +1,9 @@
 """Every target of performance with what was achieved, whether it is met, and why not.
 
-``python -m benchmarks`` prints the table from the stored results (``results/benchmarks``), each
-with the machine that it was measured on; ``--write`` also puts it into ``docs/performance.md``.
-Nothing is measured here: ``make bench`` does that.
+``python -m benchmarks`` prints the table from the stored results
+(``results/benchmarks``), each with the machine that it was measured on; ``--write``
+also puts it into ``docs/performance.md``. Nothing is measured here: ``make bench`` does
+that.
 """
 
 from __future__ import annotations
@@ -60,7 +61,12 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
             why = of(reasons, key)
             verdict = "met" if met else f"missed: {why}" if why else "missed"
         aim = "–" if limit is None else f"{'≥' if least else '≤'} {limit:g}"
-        yield Row(target["what"].format(**row), aim, f"{value:,.3g}".replace("e+0", "e"), verdict)
+        yield Row(
+            target["what"].format(**row),
+            aim,
+            f"{value:,.3g}".replace("e+0", "e"),
+            verdict,
+        )
 
 
 def machine(about: Mapping[str, Any]) -> str:
@@ -76,14 +82,22 @@ def machine(about: Mapping[str, Any]) -> str:
 
 def tables() -> Iterator[tuple[str, str, list[Row]]]:
     """The file, the machine and the lines of each stored result."""
-    targets = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))["targets"]
+    targets = tomllib.loads((HERE / "targets.toml").read_text(encoding="utf-8"))[
+        "targets"
+    ]
     for file in dict.fromkeys(target["file"] for target in targets):
         path = RESULTS / f"{file}.json"
         if not path.exists() or not path.stat().st_size:
-            yield file, f"not measured yet: results/benchmarks/{file}.json is missing", []
+            yield (
+                file,
+                f"not measured yet: results/benchmarks/{file}.json is missing",
+                [],
+            )
             continue
         stored = json.loads(path.read_text(encoding="utf-8"))
-        found = [row for t in targets if t["file"] == file for row in rows_of(t, stored)]
+        found = [
+            row for t in targets if t["file"] == file for row in rows_of(t, stored)
+        ]
         on = [stored["gpu"]] if stored.get("gpu") else []
         yield file, ", ".join([*on, machine(stored["environment"])]), found
 
@@ -101,19 +115,26 @@ def markdown() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="put the table into the page, too")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into the page, too"
+    )
     given = parser.parse_args()
     missed = counted = 0
     for file, about, rows in tables():
         print(f"{file}: {about}")
         for row in rows:
             print(f"  {row.what:58} {row.aim:>8} {row.achieved:>9}  {row.verdict}")
-            missed, counted = missed + row.verdict.startswith("missed"), counted + bool(row.verdict)
+            missed, counted = (
+                missed + row.verdict.startswith("missed"),
+                counted + bool(row.verdict),
+            )
     print(f"{counted - missed} of {counted} targets are met")
     if given.write:
         before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
         after = rest.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n\n{markdown()}\n\n{END}{after}", encoding="utf-8")
+        PAGE.write_text(
+            f"{before}{BEGIN}\n\n{markdown()}\n\n{END}{after}", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """What audit, predict and augment take at 100 to 100,000 triples, each as it is by default.
 
-Two kinds of made-up sets: a company (people with towns, managers, projects and dates) and hubs (a
-few entities in very many facts, Zipf 1.3), the hard case: 100,000 triples have 47 million chains.
-Give files to measure those instead. Every command runs in a process of its own: wall and processor
-time, and the peak with all that is imported.
+Two kinds of made-up sets: a company (people with towns, managers, projects and dates)
+and hubs (a few entities in very many facts, Zipf 1.3), the hard case: 100,000 triples
+have 47 million chains. Give files to measure those instead. Every command runs in a
+process of its own: wall and processor time, and the peak with all that is imported.
 
     python benchmarks/audit.py [FILE …] [--triples 100 1000] [--json]
 """
@@ -25,8 +25,8 @@ import numpy as np
 from inweights.runs import environment
 
 TRIPLES = (100, 1_000, 10_000, 100_000)
-#: The processor seconds that each command may take at most, and its GiB; predict and the forecast
-#: of audit have 60 s by themselves.
+#: The processor seconds that each command may take at most, and its GiB; predict and
+#: the forecast of audit have 60 s by themselves.
 STATED = {"audit": (90, 1.0), "predict": (90, 1.0), "augment": (30, 1.0)}
 
 
@@ -58,8 +58,12 @@ def company(triples: int, seed: int = 0) -> list[str]:
         rows.append(f"x{p},budget,{rng.integers(10, 99)}000")
     for p in range(people):
         rows.append(f"p{p},lives in,t{rng.integers(towns)}")
-        rows.append(f"p{p},born on,{rng.integers(1950, 2005)}-0{rng.integers(1, 9)}-1{p % 10}")
-        rows.extend(f"p{p},works on,x{x}" for x in set(rng.integers(0, projects, 2).tolist()))
+        rows.append(
+            f"p{p},born on,{rng.integers(1950, 2005)}-0{rng.integers(1, 9)}-1{p % 10}"
+        )
+        rows.extend(
+            f"p{p},works on,x{x}" for x in set(rng.integers(0, projects, 2).tolist())
+        )
         rows.extend([f"p{p},reports to,p{(p - 1) // 6}"] if p else [])
         rows.append(f"p{p},speaks,l{rng.integers(30)}")
     return rows[:triples]
@@ -67,7 +71,11 @@ def company(triples: int, seed: int = 0) -> list[str]:
 
 def measure(command: str, path: Path, folder: Path) -> dict[str, Any]:
     """Run a command; seconds and GiB, its exit code and what it said where it failed."""
-    words = [command, str(path), *(["--out", str(folder / "out")] if command == "augment" else [])]
+    words = [
+        command,
+        str(path),
+        *(["--out", str(folder / "out")] if command == "augment" else []),
+    ]
     began = time.perf_counter()
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(  # noqa: S603
@@ -106,7 +114,9 @@ def main() -> None:
                 path.write_text("\n".join(made_up(n)) + "\n", encoding="utf-8")
                 cases[f"{made_up.__name__} {n:,}"] = path
         if not given.json:
-            print(f"{'':20}{'command':10}{'seconds':>9}{'processor':>11}{'GiB':>7}{'within':>8}")
+            print(
+                f"{'':20}{'command':10}{'seconds':>9}{'processor':>11}{'GiB':>7}{'within':>8}"
+            )
         for name, path in cases.items():
             for command in given.commands:
                 found = measure(command, path, folder)

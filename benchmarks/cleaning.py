@@ -1,9 +1,10 @@
 """Errors planted in files of made-up companies, and how many of them ``audit --fix --near`` finds.
 
-Each file has 120 to 300 facts: people (some with names a letter apart, all facts of their own),
-teams, sites and countries. The seed draws type and place of 12 errors: letters changed, left out,
-put in or swapped, two letters changed, accents, initials, second values, repeated rows, blanks, and
-rows that a symmetric or inverse relation lacks.
+Each file has 120 to 300 facts: people (some with names a letter apart, all facts of
+their own), teams, sites and countries. The seed draws type and place of 12 errors:
+letters changed, left out, put in or swapped, two letters changed, accents, initials,
+second values, repeated rows, blanks, and rows that a symmetric or inverse relation
+lacks.
 
     python -m benchmarks.cleaning [--files 20] [--json]
 """
@@ -23,9 +24,38 @@ import numpy as np
 from inweights.audit import mend
 from inweights.worlds import read_knowledge
 
-FIRST = ["Hugo", "Ada", "Bjørn", "Zoë", "Ravi", "Olga", "Tomáš", "Nnamdi", "Siobhán", "José"]
-FIRST += ["Ingrid", "Karim", "Lucia", "Marta", "Pavel", "Anna", "Anne", "Jonas", "Jonah"]
-LAST = ["Lindqvist", "Moreau", "O'Brien", "Nakamura", "Svensson", "Kowalski", "Fernández"]
+FIRST = [
+    "Hugo",
+    "Ada",
+    "Bjørn",
+    "Zoë",
+    "Ravi",
+    "Olga",
+    "Tomáš",
+    "Nnamdi",
+    "Siobhán",
+    "José",
+]
+FIRST += [
+    "Ingrid",
+    "Karim",
+    "Lucia",
+    "Marta",
+    "Pavel",
+    "Anna",
+    "Anne",
+    "Jonas",
+    "Jonah",
+]
+LAST = [
+    "Lindqvist",
+    "Moreau",
+    "O'Brien",
+    "Nakamura",
+    "Svensson",
+    "Kowalski",
+    "Fernández",
+]
 LAST += ["Petersen", "Pedersen", "Okafor"]
 TOWNS = {"Stockholm": "Sweden", "Göteborg": "Sweden", "Dublin": "Ireland", "Galway": "Ireland",
          "Reykjavik": "Iceland", "Akureyri": "Iceland", "Warsaw": "Poland",
@@ -46,9 +76,14 @@ def company(rng: np.random.Generator) -> list[Row]:
     for i, person in enumerate(people):
         rows.append((person, "works in", TEAMS[i % 4]))
         rows.append((person, "born in", str(rng.choice(towns))))
-        rows.append((person, "born on", f"19{rng.integers(60, 99)}-0{rng.integers(1, 9)}-11"))
+        rows.append(
+            (person, "born on", f"19{rng.integers(60, 99)}-0{rng.integers(1, 9)}-11")
+        )
         if i >= 4:
-            rows += [(person, "reports to", people[i % 4]), (people[i % 4], "manages", person)]
+            rows += [
+                (person, "reports to", people[i % 4]),
+                (people[i % 4], "manages", person),
+            ]
     for one, other in zip(people[::2], people[1::2], strict=False):
         rows += [(one, "neighbour", other), (other, "neighbour", one)]
     return rows
@@ -183,7 +218,11 @@ def main() -> None:
     reader.add_argument("--seed", type=int, default=0)
     reader.add_argument("--json", action="store_true")
     given = reader.parse_args()
-    print(json.dumps(measured(files=given.files, seed=given.seed, tell=not given.json), indent=1))
+    print(
+        json.dumps(
+            measured(files=given.files, seed=given.seed, tell=not given.json), indent=1
+        )
+    )
 
 
 if __name__ == "__main__":

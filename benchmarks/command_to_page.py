@@ -1,10 +1,11 @@
 """Where the time goes from a command to its page: planning, training, measuring, storing, drawing.
 
-``python benchmarks/command_to_page.py [RECIPE …]`` runs each recipe (``identity-bridge/fig3`` and
-``identity-bridge/fig2`` at scale ``cpu``, if none is named) in a process of its own and an empty
-folder, one task after another, and prints the processor seconds of each part, and the share of what
-is not training. A part begins and ends where one of the functions in ``PARTS`` is called; time in
-an inner one is not that of the outer one.
+``python benchmarks/command_to_page.py [RECIPE …]`` runs each recipe
+(``identity-bridge/fig3`` and ``identity-bridge/fig2`` at scale ``cpu``, if none is
+named) in a process of its own and an empty folder, one task after another, and prints
+the processor seconds of each part, and the share of what is not training. A part begins
+and ends where one of the functions in ``PARTS`` is called; time in an inner one is not
+that of the outer one.
 """
 
 from __future__ import annotations
@@ -23,12 +24,19 @@ from typing import Any
 from inweights.runs import environment
 
 RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
-#: What is counted as which part: module, and a function or method in it, as it is called.
+#: What is counted as which part: module, and a function or method in it, as it is
+#: called.
 PARTS = {
-    "planning": ("experiments.engine.collect:expand_plan", "experiments.engine.collect:tasks_of"),
+    "planning": (
+        "experiments.engine.collect:expand_plan",
+        "experiments.engine.collect:tasks_of",
+    ),
     "training": ("experiments.engine.task:train_block",),
     "measuring": ("experiments.engine.task:look", "experiments.engine.task:_derive"),
-    "storing": ("experiments.engine.task:_share_out", "experiments.engine.collect:_assemble"),
+    "storing": (
+        "experiments.engine.task:_share_out",
+        "experiments.engine.collect:_assemble",
+    ),
     "judging": ("experiments.engine.engine:judge_all",),
     "drawing": ("report.pages.page:publish",),
 }
@@ -78,7 +86,17 @@ def profile(recipe: str, scale: str) -> dict[str, Any]:
     clock.turn()
     clock.seconds["imports"] = clock.seconds.pop("other")
     with tempfile.TemporaryDirectory() as folder:
-        words = ["run", recipe, "--scale", scale, "--jobs", "1", "--runs", folder, "--json"]
+        words = [
+            "run",
+            recipe,
+            "--scale",
+            scale,
+            "--jobs",
+            "1",
+            "--runs",
+            folder,
+            "--json",
+        ]
         main(words)
         clock.turn()
         began = time.process_time()
@@ -92,7 +110,9 @@ def profile(recipe: str, scale: str) -> dict[str, Any]:
         "whole": round(whole, 3),
         "not training": round(1 - clock.seconds.get("training", 0.0) / whole, 4),
         "watching by training": round(
-            clock.seconds.get("measuring", 0.0) / max(1e-9, clock.seconds.get("training", 0.0)), 4
+            clock.seconds.get("measuring", 0.0)
+            / max(1e-9, clock.seconds.get("training", 0.0)),
+            4,
         ),
         "read back": round(again, 3),
     }
@@ -103,7 +123,9 @@ def main() -> None:
     parser.add_argument("recipes", nargs="*", default=RECIPES)
     parser.add_argument("--scale", default="cpu")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--one", action="store_true", help="the last line is JSON of one recipe")
+    parser.add_argument(
+        "--one", action="store_true", help="the last line is JSON of one recipe"
+    )
     given = parser.parse_args()
     if given.one:
         print(json.dumps(profile(given.recipes[0], given.scale)))
@@ -117,8 +139,12 @@ def main() -> None:
         print(json.dumps({"environment": environment(), "recipes": results}, indent=2))
         return
     for one in results:
-        parts = ", ".join(f"{part} {spent:.2f}" for part, spent in one["seconds"].items())
-        print(f"{one['recipe']} at {one['scale']}: {one['whole']:.1f} s of the processor: {parts}")
+        parts = ", ".join(
+            f"{part} {spent:.2f}" for part, spent in one["seconds"].items()
+        )
+        print(
+            f"{one['recipe']} at {one['scale']}: {one['whole']:.1f} s of the processor: {parts}"
+        )
         print(
             f"  not training {one['not training']:.1%}; measures take "
             f"{one['watching by training']:.1%} of training; read back in {one['read back']:.2f} s"

@@ -1,9 +1,9 @@
 """What commands take from start to end: processor seconds and memory, each in a new process.
 
-``python benchmarks/commands.py [--json]`` starts Python with this package, shows the help,
-estimates a recipe's cost, finishes a small recipe and reads it back, and draws atlases of trees of
-1,000 and 10,000 nodes (``--quick`` leaves out the larger one). The largest memory includes what
-Python and its libraries take, which the first rows show.
+``python benchmarks/commands.py [--json]`` starts Python with this package, shows the
+help, estimates a recipe's cost, finishes a small recipe and reads it back, and draws
+atlases of trees of 1,000 and 10,000 nodes (``--quick`` leaves out the larger one). The
+largest memory includes what Python and its libraries take, which the first rows show.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ def taken(name: str, *words: str) -> dict[str, Any]:
     if process.returncode:
         raise SystemExit(f"{' '.join(words)} ended with {process.returncode}")
     seconds = round(used.ru_utime + used.ru_stime, 2)
-    return {"command": name, "seconds": seconds, "mb": round(used.ru_maxrss * 1024 / 1e6)}
+    return {
+        "command": name,
+        "seconds": seconds,
+        "mb": round(used.ru_maxrss * 1024 / 1e6),
+    }
 
 
 def tree(nodes: int, folder: str) -> str:
@@ -49,26 +53,62 @@ def tree(nodes: int, folder: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--quick", action="store_true", help="without the largest atlas")
+    parser.add_argument(
+        "--quick", action="store_true", help="without the largest atlas"
+    )
     given = parser.parse_args()
     rows: list[dict[str, Any]] = []
 
     def one(name: str, *words: str) -> None:
         rows.append(taken(name, *words))
         if not given.json:
-            print("{command:34} {seconds:8.2f} s {mb:7,} MB".format(**rows[-1]), flush=True)
+            print(
+                "{command:34} {seconds:8.2f} s {mb:7,} MB".format(**rows[-1]),
+                flush=True,
+            )
 
     with tempfile.TemporaryDirectory() as folder:
         here = ("--runs", folder, "--jobs", "1")
         one("import inweights", "-c", "import inweights")
         one("import torch", "-c", "import torch")
         one("--help", *CLI, "--help")
-        one("run fig2 --dry-run", *CLI, "run", "identity-bridge/fig2", "--dry-run", *here)
-        one("run fig3 at smoke", *CLI, "run", "identity-bridge/fig3", "--scale", "smoke", *here)
-        one("the same, read back", *CLI, "run", "identity-bridge/fig3", "--scale", "smoke", *here)
+        one(
+            "run fig2 --dry-run",
+            *CLI,
+            "run",
+            "identity-bridge/fig2",
+            "--dry-run",
+            *here,
+        )
+        one(
+            "run fig3 at smoke",
+            *CLI,
+            "run",
+            "identity-bridge/fig3",
+            "--scale",
+            "smoke",
+            *here,
+        )
+        one(
+            "the same, read back",
+            *CLI,
+            "run",
+            "identity-bridge/fig3",
+            "--scale",
+            "smoke",
+            *here,
+        )
         for nodes in NODES[: 1 if given.quick else None]:
             file = tree(nodes, folder)
-            one(f"atlas of {nodes:,} nodes", *CLI, "atlas", file, "--scale", "smoke", *here)
+            one(
+                f"atlas of {nodes:,} nodes",
+                *CLI,
+                "atlas",
+                file,
+                "--scale",
+                "smoke",
+                *here,
+            )
     if given.json:
         print(json.dumps({"environment": environment(), "commands": rows}, indent=2))
 

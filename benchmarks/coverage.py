@@ -1,17 +1,19 @@
 """How often does the interval of a rule hold what it is about, and how wide is it?
 
-Samples of n seeds are drawn from populations such as verdicts meet: a few seeds fail, scores lie
-near a bound, an accuracy takes few values, a difference is taken seed by seed. Each rule is asked
-for a nominal 95% interval. "median" and "share" are what claims are judged by, "pseudo" judges
-means; Student's was used before. "Anderson" (of the mean, exact) and "betting" (Waudby-Smith and
-Ramdas 2023, predictable plug-in) are candidates that were not taken. ``share`` is the share of
-seeds that reach a target, here the population's 30th percentile.
+Samples of n seeds are drawn from populations such as verdicts meet: a few seeds fail,
+scores lie near a bound, an accuracy takes few values, a difference is taken seed by
+seed. Each rule is asked for a nominal 95% interval. "median" and "share" are what
+claims are judged by, "pseudo" judges means; Student's was used before. "Anderson" (of
+the mean, exact) and "betting" (Waudby-Smith and Ramdas 2023, predictable plug-in) are
+candidates that were not taken. ``share`` is the share of seeds that reach a target,
+here the population's 30th percentile.
 
     python benchmarks/coverage.py [--samples 2000] [--seeds 5 8 16 32 64] [--markdown]
 
-Where ``results/scores`` has claims with 32 seeds and more, their numbers are populations, too: one
-line for all of them has the median width and the least coverage, which is measured once more on
-other samples, as the least of many is too small; without the two candidates, which take long.
+Where ``results/scores`` has claims with 32 seeds and more, their numbers are
+populations, too: one line for all of them has the median width and the least coverage,
+which is measured once more on other samples, as the least of many is too small; without
+the two candidates, which take long.
 """
 
 from __future__ import annotations
@@ -118,7 +120,11 @@ def betting(values: np.ndarray, bounds: tuple[float, float]) -> tuple[float, flo
     up = np.log1p(np.minimum(stake, 0.5 / grid) * gain).sum(0)
     down = np.log1p(-np.minimum(stake, 0.5 / (1 - grid)) * gain).sum(0)
     held = grid[np.logaddexp(up, down) - math.log(2) < -math.log(ALPHA)]
-    ends = (held.min() - 0.0025, held.max() + 0.0025) if len(held) else (mean[-1], mean[-1])
+    ends = (
+        (held.min() - 0.0025, held.max() + 0.0025)
+        if len(held)
+        else (mean[-1], mean[-1])
+    )
     return low + ends[0] * (high - low), low + ends[1] * (high - low)
 
 
@@ -144,7 +150,10 @@ def measure(
             "Student": (mean, interval(values, ALPHA, bounds)[1:]),
             "pseudo": (mean, bounded_interval(listed, ALPHA, bounds)[1:]),
             "median": (middle, _cut(median_interval(listed, ALPHA)[1:], bounds)),
-            "share": (share, share_interval(int((values >= target).sum()), count, ALPHA)[1:]),
+            "share": (
+                share,
+                share_interval(int((values >= target).sum()), count, ALPHA)[1:],
+            ),
         }
         if candidates:
             spans["Anderson"] = mean, anderson(values, bounds)
@@ -153,7 +162,10 @@ def measure(
             holds = low - 1e-9 <= true <= high + 1e-9
             found.setdefault(rule, []).append((holds, float(high - low)))
     return {
-        rule: (float(np.mean([h for h, _ in rows])), float(np.median([w for _, w in rows])))
+        rule: (
+            float(np.mean([h for h, _ in rows])),
+            float(np.median([w for _, w in rows])),
+        )
         for rule, rows in found.items()
     }
 
@@ -180,19 +192,32 @@ def main() -> None:
             cells = measure(draw, bounds, count, asked.samples)
             least = {rule: min(least[rule], cells[rule][0]) for rule in rules}
             shown = (f"{cells[rule][0]:.2f}, {cells[rule][1]:.2f}" for rule in rules)
-            print(line.format(between.join([f"{name:36}", f"{count:2}", *shown])), flush=True)
+            print(
+                line.format(between.join([f"{name:36}", f"{count:2}", *shown])),
+                flush=True,
+            )
     pools = list(stored())
     for count in asked.seeds if pools else ():
-        cases = [measure(*pool, count, asked.samples // 5, candidates=False) for pool in pools]
+        cases = [
+            measure(*pool, count, asked.samples // 5, candidates=False)
+            for pool in pools
+        ]
         cells = {}
         for rule in cases[0]:
             worst = pools[int(np.argmin([case[rule][0] for case in cases]))]
             again = measure(*worst, count, 5 * asked.samples, candidates=False, seed=8)
-            cells[rule] = again[rule][0], float(np.median([case[rule][1] for case in cases]))
+            cells[rule] = (
+                again[rule][0],
+                float(np.median([case[rule][1] for case in cases])),
+            )
         least = {rule: min(least[rule], cells.get(rule, (1.0,))[0]) for rule in rules}
-        shown = (f"{cells[r][0]:.2f}, {cells[r][1]:.2f}" if r in cells else "" for r in rules)
+        shown = (
+            f"{cells[r][0]:.2f}, {cells[r][1]:.2f}" if r in cells else "" for r in rules
+        )
         name = f"{len(pools)} stored cases"
-        print(line.format(between.join([f"{name:36}", f"{count:2}", *shown])), flush=True)
+        print(
+            line.format(between.join([f"{name:36}", f"{count:2}", *shown])), flush=True
+        )
     shown = (f"{least[rule]:9.2f}" for rule in rules)
     print(line.format(between.join([f"{'least coverage':36}", "  ", *shown])))
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.dependencies
 
-prints a table in Markdown, which ``docs/install.md`` shows. Times are the least of five starts of
-Python, less that of Python alone.
+prints a table in Markdown, which ``docs/install.md`` shows. Times are the least of five
+starts of Python, less that of Python alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ def needed(name: str) -> set[str]:
             continue
         found.add(one)
         needs = map(Requirement, requires)
-        left += [n.name for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})]
+        left += [
+            n.name
+            for n in needs
+            if n.marker is None or n.marker.evaluate({"extra": ""})
+        ]
     return found
 
 
@@ -58,10 +62,14 @@ def seconds(module: str) -> float:
 
 def main(names: list[str]) -> None:
     direct = [Requirement(line) for line in metadata.requires("inweights") or ()]
-    required = [r.name for r in direct if r.marker is None or r.marker.evaluate({"extra": ""})]
+    required = [
+        r.name for r in direct if r.marker is None or r.marker.evaluate({"extra": ""})
+    ]
     names = [*required, *(name for name in names if name not in required)]
     bare = seconds("")
-    print("| package | MB | MB with what it alone brings | import, ms |\n|---|---|---|---|")
+    print(
+        "| package | MB | MB with what it alone brings | import, ms |\n|---|---|---|---|"
+    )
     for name in names:
         others = set().union(*(needed(one) for one in names if one != name))
         alone = sum(size(one) for one in needed(name) - others | {name})

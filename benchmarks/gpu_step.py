@@ -1,13 +1,15 @@
 """What a step asks of an accelerator: kernels, waits, and, where there is one, its speed.
 
-Kernels are counted without any accelerator, on torch's device ``meta``, which has shapes and no
-numbers: code that asks for a number, and so would make a GPU wait, is an error there. An operation
-that is no view counts as one kernel. Three parts are told apart: what makes the batch, what the
-model and its loss do forwards and backwards, and the rest: optimizer and bookkeeping.
+Kernels are counted without any accelerator, on torch's device ``meta``, which has
+shapes and no numbers: code that asks for a number, and so would make a GPU wait, is an
+error there. An operation that is no view counts as one kernel. Three parts are told
+apart: what makes the batch, what the model and its loss do forwards and backwards, and
+the rest: optimizer and bookkeeping.
 
-On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the fastest
-matrix product of the same precision that this device was seen to do; and milliseconds a step of
-the path-star (5000, 5) at the paper's size, by how many runs train together.
+On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the
+fastest matrix product of the same precision that this device was seen to do; and
+milliseconds a step of the path-star (5000, 5) at the paper's size, by how many runs
+train together.
 
     python benchmarks/gpu_step.py [--replicas 64] [--json]
 """
@@ -91,7 +93,9 @@ def to_meta(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         parts = {f.name: to_meta(getattr(value, f.name)) for f in fields(value)}
         moved = replace(value, **parts)
-        moved.__dict__.update({n: v for n, v in value.__dict__.items() if n not in parts})
+        moved.__dict__.update(
+            {n: v for n, v in value.__dict__.items() if n not in parts}
+        )
         return moved
     return value
 
@@ -121,7 +125,11 @@ def update_of(
 
 
 def kernels(
-    config: iw.GPTConfig, world: World, phase: iw.Phase, rates: Sequence[float], replicas: int
+    config: iw.GPTConfig,
+    world: World,
+    phase: iw.Phase,
+    rates: Sequence[float],
+    replicas: int,
 ) -> dict[str, Counter[str]]:
     """Kernels of a step by what they are for.
 
@@ -137,7 +145,9 @@ def kernels(
         with Kernels() as batch:
             inputs = batches.at(1)
         with Kernels() as arithmetic:
-            torch.autograd.grad(loss(inputs).sum(), list(model.parameters()), allow_unused=True)
+            torch.autograd.grad(
+                loss(inputs).sum(), list(model.parameters()), allow_unused=True
+            )
         with Kernels() as all_of_it:
             update(inputs)
     rest = all_of_it.names - arithmetic.names + Counter({"aten.sum of the losses": 1})
@@ -145,12 +155,18 @@ def kernels(
 
 
 def speed(
-    config: iw.GPTConfig, world: World, phase: iw.Phase, rates: Sequence[float], replicas: int
+    config: iw.GPTConfig,
+    world: World,
+    phase: iw.Phase,
+    rates: Sequence[float],
+    replicas: int,
 ) -> dict[str, float]:
     """Steps a second of a GPU, eager and captured, and the share of its fastest matrix product."""
     said = {}
     for how in ("eager", "captured"):
-        model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas)).to("cuda")
+        model = config.build(
+            vocabulary=len(world.vocabulary), seeds=range(replicas)
+        ).to("cuda")
         batches = Batches(model, [world], phase, range(replicas), 0)
         update, optimizer, _ = update_of(model, phase, rates)
         of = [group["lr"] for group in optimizer.param_groups]
@@ -166,15 +182,23 @@ def speed(
 
         said[how] = 1 / timed(one, 200 if how == "captured" else 50)
     share = counted.get_total_flops() * said["captured"] / fastest(phase.precision)
-    return {**said, "times as fast": said["captured"] / said["eager"], "share of peak": share}
+    return {
+        **said,
+        "times as fast": said["captured"] / said["eager"],
+        "share of peak": share,
+    }
 
 
-def star(replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40) -> dict[str, Any]:
+def star(
+    replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40
+) -> dict[str, Any]:
     """Milliseconds a step of the first trial of Figure 34, and the memory that it takes."""
     recipe, ends = get_recipe("geometric-memory/fig34"), [0.0]
     trial: Any = recipe.plan(recipe.scales[scale]).trials[0]
     world = trial.world.build(0)
-    model = trial.model.build(vocabulary=len(world.vocabulary), seeds=replicas).to(DEVICE)
+    model = trial.model.build(vocabulary=len(world.vocabulary), seeds=replicas).to(
+        DEVICE
+    )
     if DEVICE == "cuda":
         torch.cuda.reset_peak_memory_stats()
 
@@ -188,7 +212,10 @@ def star(replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40
     iw.train(model, world, short, seeds=replicas, progress=clock, cuda_graph=captured)
     ms = 1e3 * (ends[2] - ends[1]) / (steps - steps // 2)
     row = {"how": "captured" if captured else "eager", "replicas": replicas, "ms": ms}
-    return row | {"ms a replica": ms / replicas, "GiB": torch.cuda.max_memory_allocated() / 2**30}
+    return row | {
+        "ms a replica": ms / replicas,
+        "GiB": torch.cuda.max_memory_allocated() / 2**30,
+    }
 
 
 def timed(step: Callable[[int], object], steps: int) -> float:
@@ -242,7 +269,9 @@ def main() -> None:
     elif gpu:
         print(*stars, sep="\n")
     else:
-        print("no GPU here: neither steps a second nor a share of its peak was measured")
+        print(
+            "no GPU here: neither steps a second nor a share of its peak was measured"
+        )
 
 
 if __name__ == "__main__":

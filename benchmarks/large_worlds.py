@@ -1,13 +1,15 @@
 """Probes of large worlds: memory beyond model and result, and time against the matrix products.
 
-Every case runs in a process of its own, which first calls the probe on a small world, so that
-imports and caches do not count. Memory is the peak of the process during the call, less what it
-held before and less the table that comes back. For probes of logits, ``products`` is the time of
-the model's own passes over the same statements, in the same blocks; graphs have no such peer, and
-their rows say seconds only. Seconds are the processor's, on one thread. Linux only: the peak is
-reset through ``/proc/self/clear_refs``.
+Every case runs in a process of its own, which first calls the probe on a small world,
+so that imports and caches do not count. Memory is the peak of the process during the
+call, less what it held before and less the table that comes back. For probes of logits,
+``products`` is the time of the model's own passes over the same statements, in the same
+blocks; graphs have no such peer, and their rows say seconds only. Seconds are the
+processor's, on one thread. Linux only: the peak is reset through
+``/proc/self/clear_refs``.
 
-    python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900] [--out FILE]
+    python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900]
+    [--out FILE]
     python benchmarks/large_worlds.py --one accuracy:33000:1   # one case, as its process runs it
 """
 
@@ -26,7 +28,13 @@ from typing import Any
 import torch
 
 from inweights import probes
-from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig, OneLayerConfig, TinyNNConfig
+from inweights.models import (
+    EmbMLPConfig,
+    GPTConfig,
+    Node2VecConfig,
+    OneLayerConfig,
+    TinyNNConfig,
+)
 from inweights.probes.depth import label_cosines
 from inweights.runs import environment
 from inweights.training.batches.worlds import Part
@@ -43,7 +51,12 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "attention": (probes.attention, {}, GPTConfig(layers=2, width=WIDTH), "two-hop"),
     "alignment": (probes.alignment, {}, GPTConfig(layers=2, width=WIDTH), "two-hop"),
     "shared_memory": (probes.shared_memory, {}, EmbMLPConfig(width=WIDTH), "two-hop"),
-    "templates": (probes.templates, {"rows": "first_hop"}, EmbMLPConfig(width=WIDTH), "two-hop"),
+    "templates": (
+        probes.templates,
+        {"rows": "first_hop"},
+        EmbMLPConfig(width=WIDTH),
+        "two-hop",
+    ),
     "stepwise": (probes.stepwise, {}, EmbMLPConfig(width=WIDTH), "two-hop"),
     "activation_patching": (
         probes.activation_patching,
@@ -64,15 +77,45 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
         "analogy",
     ),
     "label_cosines": (label_cosines, {}, EmbMLPConfig(width=WIDTH), "labels"),
-    "path_accuracy": (probes.path_accuracy, {}, GPTConfig(layers=2, width=WIDTH), "path-star"),
-    "arm_cosines": (probes.arm_cosines, {}, GPTConfig(layers=2, width=WIDTH), "path-star"),
-    "navigation": (probes.navigation, {}, GPTConfig(layers=2, width=WIDTH), "path-star"),
+    "path_accuracy": (
+        probes.path_accuracy,
+        {},
+        GPTConfig(layers=2, width=WIDTH),
+        "path-star",
+    ),
+    "arm_cosines": (
+        probes.arm_cosines,
+        {},
+        GPTConfig(layers=2, width=WIDTH),
+        "path-star",
+    ),
+    "navigation": (
+        probes.navigation,
+        {},
+        GPTConfig(layers=2, width=WIDTH),
+        "path-star",
+    ),
     "graph_recall": (probes.graph_recall, {}, Node2VecConfig(width=WIDTH), "grid"),
-    "hop_correlation": (probes.hop_correlation, {}, Node2VecConfig(width=WIDTH), "grid"),
+    "hop_correlation": (
+        probes.hop_correlation,
+        {},
+        Node2VecConfig(width=WIDTH),
+        "grid",
+    ),
     "named_geometry": (probes.named_geometry, {}, Node2VecConfig(width=WIDTH), "grid"),
-    "spectral_energy": (probes.spectral_energy, {}, Node2VecConfig(width=WIDTH), "grid"),
+    "spectral_energy": (
+        probes.spectral_energy,
+        {},
+        Node2VecConfig(width=WIDTH),
+        "grid",
+    ),
     "zigzag": (probes.zigzag, {}, Node2VecConfig(width=WIDTH), "grid"),
-    "geometric_margin": (probes.geometric_margin, {}, TinyNNConfig(width=WIDTH), "grid"),
+    "geometric_margin": (
+        probes.geometric_margin,
+        {},
+        TinyNNConfig(width=WIDTH),
+        "grid",
+    ),
     "edge_margin": (probes.edge_margin, {}, TinyNNConfig(width=WIDTH), "grid"),
     "arrangement": (probes.arrangement, {}, Node2VecConfig(width=WIDTH), "grid"),
     "agreement": (probes.agreement, {}, Node2VecConfig(width=WIDTH), "grid"),
@@ -118,7 +161,12 @@ def measured(name: str, size: int, replicas: int = 1) -> dict[str, Any]:
         before, start = status("VmRSS"), time.process_time()
         table = probe(model, world, **options)
         seconds, peak = time.process_time() - start, status("VmHWM")
-    row = {"probe": name, "size": size, "tokens": len(world.vocabulary), "seconds": seconds}
+    row = {
+        "probe": name,
+        "size": size,
+        "tokens": len(world.vocabulary),
+        "seconds": seconds,
+    }
     result = table.estimated_size()
     row |= {"mb": max(0, peak - before - result) / 1e6, "result_mb": result / 1e6}
     parts = LOGITS.get(name, ())
@@ -138,7 +186,12 @@ def case(name: str, size: int, replicas: int) -> dict[str, Any]:
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(  # noqa: S603
-            words, capture_output=True, text=True, timeout=LIMIT, check=False, env=one_thread
+            words,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+            env=one_thread,
         )
     except subprocess.TimeoutExpired:
         return {"probe": name, "size": size, "error": f"over {LIMIT} s"}
@@ -172,14 +225,18 @@ def main() -> None:
         name, size, replicas = given.one.split(":")
         print(json.dumps(measured(name, int(size), int(replicas))))
         return
-    print(f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}")
+    print(
+        f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}"
+    )
     rows = []
     for name in given.probes:
         for size in given.nodes if CASES[name][3] == "grid" else given.sizes:
             rows.append(case(name, size, given.replicas))
             print(shown(rows[-1]), flush=True)
             if given.out:
-                text = json.dumps({"rows": rows, "environment": environment()}, indent=1)
+                text = json.dumps(
+                    {"rows": rows, "environment": environment()}, indent=1
+                )
                 given.out.write_text(text + "\n", encoding="utf-8")
 
 

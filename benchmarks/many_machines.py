@@ -1,10 +1,11 @@
 """What a plan costs a task, as it grows; and what a cluster costs where none is needed.
 
-``python benchmarks/many_machines.py`` plans 1,000, 10,000 and 100,000 tasks of simulated work, has
-one worker do them under leases, lists how far the plan is, and merges the tables, all in a
-temporary folder; it prints the processor microseconds of each step by task, and memory. With
-``--ray`` it also runs one sweep of about ``--seconds`` in two local processes and on a Ray cluster
-of two CPUs on this machine, turn and turn about, so that what else runs here falls on both.
+``python benchmarks/many_machines.py`` plans 1,000, 10,000 and 100,000 tasks of
+simulated work, has one worker do them under leases, lists how far the plan is, and
+merges the tables, all in a temporary folder; it prints the processor microseconds of
+each step by task, and memory. With ``--ray`` it also runs one sweep of about
+``--seconds`` in two local processes and on a Ray cluster of two CPUs on this machine,
+turn and turn about, so that what else runs here falls on both.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def simulated(seed: int) -> pl.DataFrame:
 def simulation() -> Plan:
     """A task for each seed; workers find the function in this file, by its module's name."""
     found = importlib.import_module(MODULE).simulated
-    return Plan(computations=[Computation(name="value", labels={}, compute=found, seeded=True)])
+    return Plan(
+        computations=[Computation(name="value", labels={}, compute=found, seeded=True)]
+    )
 
 
 def costs(tasks: int) -> dict[str, Any]:
@@ -62,7 +65,9 @@ def costs(tasks: int) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         place, plan, seeds = f"{folder}/plan", simulation(), range(tasks)
-        made: Planned = timed("planned", lambda: write_plan(plan, seeds, place, plugins=[MODULE]))
+        made: Planned = timed(
+            "planned", lambda: write_plan(plan, seeds, place, plugins=[MODULE])
+        )
         timed("leased and done", lambda: work(made))
         status = timed("listed", made.status)
         tables = timed("merged", lambda: collect(plan, seeds, made.store))
@@ -76,15 +81,22 @@ def trainings(steps: int, kinds: int = 12) -> Plan:
     descent = iw.Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
     learner = iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=descent),))
     trials = grid(
-        iw.TwoHop(n=6), iw.EmbMLPConfig(), learner, {"model.width": range(64, 64 + kinds)}
+        iw.TwoHop(n=6),
+        iw.EmbMLPConfig(),
+        learner,
+        {"model.width": range(64, 64 + kinds)},
     )
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(
+        trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)]
+    )
 
 
 def seconds(on: str, steps: int) -> float:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        collect(trainings(steps), range(8), Store(folder), ExecutionOptions(jobs=2, on=on))
+        collect(
+            trainings(steps), range(8), Store(folder), ExecutionOptions(jobs=2, on=on)
+        )
     return time.monotonic() - started
 
 
@@ -96,7 +108,9 @@ def against_ray(wanted: float, rounds: int) -> None:
         for on in ("ray", "") if turn % 2 else ("", "ray"):
             times[on].append(seconds(on, steps))
         local, ray = times[""][-1], times["ray"][-1]
-        print(f"{steps} steps: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
+        print(
+            f"{steps} steps: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}"
+        )
     local, ray = sum(times[""]), sum(times["ray"])
     print(f"all rounds: local {local:.1f} s, Ray {ray:.1f} s, ratio {ray / local:.3f}")
 

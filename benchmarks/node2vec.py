@@ -1,9 +1,9 @@
 """Node2Vec's closed-form descent against autograd, bare NumPy, and one replica at a time.
 
-The update is that of Geometric Memory, appendix F: full-batch gradient descent on the mean loss
-of each node over its neighbours, softmax over all nodes, tied vectors of width 100, cycle of 15.
-All are measured in turns in one process, in processor time on one thread, and the ratios are what
-counts.
+The update is that of Geometric Memory, appendix F: full-batch gradient descent on the
+mean loss of each node over its neighbours, softmax over all nodes, tied vectors of
+width 100, cycle of 15. All are measured in turns in one process, in processor time on
+one thread, and the ratios are what counts.
 
     python benchmarks/node2vec.py [--steps 10000] [--replicas 64] [--json]
 """
@@ -73,7 +73,8 @@ def main() -> None:
     a = adjacency(Graph(shape="cycle").build())
     rng = np.random.default_rng(0)
     starts = rng.normal(size=(given.replicas, len(a), WIDTH))
-    few = max(1, given.steps // 10)  # of the slow loop: its time a step is what is compared
+    # Of the slow loop: its time a step is what is compared.
+    few = max(1, given.steps // 10)
     seconds: dict[str, list[float]] = {}
     with threadpool_limits(1):
         for _ in range(given.rounds):
@@ -81,7 +82,9 @@ def main() -> None:
                 "autograd": (lambda: autograd(starts[0], a, few), few),
                 "bare NumPy": (lambda: bare(starts[0], a, given.steps), given.steps),
                 "one": (
-                    lambda: descend(starts[:1], a, rate=RATE, steps=given.steps).vectors[0],
+                    lambda: descend(
+                        starts[:1], a, rate=RATE, steps=given.steps
+                    ).vectors[0],
                     given.steps,
                 ),
                 "together": (
@@ -100,8 +103,10 @@ def main() -> None:
     ratios = {
         "over autograd": each["autograd"] / each["one"],
         "over bare NumPy": each["bare NumPy"] / each["one"],
-        f"of {given.replicas} replicas over one at a time": each["one"] / each["together"],
-        f"of {given.replicas} replicas over autograd": each["autograd"] / each["together"],
+        f"of {given.replicas} replicas over one at a time": each["one"]
+        / each["together"],
+        f"of {given.replicas} replicas over autograd": each["autograd"]
+        / each["together"],
     }
     if given.json:
         micro = {name: value * 1e6 for name, value in each.items()}

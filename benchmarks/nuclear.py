@@ -1,10 +1,11 @@
 """The nuclear-norm solver against cvxpy, and its time and memory by size.
 
-Both solve the full program (2) of Identity Bridge to the same certified relative gap: the gap of
-cvxpy's answer is computed from its primal and dual points by the same two bounds. Its fastest
-solver and loosest tolerance that reach the gap are taken. Two ratios are printed: the whole call,
-which is what a user waits for, and the solver alone, without what cvxpy does to reach it. The
-ratios, measured in turns in one process, are what counts.
+Both solve the full program (2) of Identity Bridge to the same certified relative gap:
+the gap of cvxpy's answer is computed from its primal and dual points by the same two
+bounds. Its fastest solver and loosest tolerance that reach the gap are taken. Two
+ratios are printed: the whole call, which is what a user waits for, and the solver
+alone, without what cvxpy does to reach it. The ratios, measured in turns in one
+process, are what counts.
 
     python benchmarks/nuclear.py [--limit 60] [--largest 1000] [--json]
 """
@@ -42,7 +43,9 @@ def worlds() -> Iterator[tuple[str, World]]:
     for n in (25, 50, 100, 200, 300, 500):
         yield f"shift, n = {n}", TwoHop(n=n).build(seed=0)
         slices = 3
-        drawn = TwoHop(n=2 * n // 5, first_relations=slices, maps="sampled", identity=0.5)
+        drawn = TwoHop(
+            n=2 * n // 5, first_relations=slices, maps="sampled", identity=0.5
+        )
         yield f"sampled, n = {2 * n // 5}", drawn.build(seed=0)
 
 
@@ -54,12 +57,18 @@ def certified(program: Program, w: Any, duals: Any) -> float:
         return float("inf")
     primal = np.linalg.svd(w, compute_uv=False).sum() / least
     direction = np.where(program.right, np.inf, -duals)
-    dual = multipliers(np.where(program.right, duals.sum(1)[:, None], direction), program.right)
-    bound = dual[program.right].sum() / np.linalg.svd(counts.T @ dual, compute_uv=False)[0]
+    dual = multipliers(
+        np.where(program.right, duals.sum(1)[:, None], direction), program.right
+    )
+    bound = (
+        dual[program.right].sum() / np.linalg.svd(counts.T @ dual, compute_uv=False)[0]
+    )
     return float(1 - bound / primal)
 
 
-def other_solver(program: Program, limit: float, tired: set[str]) -> list[dict[str, Any]]:
+def other_solver(
+    program: Program, limit: float, tired: set[str]
+) -> list[dict[str, Any]]:
     """Time every solver of cvxpy at the loosest tolerance that reaches the gap."""
     rows = []
     for solver, attempts in OTHERS.items():
@@ -119,10 +128,16 @@ def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
             if not found:
                 break
             theirs.append(min(found, key=lambda row: row["seconds"]))
-            # Their time grows with about the fourth power of n, and not all keep to a time limit.
+            # Their time grows with about the fourth power of n, and not all keep to a
+            # time limit.
             tired |= {row["solver"] for row in found if row["total"] * 2**4 > limit}
         mine = statistics.median(s.seconds for s in ours)
-        row = {"n": n, "shape": program.shape, "ours": mine, "gap": max(s.gap for s in ours)}
+        row = {
+            "n": n,
+            "shape": program.shape,
+            "ours": mine,
+            "gap": max(s.gap for s in ours),
+        }
         if theirs:
             best = statistics.median(t["seconds"] for t in theirs)
             row |= {"cvxpy": best, "solver": theirs[0]["solver"], "ratio": best / mine}
@@ -131,7 +146,9 @@ def against_cvxpy(limit: float, rounds: int) -> list[dict[str, Any]]:
         rows.append(row)
         _say(row)
         if not theirs:
-            stop = f"  cvxpy stops here: no solver reached a gap of {GAP:g} in {limit:g} s"
+            stop = (
+                f"  cvxpy stops here: no solver reached a gap of {GAP:g} in {limit:g} s"
+            )
             print(stop, file=sys.stderr)
             break
     return rows
@@ -164,14 +181,20 @@ def by_size(largest: int) -> list[dict[str, Any]]:
 
 
 def _say(row: dict[str, Any]) -> None:
-    cells = (f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items())
+    cells = (
+        f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()
+    )
     print("  " + ", ".join(cells), file=sys.stderr, flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds that cvxpy may take")
-    parser.add_argument("--largest", type=int, default=400, help="largest number of outputs")
+    parser.add_argument(
+        "--limit", type=float, default=60.0, help="seconds that cvxpy may take"
+    )
+    parser.add_argument(
+        "--largest", type=int, default=400, help="largest number of outputs"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
@@ -182,7 +205,15 @@ def main() -> None:
     else:
         print("cvxpy is not there: pip install 'inweights[cvx]' for the comparison")
     if given.json:
-        print(json.dumps({"environment": environment(), "against_cvxpy": rivals, "by_size": sizes}))
+        print(
+            json.dumps(
+                {
+                    "environment": environment(),
+                    "against_cvxpy": rivals,
+                    "by_size": sizes,
+                }
+            )
+        )
         return
     for row in rivals:
         if "ratio" in row:
@@ -190,7 +221,9 @@ def main() -> None:
                 f"n = {row['n']:<3} {row['ratio_total']:6.1f} times cvxpy with {row['solver']}, "
                 f"{row['ratio']:6.1f} times the solver alone"
             )
-    print(f"{'world':22}{'W':>12}{'constraints':>13}{'seconds':>9}{'gap':>9}{'peak MiB':>10}")
+    print(
+        f"{'world':22}{'W':>12}{'constraints':>13}{'seconds':>9}{'gap':>9}{'peak MiB':>10}"
+    )
     for row in sizes:
         shape = "×".join(map(str, row["shape"]))
         print(

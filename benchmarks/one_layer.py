@@ -1,9 +1,10 @@
 """How much faster are R one-layer transformers as one tensor program than one at a time?
 
-Layer-wise full-batch gradient descent on the joint analogies of Feature Resemblance. Three are
-measured side by side in this process, in turns, and the ratios are what counts: the model as anyone
-would write it, one run at a time; ``OneLayer`` one run at a time, which leaves what look-ups and a
-folded MLP save; and ``OneLayer`` with all runs as one program. A run is a step of each stage.
+Layer-wise full-batch gradient descent on the joint analogies of Feature Resemblance.
+Three are measured side by side in this process, in turns, and the ratios are what
+counts: the model as anyone would write it, one run at a time; ``OneLayer`` one run at a
+time, which leaves what look-ups and a folded MLP save; and ``OneLayer`` with all runs
+as one program. A run is a step of each stage.
 
     python benchmarks/one_layer.py [--replicas 64] [--json]
 """
@@ -30,7 +31,11 @@ from inweights.training.steps.optimizers import build_optimizer
 from inweights.worlds import Analogy, World
 
 # name, tuples, width, width of the MLP, most replicas; the first is appendix N.1
-CASES = (("paper", 100, 512, 10, 16), ("small", 20, 128, 10, 64), ("tiny", 8, 64, 10, 64))
+CASES = (
+    ("paper", 100, 512, 10, 16),
+    ("small", 20, 128, 10, 64),
+    ("tiny", 8, 64, 10, 64),
+)
 RATE, KAPPA, SIGMA = 0.47, 300.0, 1e-3
 
 
@@ -49,7 +54,9 @@ class EagerOneLayer(nn.Module):
         x = self.tokens[tokens]  # [B, T, D]
         scores = (x @ (x[:, -1] @ self.key_query.T).unsqueeze(-1)).softmax(1)
         h = ((x @ self.value.T) * scores).sum(1)
-        return KAPPA * (h @ self.mlp.flatten(0, 1).T).unflatten(1, self.mlp.shape[:2]).mean(2)
+        return KAPPA * (h @ self.mlp.flatten(0, 1).T).unflatten(
+            1, self.mlp.shape[:2]
+        ).mean(2)
 
 
 def told(world: World) -> tuple[Tensor, Tensor]:
@@ -120,10 +127,14 @@ def seconds(step: Callable[[], None], at_least: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replicas", type=int, default=64, help="at most; fewer where it says so")
+    parser.add_argument(
+        "--replicas", type=int, default=64, help="at most; fewer where it says so"
+    )
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.4, help="of one measurement")
-    parser.add_argument("--threads", type=int, default=0, help="of all; 0 leaves it to torch")
+    parser.add_argument(
+        "--threads", type=int, default=0, help="of all; 0 leaves it to torch"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.threads:
@@ -159,7 +170,9 @@ def main() -> None:
                 "ratio": statistics.median(ratios),
                 "lowest": min(ratios),
                 "highest": max(ratios),
-                "ratio to OneLayer alone": statistics.median(b / c for _, b, c in rounds),
+                "ratio to OneLayer alone": statistics.median(
+                    b / c for _, b, c in rounds
+                ),
                 "KiB a replica": size / 1024,
             }
         )
@@ -167,7 +180,9 @@ def main() -> None:
         about = {"environment": environment(), "threads": torch.get_num_threads()}
         print(json.dumps({**about, "cases": results}, indent=2))
         return
-    print(f"{torch.get_num_threads()} threads, {given.rounds} rounds, both stages a step")
+    print(
+        f"{torch.get_num_threads()} threads, {given.rounds} rounds, both stages a step"
+    )
     for r in results:
         print(
             f"{r['case']:6} {r['tuples']:3} tuples, width {r['width']:3}, {r['replicas']:2} "

@@ -1,15 +1,17 @@
 """In-weights path-star: real tokens a second, against a loop that pads and computes all logits.
 
-One step trains a batch of edges and paths of a path-star graph in the proportion of the data
-(Geometric Memory, appendix B). Measured in turns in one process, and the ratios are what counts:
-the loop that anyone would write first (every example padded to the longest, logits at every
-position, standard modules); the library's step (packed, logits where there are labels, in chunks);
-the same with facts of one input pooled; and the same in bf16. A token is real if it is no padding;
-pooled steps are credited with the tokens of the facts that they train, not with those they read.
-The share of the peak counts the floating-point operations of matrix products that a step performs,
-against large matrix products measured in between.
+One step trains a batch of edges and paths of a path-star graph in the proportion of the
+data (Geometric Memory, appendix B). Measured in turns in one process, and the ratios
+are what counts: the loop that anyone would write first (every example padded to the
+longest, logits at every position, standard modules); the library's step (packed, logits
+where there are labels, in chunks); the same with facts of one input pooled; and the
+same in bf16. A token is real if it is no padding; pooled steps are credited with the
+tokens of the facts that they train, not with those they read. The share of the peak
+counts the floating-point operations of matrix products that a step performs, against
+large matrix products measured in between.
 
-    python benchmarks/pathstar.py [--layers 2] [--width 128] [--arms 1000] [--batch 512] [--json]
+    python benchmarks/pathstar.py [--layers 2] [--width 128] [--arms 1000] [--batch 512]
+    [--json]
     python benchmarks/pathstar.py --layers 12 --width 384 --arms 5000   # the paper's
 """
 
@@ -55,8 +57,12 @@ class EagerBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        parts = self.qkv(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        mixed = F.scaled_dot_product_attention(parts[0], parts[1], parts[2], is_causal=True)
+        parts = (
+            self.qkv(self.norm1(x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
+        )
+        mixed = F.scaled_dot_product_attention(
+            parts[0], parts[1], parts[2], is_causal=True
+        )
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
         return x + self.mlp(self.norm2(x))
 
@@ -66,7 +72,10 @@ class EagerGPT(nn.Module):
 
     def __init__(self, vocabulary: int, layers: int, width: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(CONTEXT, width)
+        self.tokens, self.positions = (
+            nn.Embedding(vocabulary, width),
+            nn.Embedding(CONTEXT, width),
+        )
         nn.init.normal_(self.tokens.weight, std=0.02)
         self.blocks = nn.Sequential(*(EagerBlock(width) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
@@ -117,7 +126,9 @@ def products(layers: int, width: int, classes: int, tokens: int, logits: int) ->
 
 def ours(world: World, given: argparse.Namespace, phase: Phase, tokens: int) -> Case:
     """The library's step, as the training loop does it."""
-    config = GPTConfig(layers=given.layers, width=given.width, heads=HEADS, context=CONTEXT)
+    config = GPTConfig(
+        layers=given.layers, width=given.width, heads=HEADS, context=CONTEXT
+    )
     model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
     flat, batches, loss = (
         FlatParameters(model),
@@ -156,12 +167,16 @@ def eager(world: World, given: argparse.Namespace, phase: Phase) -> Case:
 
     inputs, _ = padded(batches.at(0))
     size = (given.layers, given.width, len(world.vocabulary))
-    return Case(step, batches.at(0).inputs.size, products(*size, inputs.numel(), inputs.numel()))
+    return Case(
+        step, batches.at(0).inputs.size, products(*size, inputs.numel(), inputs.numel())
+    )
 
 
 def model_for(world: World) -> GPT:
     """A model of the least size, for whoever wants batches and no training."""
-    return GPTConfig(layers=1, width=2).build(vocabulary=len(world.vocabulary), seeds=[0])
+    return GPTConfig(layers=1, width=2).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
 
 
 def seconds(step: Callable[[], object], at_least: float) -> float:
@@ -186,15 +201,21 @@ def main() -> None:
     parser.add_argument("--arms", type=int, default=1000)
     parser.add_argument("--batch", type=int, default=512, help="facts a step")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of one measurement, at least")
-    parser.add_argument("--threads", type=int, default=0, help="of all; 0 leaves it to torch")
+    parser.add_argument(
+        "--seconds", type=float, default=0.5, help="of one measurement, at least"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, help="of all; 0 leaves it to torch"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.threads:
         torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     keep_memory()  # for all
-    world = PathStar(arms=given.arms, nodes=NODES, pauses=PAUSES, task_tokens=True).build()
+    world = PathStar(
+        arms=given.arms, nodes=NODES, pauses=PAUSES, task_tokens=True
+    ).build()
     settings: dict[str, Any] = {
         "loss": "answer",
         "optimizer": Optimizer(rate=RATE, weight_decay=DECAY),
@@ -202,9 +223,12 @@ def main() -> None:
     plain = Phase(batch=given.batch, **settings)
     cases = {"padded loop": eager(world, given, plain)}
     cases["ours"] = ours(world, given, plain, 0)
-    # Pooled, a step reads different inputs, of which an edge's has two labels on average: as many
-    # as train the same number of facts. Only the number of real tokens is compared.
-    whole = Batches(model_for(world), (world,), Phase(pooled=True, **settings), [0], 0).at(0)
+    # Pooled, a step reads different inputs, of which an edge's has two labels on
+    # average: as many as train the same number of facts. Only the number of real tokens
+    # is compared.
+    whole = Batches(
+        model_for(world), (world,), Phase(pooled=True, **settings), [0], 0
+    ).at(0)
     share = len(world.facts) / sum(b for b, _ in whole.inputs.shapes)
     pooled = Phase(batch=round(given.batch / share), pooled=True, **settings)
     real = cases["ours"].tokens
@@ -222,7 +246,10 @@ def main() -> None:
     for turn in range(given.rounds):
         if not given.json:
             print(f"round {turn + 1} of {given.rounds}", end="\r", flush=True)
-        best = {b: peak(torch.bfloat16 if b else torch.float32, given.seconds) for b in peaks}
+        best = {
+            b: peak(torch.bfloat16 if b else torch.float32, given.seconds)
+            for b in peaks
+        }
         for kind, value in best.items():
             peaks[kind].append(value)
         for name, case in cases.items():
@@ -241,13 +268,25 @@ def main() -> None:
         }
         for name, rate in rates.items()
     }
-    top = {("bf16" if b else "fp32"): statistics.median(p) / 1e9 for b, p in peaks.items()}
+    top = {
+        ("bf16" if b else "fp32"): statistics.median(p) / 1e9 for b, p in peaks.items()
+    }
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     if given.json:
-        about = {"threads": torch.get_num_threads(), "peak GFLOP/s": top, "peak GiB": memory}
+        about = {
+            "threads": torch.get_num_threads(),
+            "peak GFLOP/s": top,
+            "peak GiB": memory,
+        }
         print(
             json.dumps(
-                {**vars(given), **about, "cases": results, "environment": environment()}, indent=2
+                {
+                    **vars(given),
+                    **about,
+                    "cases": results,
+                    "environment": environment(),
+                },
+                indent=2,
             )
         )
         return

@@ -1,9 +1,10 @@
 """Ratios that should not move: ``make bench-quick`` prints today's beside the stored ones.
 
-Both sides of a ratio are measured in turns in this process, so that a slow or busy machine falls on
-both, and each ratio is the median of its rounds. What moved by more than the noise (three times the
-spread of both, and at least a fifth) is marked. ``--write`` stores today's as the ones to compare
-with, in ``results/benchmarks/quick.json``.
+Both sides of a ratio are measured in turns in this process, so that a slow or busy
+machine falls on both, and each ratio is the median of its rounds. What moved by more
+than the noise (three times the spread of both, and at least a fifth) is marked.
+``--write`` stores today's as the ones to compare with, in
+``results/benchmarks/quick.json``.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ Pair = tuple[Callable[[], object], Callable[[], object]]
 
 def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
     """A short training of a small GPT, with a look at its accuracy every ten steps or none."""
-    world, learner = iw.TwoHop(n=8).build(), iw.Curriculum(phases=(iw.Phase(steps=STEPS),))
+    world, learner = (
+        iw.TwoHop(n=8).build(),
+        iw.Curriculum(phases=(iw.Phase(steps=STEPS),)),
+    )
     config = iw.GPTConfig(layers=2, width=32, heads=1)
 
     def accuracy(model: Model) -> pl.DataFrame:
@@ -46,7 +50,9 @@ def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
 
     def run() -> object:
         model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas))
-        return iw.train(model, world, learner, seeds=range(replicas), observers=observers)
+        return iw.train(
+            model, world, learner, seeds=range(replicas), observers=observers
+        )
 
     return run
 
@@ -55,7 +61,9 @@ def without_observers() -> object:
     """The same training where no line of the code asks for observers."""
     with (
         patch.object(training_loop, "telling", lambda *_: nullcontext({})),
-        patch.multiple(records, notify_step=lambda *_: None, measure_due=lambda *_, **__: None),
+        patch.multiple(
+            records, notify_step=lambda *_: None, measure_due=lambda *_, **__: None
+        ),
     ):
         return training(REPLICAS)()
 
@@ -66,9 +74,14 @@ def alone() -> object:
 
 
 def planning() -> object:
-    axes = {"model.width": range(8, 40), "learner.phases.0.optimizer.rate": [0.1, 0.2, 0.3, 0.4]}
+    axes = {
+        "model.width": range(8, 40),
+        "learner.phases.0.optimizer.rate": [0.1, 0.2, 0.3, 0.4],
+    }
     trials = grid(iw.TwoHop(n=6), iw.EmbMLPConfig(), iw.Curriculum(), axes)
-    plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    plan = Plan(
+        trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)]
+    )
     return tasks_of(expand_plan(plan, range(8)), lambda *_: True)
 
 
@@ -80,8 +93,14 @@ def loop() -> object:
 #: Each ratio is the time of the first by that of the second; smaller is better.
 PAIRS: dict[str, Callable[[], Pair]] = {
     "runs together / one at a time": lambda: (training(REPLICAS), alone),
-    "training watched / unwatched": lambda: (training(REPLICAS, watched=True), training(REPLICAS)),
-    "no observers / none of their code": lambda: (training(REPLICAS), without_observers),
+    "training watched / unwatched": lambda: (
+        training(REPLICAS, watched=True),
+        training(REPLICAS),
+    ),
+    "no observers / none of their code": lambda: (
+        training(REPLICAS),
+        without_observers,
+    ),
     "planning 1,024 runs / a fixed loop": lambda: (planning, loop),
 }
 
@@ -108,11 +127,15 @@ def main() -> None:
     found: dict[str, list[float]] = {}
     with use_threads(1):
         for name, pair in PAIRS.items():
-            ratio, spread = found[name] = [round(value, 4) for value in measured(pair())]
+            ratio, spread = found[name] = [
+                round(value, 4) for value in measured(pair())
+            ]
             was, noise = before.get(name, found[name])
             moved = abs(ratio - was) > max(3 * (spread + noise), 0.2 * was)
             mark = ("  WORSE" if ratio > was else "  better") * moved
-            print(f"{name:36} {ratio:8.3f} ± {spread:.3f}  stored {was:8.3f} ± {noise:.3f}{mark}")
+            print(
+                f"{name:36} {ratio:8.3f} ± {spread:.3f}  stored {was:8.3f} ± {noise:.3f}{mark}"
+            )
     if given.write:
         content = {"environment": environment(), "ratios": found}
         STORED.write_text(json.dumps(content, indent=2) + "\n")

@@ -1,12 +1,13 @@
 """TinyNN: runs together against one at a time, and its share of the memory's bandwidth.
 
-At width 32 the overhead of a step is what replicas share. At width 512 a step streams the weights,
-their gradient and AdamW's two moments through memory, so that no more than the bandwidth can be
-had: the share of it is printed, beside a plain copy measured in the same minute. Counted is what
-a step must move at least, ``BYTES`` a parameter: the weights for the forward and for the backward
-pass, the gradient written once, and AdamW's four reads and three writes, in single precision. The
-three products of a step, fifteen rows each, take about as long as that even at the speed of large
-ones, so that the share of both together is printed, too.
+At width 32 the overhead of a step is what replicas share. At width 512 a step streams
+the weights, their gradient and AdamW's two moments through memory, so that no more than
+the bandwidth can be had: the share of it is printed, beside a plain copy measured in
+the same minute. Counted is what a step must move at least, ``BYTES`` a parameter: the
+weights for the forward and for the backward pass, the gradient written once, and
+AdamW's four reads and three writes, in single precision. The three products of a step,
+fifteen rows each, take about as long as that even at the speed of large ones, so that
+the share of both together is printed, too.
 
     python benchmarks/tiny_nn.py [--replicas 64] [--wide 32] [--json]
 """
@@ -66,8 +67,9 @@ def eager_step(width: int) -> Callable[[], None]:
 
 
 def replica_step(width: int, replicas: int) -> tuple[Callable[[], None], int]:
-    """One step of all runs, and the parameters of one. As in a phase that is ``pooled``, a node is
-    one sequence with a soft target, whose loss and gradient are those of its edges.
+    """One step of all runs, and the parameters of one. As in a phase that is
+    ``pooled``, a node is one sequence with a soft target, whose loss and gradient are
+    those of its edges.
     """
     model = TinyNNConfig(width=width).build(vocabulary=NODES, seeds=range(replicas))
     flat = FlatParameters(model)
@@ -75,7 +77,9 @@ def replica_step(width: int, replicas: int) -> tuple[Callable[[], None], int]:
     optimizer = build_optimizer(flat, [Optimizer(weight_decay=0.0)] * replicas, moving)
     sources, targets = ring()
     inputs = pack([torch.arange(NODES).unsqueeze(1)])
-    share = torch.zeros(NODES, NODES).index_put((sources, targets), torch.tensor(1 / len(sources)))
+    share = torch.zeros(NODES, NODES).index_put(
+        (sources, targets), torch.tensor(1 / len(sources))
+    )
 
     def step() -> None:
         flat.backward(-(model(inputs).log_softmax(-1) * share).sum(), moving)
@@ -124,7 +128,8 @@ def main() -> None:
     keep_memory()
     one, (many, _) = eager_step(32), replica_step(32, given.replicas)
     wide, parameters = replica_step(512, given.wide)
-    # As many bytes as the training state: what fits a cache for one fits it for the other.
+    # As many bytes as the training state: what fits a cache for one fits it for the
+    # other.
     numbers = given.wide * parameters * 2
     copy = copy_step(numbers)
     product = product_step()

@@ -1,9 +1,10 @@
 """A training step at 10³, 10⁴ and 10⁵ tokens: milliseconds and memory, beside plain PyTorch.
 
-Emb-MLP of width 64 on a two-hop world, 256 facts a step, AdamW; beside it an embedding bag and a
-linear layer as anyone would write them, on batches of the same size. Each case runs in a process of
-its own, on one thread; ``MB`` is the peak while it trains less what the process held before the
-model was built. Linux only: the peak is reset through ``/proc/self/clear_refs``.
+Emb-MLP of width 64 on a two-hop world, 256 facts a step, AdamW; beside it an embedding
+bag and a linear layer as anyone would write them, on batches of the same size. Each
+case runs in a process of its own, on one thread; ``MB`` is the peak while it trains
+less what the process held before the model was built. Linux only: the peak is reset
+through ``/proc/self/clear_refs``.
 
     python benchmarks/tokens.py [--json]
     python benchmarks/tokens.py --one ours:1000   # one case, as its process runs it
@@ -39,19 +40,31 @@ def ours(tokens: int, stamp: Callable[[object], None]) -> int:
     """Train a model of this library; returns its number of tokens."""
     world = TwoHop(n=tokens // 3).build()
     with stamped(stamp):
-        model = EmbMLPConfig(width=WIDTH).build(vocabulary=len(world.vocabulary), seeds=[0])
+        model = EmbMLPConfig(width=WIDTH).build(
+            vocabulary=len(world.vocabulary), seeds=[0]
+        )
         phase = iw.Phase(steps=STEPS, batch=BATCH)
-        iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0], progress=stamp)
+        iw.train(
+            model, world, iw.Curriculum(phases=(phase,)), seeds=[0], progress=stamp
+        )
     return len(world.vocabulary)
 
 
 def plain(tokens: int, stamp: Callable[[object], None]) -> int:
     """Train the same model as anyone would write it."""
     with stamped(stamp):
-        table, head = nn.EmbeddingBag(tokens, WIDTH, mode="sum"), nn.Linear(WIDTH, tokens, False)
-        optimizer = torch.optim.AdamW([*table.parameters(), *head.parameters()], lr=1e-3)
+        table, head = (
+            nn.EmbeddingBag(tokens, WIDTH, mode="sum"),
+            nn.Linear(WIDTH, tokens, False),
+        )
+        optimizer = torch.optim.AdamW(
+            [*table.parameters(), *head.parameters()], lr=1e-3
+        )
         for step in range(STEPS):
-            prompts, answers = torch.randint(tokens, (BATCH, 2)), torch.randint(tokens, (BATCH,))
+            prompts, answers = (
+                torch.randint(tokens, (BATCH, 2)),
+                torch.randint(tokens, (BATCH,)),
+            )
             loss = F.cross_entropy(head(table(prompts)), answers)
             optimizer.zero_grad()
             loss.backward()
@@ -90,13 +103,20 @@ def measured(who: str, tokens: int) -> dict[str, Any]:
     count = train(tokens, stamp)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     mb = (status("VmHWM") - before[0]) / 1e6
-    return {"who": who, "tokens": count, "ms": 1000 * median(steps[STEPS // 2 :]), "MB": mb}
+    return {
+        "who": who,
+        "tokens": count,
+        "ms": 1000 * median(steps[STEPS // 2 :]),
+        "MB": mb,
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--one", help="ours or plain, and the number of tokens: ours:1000")
+    parser.add_argument(
+        "--one", help="ours or plain, and the number of tokens: ours:1000"
+    )
     given = parser.parse_args()
     if given.one:
         who, tokens = given.one.split(":")
@@ -109,7 +129,9 @@ def main() -> None:
             rows.append(json.loads(subprocess.check_output(words)))  # noqa: S603
             if not given.json:
                 print(
-                    "{who:6} {tokens:7,} tokens {ms:9.1f} ms a step {MB:8.0f} MB".format(**rows[-1])
+                    "{who:6} {tokens:7,} tokens {ms:9.1f} ms a step {MB:8.0f} MB".format(
+                        **rows[-1]
+                    )
                 )
     if given.json:
         print(json.dumps({"environment": environment(), "steps": rows}, indent=2))

@@ -1,10 +1,10 @@
 """What looking at models costs beside the training that it watches, recipe by recipe.
 
-``python benchmarks/watching.py [RECIPE …]`` plans each recipe at scale ``cpu`` and tries every
-group of runs that trains as one program: some steps of each phase, and each measure once or twice
-on the trained model. It prints the processor minutes of training and of looking at the cadence of
-the recipe, and which measures they go to. Nothing is stored. Trainings that stop early have fewer
-of both.
+``python benchmarks/watching.py [RECIPE …]`` plans each recipe at scale ``cpu`` and
+tries every group of runs that trains as one program: some steps of each phase, and each
+measure once or twice on the trained model. It prints the processor minutes of training
+and of looking at the cadence of the recipe, and which measures they go to. Nothing is
+stored. Trainings that stop early have fewer of both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ RECIPES = (
     "beyond/rounding",
     "beyond/geometry-disputed",
 )
-#: Steps of each phase that are tried: the first ones are computed in another way than the others.
+#: Steps of each phase that are tried: the first ones are computed in another way than
+#: the others.
 STEPS = 16
 
 
@@ -63,9 +64,15 @@ def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
             training += phase.steps * median(own[len(own) // 2 :] or [0.0])
         for measure in block.measures:
             times = 1 + task.learner.steps // measure.every if measure.every else 1
-            wanted = sum(measure.key in parts for parts in block.parts) / len(block.runs)
-            once = _seconds(partial(measure_model, measure, block.worlds, model), time.process_time)
-            looking[measure.name] = looking.get(measure.name, 0.0) + wanted * times * once
+            wanted = sum(measure.key in parts for parts in block.parts) / len(
+                block.runs
+            )
+            once = _seconds(
+                partial(measure_model, measure, block.worlds, model), time.process_time
+            )
+            looking[measure.name] = (
+                looking.get(measure.name, 0.0) + wanted * times * once
+            )
     return training, looking
 
 
@@ -105,9 +112,13 @@ def main() -> None:
             row = watched(name)
             rows.append(row)
             if not given.json:
-                parts = ", ".join(f"{m} {spent:.2f}" for m, spent in row["measures"].items())
+                parts = ", ".join(
+                    f"{m} {spent:.2f}" for m, spent in row["measures"].items()
+                )
                 times = f"training {row['training']:.2f} min, looking {row['looking']:.2f} min"
-                print(f"{name}: {times}, {row['share']:.0%} of it ({parts})", flush=True)
+                print(
+                    f"{name}: {times}, {row['share']:.0%} of it ({parts})", flush=True
+                )
     if given.json:
         print(json.dumps({"environment": environment(), "recipes": rows}, indent=2))
 

@@ -1,10 +1,11 @@
 """What a wrapped module costs: against our GPT, and against modules one at a time.
 
-Whole training steps (loss, gradient, AdamW) are measured side by side in this process, in turns;
-the ratios count.
+Whole training steps (loss, gradient, AdamW) are measured side by side in this process,
+in turns; the ratios count.
 
-Each row also has the accuracy on the facts of ``TwoHop(n=10)`` after 200 steps, the least of two
-seeds. Dropout is off. Without x-transformers (``pip install x-transformers``) its rows are missing.
+Each row also has the accuracy on the facts of ``TwoHop(n=10)`` after 200 steps, the
+least of two seeds. Dropout is off. Without x-transformers (``pip install
+x-transformers``) its rows are missing.
 
     python -m benchmarks.wrapped [--replicas 8 64] [--only llama gpt] [--json]
 """
@@ -53,7 +54,9 @@ def lucid(vocabulary: int) -> nn.Module:
     """A transformer of x-transformers."""
     library = importlib.import_module("x_transformers")
     layers = library.Decoder(dim=WIDTH, depth=2, heads=2, attn_dim_head=16)
-    made = library.TransformerWrapper(num_tokens=vocabulary, max_seq_len=8, attn_layers=layers)
+    made = library.TransformerWrapper(
+        num_tokens=vocabulary, max_seq_len=8, attn_layers=layers
+    )
     return cast("nn.Module", made)
 
 
@@ -61,8 +64,12 @@ MODELS: dict[str, Any] = {
     "llama": iw.wrap(LlamaConfig(**_HEADS, num_key_value_heads=2)),
     "qwen2": iw.wrap(Qwen2Config(**_HEADS, num_key_value_heads=2)),
     "gpt-neox": iw.wrap(GPTNeoXConfig(**_HEADS)),
-    "rwkv": iw.wrap(RwkvConfig(**_SIZES, attention_hidden_size=WIDTH, context_length=8)),
-    "gpt-2": iw.wrap(GPT2Config(n_embd=WIDTH, n_layer=2, n_head=2, n_positions=8, **_DROPS)),
+    "rwkv": iw.wrap(
+        RwkvConfig(**_SIZES, attention_hidden_size=WIDTH, context_length=8)
+    ),
+    "gpt-2": iw.wrap(
+        GPT2Config(n_embd=WIDTH, n_layer=2, n_head=2, n_positions=8, **_DROPS)
+    ),
     "mamba": iw.wrap(MambaConfig(**_SIZES, state_size=4)),
     "encoder": iw.wrap(Encoder, width=WIDTH),
     "lstm": iw.wrap(Recurrent, width=WIDTH),
@@ -92,7 +99,10 @@ def single(config: Any) -> Callable[[], None]:
     """One step of one run: the plain module."""
     module: nn.Module = config.make(TOKENS).train()
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3)
-    tokens, answers = torch.randint(TOKENS, (BATCH, LENGTH)), torch.randint(TOKENS, (BATCH,))
+    tokens, answers = (
+        torch.randint(TOKENS, (BATCH, LENGTH)),
+        torch.randint(TOKENS, (BATCH,)),
+    )
 
     def step() -> None:
         logits = logits_of(module(tokens))
@@ -104,7 +114,9 @@ def single(config: Any) -> Callable[[], None]:
     return step
 
 
-def ratio(one: Callable[[], None], other: Callable[[], None], rounds: int) -> Sequence[float]:
+def ratio(
+    one: Callable[[], None], other: Callable[[], None], rounds: int
+) -> Sequence[float]:
     """How many times as long the one takes as the other."""
     for step in (one, other):
         seconds(step, 0.1)
@@ -130,7 +142,9 @@ def measured(name: str, replicas: int, rounds: int) -> dict[str, Any]:
     row |= {"least": faster[0], "most": faster[-1]}
     if name == "gpt":
         native = iw.GPTConfig(layers=2, width=WIDTH, heads=1)
-        row["by native"] = statistics.median(ratio(many, program(native, replicas), rounds))
+        row["by native"] = statistics.median(
+            ratio(many, program(native, replicas), rounds)
+        )
     return row
 
 
@@ -155,7 +169,9 @@ def main() -> None:
             rows.append(row)
             if not given.json:
                 line = f"{row['faster']:5.1f} times as fast as one at a time"
-                line += f" ({row['least']:.1f} to {row['most']:.1f}), accuracy {known:.2f}"
+                line += (
+                    f" ({row['least']:.1f} to {row['most']:.1f}), accuracy {known:.2f}"
+                )
                 if "by native" in row:
                     line += f"; {row['by native']:.2f} times the native GPT's time"
                 print(f"{replicas:3} replicas  {name:14} {line}", flush=True)

@@ -34,7 +34,11 @@ def planned() -> list[Card]:
     read = []
     for name, about in load_toml(PLANNED).items():
         world, model = from_dict(about["world"]), from_dict(about["model"])
-        learner = from_dict(about["learner"]) if "learner" in about else named_for(world, model)
+        learner = (
+            from_dict(about["learner"])
+            if "learner" in about
+            else named_for(world, model)
+        )
         read.append(
             Card(
                 name=name,
@@ -67,13 +71,19 @@ def measured(card: Card, model: Model) -> Card:
     """Return a card with what a model of it does."""
     config = from_dict(card.world)
     world = config.build(0)
-    if isinstance(config, Graph):  # where a node has many neighbours, no answer is the right one
+    # Where a node has many neighbours, no answer is the right one.
+    if isinstance(config, Graph):
         seen = probes.hop_correlation(model, world)["spearman"].to_numpy().mean()
         return replace(card, hop_correlation=round(float(seen), 4))
     table = probes.accuracy(model, world)
-    means = table.group_by("part", "role", maintain_order=True).agg(pl.col("accuracy").mean())
+    means = table.group_by("part", "role", maintain_order=True).agg(
+        pl.col("accuracy").mean()
+    )
     return replace(
-        card, accuracy={f"{part}/{role}": round(mean, 4) for part, role, mean in means.rows()}
+        card,
+        accuracy={
+            f"{part}/{role}": round(mean, 4) for part, role, mean in means.rows()
+        },
     )
 
 

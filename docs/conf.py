@@ -40,7 +40,13 @@ html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"top_of_page_buttons": []}
 
-myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = [
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+]
 myst_heading_anchors = 3
 
 # A page whose code did not change is not run again; a cell that fails ends the build.
@@ -50,12 +56,13 @@ nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True
 if tags.has("one-notebook"):  # noqa: F821 (Sphinx puts it there)
     nb_execution_excludepatterns = ["first-study.md", "graph.md", "probe.md"]
-    extensions.remove("sphinx.ext.viewcode")  # a quarter of the time, for pages that are all alike
+    # A quarter of the time, for pages that are all alike.
+    extensions.remove("sphinx.ext.viewcode")
 nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine
 nb_output_stderr = "remove"  # how far a training has come
 
-# Types and functions of other libraries link to their own pages, where this is asked for: a build
-# makes no request by itself. ``-t online`` fetches the inventories.
+# Types and functions of other libraries link to their own pages, where this is asked
+# for: a build makes no request by itself. ``-t online`` fetches the inventories.
 intersphinx_mapping = {
     name: (f"https://{place}", None)
     for name, place in {

@@ -19,7 +19,8 @@ _ARGS = [
 
 #: The windows in which each page is looked at: width in pixels, and colours.
 WINDOWS = [(1280, "light"), (1280, "dark"), (390, "dark"), (390, "light")]
-#: Width of the page, and its smallest text on the screen in pixels; maths is set by its own rules.
+#: Width of the page, and its smallest text on the screen in pixels; maths is set by its
+#: own rules.
 _SEEN = """() => {
   const seen = new Set(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   let least = [Infinity, ''];
@@ -103,12 +104,15 @@ def look(page):
 
 @pytest.fixture(scope="session")
 def browser():
-    # Not 'chromium-browser' first: where that is a snap it sees no file of another program.
+    # Not 'chromium-browser' first: where that is a snap it sees no file of another
+    # program.
     names = ("chromium", "google-chrome", "chromium-browser")
     chromium = next(filter(None, map(shutil.which, names)), None)
     if chromium is None:
         pytest.skip("install chromium to run")
-    playwright = pytest.importorskip("playwright.sync_api", reason="install playwright to run")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="install playwright to run"
+    )
     with playwright.sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=chromium, args=_ARGS)
         yield started
@@ -125,9 +129,13 @@ def visit(browser):
         page.add_init_script(script)  # runs before those of the page
         page.set_default_timeout(0)  # no limit: a crowded machine opens pages slowly
         pages.append(page)
-        page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
+        page.on(
+            "console", lambda m: problems.append(m.text) if m.type != "log" else None
+        )
         page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda r: problems.append(r.url) if _outside(r.url) else None)
+        page.on(
+            "request", lambda r: problems.append(r.url) if _outside(r.url) else None
+        )
         page.goto(address)
         page.wait_for_selector(ready)
         return page

@@ -22,11 +22,13 @@ from tests.forks import ROOT, Forks
 #: Fixtures of other modules. There is one browser a process, of whichever tests.
 __all__ = ["browser", "held", "visit"]
 
-#: Of the machine nothing is seen but this. Caches lie below a home that is thrown away, and nothing
-#: is looked for at a hub: where there is no network lm-eval waited 46 s for one.
+#: Of the machine nothing is seen but this. Caches lie below a home that is thrown away,
+#: and nothing is looked for at a hub: where there is no network lm-eval waited 46 s for
+#: one.
 FIXED = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "TZ": "UTC", "LC_ALL": "C.UTF-8",
          "HF_HUB_OFFLINE": "1"}  # fmt: skip
-#: Variables of others that decide what is shown, or where caches are; two of ours are for tests.
+#: Variables of others that decide what is shown, or where caches are; two of ours are
+#: for tests.
 CLEARED = ("CLICOLOR", "FORCE_COLOR", "HF_", "INWEIGHTS_", "JUPYTER_", "LANG", "MPL", "NO_COLOR",
            "PYTHONDONTWRITEBYTECODE", "PY_COLORS", "TORCH_HOME", "TRANSFORMERS_", "TTY_",
            "XDG_")  # fmt: skip
@@ -41,8 +43,12 @@ def fix_environment() -> Path:
     for name in [n for n in os.environ if n.startswith(CLEARED) and n not in FOR_TESTS]:
         del os.environ[name]
     home = Path(tempfile.mkdtemp(prefix="inweights-home-"))
-    # The ledger of this checkout gives seeds to its recipes; tests name a ledger if they mean one.
-    os.environ |= FIXED | {"HOME": str(home), "INWEIGHTS_RESULTS": str(home / "results")}
+    # The ledger of this checkout gives seeds to its recipes; tests name a ledger if
+    # they mean one.
+    os.environ |= FIXED | {
+        "HOME": str(home),
+        "INWEIGHTS_RESULTS": str(home / "results"),
+    }
     if hasattr(time, "tzset"):
         time.tzset()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job
@@ -52,19 +58,21 @@ def fix_environment() -> Path:
 
 HOME = fix_environment()
 
-# Read when torch is first imported, which none of the above does: threads that wait by spinning
-# make everything many times slower where the cores are shared.
+# Read when torch is first imported, which none of the above does: threads that wait by
+# spinning make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-# Small models gain little from threads, and where cores are busy threads that wait for each other
-# make them thirty times slower. Commands train in processes of one thread, too.
+# Small models gain little from threads, and where cores are busy threads that wait for
+# each other make them thirty times slower. Commands train in processes of one thread,
+# too.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# What the imports of a session make stays to its end: a tenth of its time went into looking for
-# garbage among that.
+# What the imports of a session make stays to its end: a tenth of its time went into
+# looking for garbage among that.
 gc.disable()
 
-# No test cuts the power, and a kill loses nothing that was written: what is published waits for no
-# disk here, which takes milliseconds a file. That it otherwise does is tested (test_publish.py).
+# No test cuts the power, and a kill loses nothing that was written: what is published
+# waits for no disk here, which takes milliseconds a file. That it otherwise does is
+# tested (test_publish.py).
 os.fsync = lambda fd: None
 
 pytest.register_assert_rewrite("tests.browser", "tests.model_case", "tests.world_case")
@@ -73,8 +81,8 @@ from tests.browser import browser, held, visit  # noqa: E402
 
 shapes.install()
 
-# The same examples on every machine, and no time limit on a shared one: neither for an example, nor
-# for drawing some.
+# The same examples on every machine, and no time limit on a shared one: neither for an
+# example, nor for drawing some.
 settings.register_profile(
     "inweights",
     deadline=None,
@@ -134,7 +142,8 @@ def forks() -> Iterator[Forks]:
 @pytest.fixture(scope="session", autouse=True)
 def checkout_is_asked_for_once() -> Iterator[None]:
     """Every run records the commit; the checkout of the tests stays as it is while they run."""
-    environment = import_module("inweights.runs.environment")  # its package has such a function
+    # Its package has such a function.
+    environment = import_module("inweights.runs.environment")
     ask = environment._git
 
     @cache

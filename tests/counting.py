@@ -59,7 +59,11 @@ class Meter(TorchDispatchMode):
         tracemalloc.stop()
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: Any = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         given = {id_of(t) for t in tensors_in((args, *(kwargs or {}).values()))}
         made = func(*args, **(kwargs or {}))

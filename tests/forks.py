@@ -1,7 +1,8 @@
 """Work in processes of their own, which are forked, so that torch is imported once.
 
-Whoever forks must not have used polars, whose threads do not survive that. A process of pytest has;
-so tests ask a server beside it (:class:`Forks`, the fixture ``forks``), which only imports.
+Whoever forks must not have used polars, whose threads do not survive that. A process of
+pytest has; so tests ask a server beside it (:class:`Forks`, the fixture ``forks``),
+which only imports.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Forks:
     def __init__(self) -> None:
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.forks"],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+            env=os.environ
+            | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -69,7 +71,9 @@ class Forks:
         file = tempfile.NamedTemporaryFile(prefix="inweights-", delete=False)  # noqa: SIM115
         file.close()
         words = tuple(map(str, words))
-        return Child(self, self.ask("start", work, words, dict(os.environ), file.name), file.name)
+        return Child(
+            self, self.ask("start", work, words, dict(os.environ), file.name), file.name
+        )
 
     def ask(self, *question: object) -> Any:
         assert self._server.stdin is not None
@@ -121,7 +125,8 @@ class Child:
 
 def serve() -> None:
     """Do what the lines of the standard input ask for."""
-    os.fsync = lambda fd: None  # as in tests/conftest.py: a kill loses nothing that was written
+    # As in tests/conftest.py: a kill loses nothing that was written.
+    os.fsync = lambda fd: None
     living: set[int] = set()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what others print is no answer
@@ -145,7 +150,9 @@ def _found(work: str) -> tuple[Any, str]:
     return importlib.import_module(module), name  # here, for all processes that follow
 
 
-def _do(module: Any, name: str, words: list[str], environment: dict[str, str], file: str) -> None:
+def _do(
+    module: Any, name: str, words: list[str], environment: dict[str, str], file: str
+) -> None:
     os.environ.clear()
     os.environ.update(environment)
     sys.stdin = open(os.devnull)  # noqa: PTH123, SIM115

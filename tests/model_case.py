@@ -1,7 +1,7 @@
 """The contract of models: what every model keeps.
 
-A test class inherits the case and says which config it is about; a test beside those classes fails
-where a model has none.
+A test class inherits the case and says which config it is about; a test beside those
+classes fails where a model has none.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ModelCase:
     device: ClassVar[str] = "cpu"
     vocabulary: ClassVar[int] = 11
     seeds: ClassVar[tuple[int, ...]] = (5, 0, 9)
-    #: Rates of the replicas, by optimizer; low enough that descent is stable, as otherwise it
-    #: makes something of rounding.
+    #: Rates of the replicas, by optimizer; low enough that descent is stable, as
+    #: otherwise it makes something of rounding.
     rates: ClassVar[dict[str, tuple[float, ...]]] = {
         "sgd": (0.1, 0.3, 1.0),
         "adamw": (1e-3, 3e-3, 1e-2),
@@ -62,12 +62,16 @@ class ModelCase:
 
     def build(self, *seeds: int) -> Model:
         model: Model = self.config.build(
-            vocabulary=self.vocabulary, seeds=seeds or self.seeds, candidates=self.candidates
+            vocabulary=self.vocabulary,
+            seeds=seeds or self.seeds,
+            candidates=self.candidates,
         )
         return model.to(self.device)
 
     def tokens(self, *shape: int) -> Tensor:
-        drawn = torch.randint(11, shape, generator=torch.Generator().manual_seed(sum(shape)))
+        drawn = torch.randint(
+            11, shape, generator=torch.Generator().manual_seed(sum(shape))
+        )
         return drawn.to(self.device)
 
     def test_every_parameter_starts_with_the_replica_axis(self) -> None:
@@ -102,7 +106,9 @@ class ModelCase:
     def test_packed_is_separate(self) -> None:
         model = self.build()
         for lead in ((), (3,)):
-            groups = [self.tokens(*lead, b, t) for b, t in ((2, 1), (3, 2), (1, 6), (2, 3))]
+            groups = [
+                self.tokens(*lead, b, t) for b, t in ((2, 1), (3, 2), (1, 6), (2, 3))
+            ]
             batch = pack(groups)
             apart = torch.cat([model(group).flatten(1, 2) for group in groups], dim=1)
             assert_same(model(batch), apart, of_forward(model))
@@ -160,9 +166,13 @@ class ModelCase:
             for name, state in everywhere.items():
                 assert state.shape[:3] == (3, 4, 3)
                 assert torch.equal(state[:, :, -1], model.hidden(tokens)[name])
-                assert torch.equal(state.flatten(1, 2), model.states(pack([tokens]))[name])
+                assert torch.equal(
+                    state.flatten(1, 2), model.states(pack([tokens]))[name]
+                )
         groups = pack([self.tokens(2, 1), self.tokens(4, 3)])
-        assert all(s.shape[:2] == (3, 14) for s in model.hidden(groups, at="all").values())
+        assert all(
+            s.shape[:2] == (3, 14) for s in model.hidden(groups, at="all").values()
+        )
 
     @torch.no_grad()
     def test_the_logit_lens_ends_in_the_logits(self) -> None:
@@ -182,7 +192,11 @@ class ModelCase:
     @torch.no_grad()
     def test_a_state_that_is_replaced_decides_what_follows(self) -> None:
         """Its own state changes nothing; another prompt's brings that prompt's logits along."""
-        model, tokens, other = self.build(), self.tokens(4, 3), self.tokens(4, 3).flip(0)
+        model, tokens, other = (
+            self.build(),
+            self.tokens(4, 3),
+            self.tokens(4, 3).flip(0),
+        )
         mine, theirs = model(tokens), model(other)
         assert not torch.allclose(mine, theirs)
         own, new = model.hidden(tokens, at="all"), model.hidden(other, at="all")
@@ -192,7 +206,8 @@ class ModelCase:
             if layer in self.decisive or not self.decisive:
                 patched = patch(model, tokens, new[layer], layer=layer)
                 assert_same(patched, theirs, of_forward(model))
-            # At the last position nothing before it moves; in one replica no other one does.
+            # At the last position nothing before it moves; in one replica no other one
+            # does.
             last = patch(model, tokens, new[layer][:, :, -1], layer=layer, position=-1)
             assert_same(last[:, :, :-1], mine[:, :, :-1], of_forward(model))
             mixed = own[layer].clone()
@@ -202,7 +217,9 @@ class ModelCase:
             assert not torch.allclose(one[1], mine[1])
         assert torch.equal(model(tokens), mine)
         deepest = model.layer_names[-1]
-        end = patch(model, tokens, new[deepest][:, :, -1], layer=deepest, position=2, at="last")
+        end = patch(
+            model, tokens, new[deepest][:, :, -1], layer=deepest, position=2, at="last"
+        )
         assert_same(end, theirs[:, :, -1], of_forward(model))
 
     @torch.no_grad()
@@ -221,7 +238,9 @@ class ModelCase:
             assert pattern.shape[:2] == (3, 4)
             assert pattern.shape[3:] == (5, 5)
             assert pattern.min() >= 0
-            torch.testing.assert_close(pattern.sum(-1), torch.ones_like(pattern[..., 0]))
+            torch.testing.assert_close(
+                pattern.sum(-1), torch.ones_like(pattern[..., 0])
+            )
             assert not pattern.triu(1).any()
             torch.testing.assert_close(own[layer], pattern)
             assert_same(short[layer], pattern[..., :3, :3], of_forward(model))
@@ -248,14 +267,21 @@ class ModelCase:
         message = f"'{given}'; did you mean '{model.layer_names[0]}'"
         with pytest.raises(ConfigError, match=message):
             model.hidden(self.tokens(1, 2), layers=[given])
-        with pytest.raises(ConfigError, match=message), model.hooks({given: torch.zeros_like}):
+        with (
+            pytest.raises(ConfigError, match=message),
+            model.hooks({given: torch.zeros_like}),
+        ):
             pass
 
     def test_deterministic_from_seeds(self) -> None:
         one, other, another = self.build(), self.build(), self.build(6, 1, 10)
         parameters = dict(one.named_parameters())
         assert all(torch.equal(parameters[n], p) for n, p in other.named_parameters())
-        differ = [n for n, p in another.named_parameters() if not torch.equal(parameters[n], p)]
+        differ = [
+            n
+            for n, p in another.named_parameters()
+            if not torch.equal(parameters[n], p)
+        ]
         assert differ
 
     @torch.no_grad()
@@ -284,7 +310,9 @@ class ModelCase:
             assert_same(model(tokens)[r], said, of_forward(model))
 
     @pytest.mark.parametrize("kind", mostly_slow(["sgd", "adamw"], "adamw".__eq__))
-    def test_replicas_train_as_single_models_do(self, kind: Literal["sgd", "adamw"]) -> None:
+    def test_replicas_train_as_single_models_do(
+        self, kind: Literal["sgd", "adamw"]
+    ) -> None:
         rates = self.rates[kind]
 
         def plan(rate: float) -> Curriculum:
@@ -297,7 +325,8 @@ class ModelCase:
             model, self.world, [plan(rate) for rate in rates], seeds=self.seeds, every=1
         )
         assert any(
-            not torch.equal(p, start) for p, start in zip(model.parameters(), before, strict=True)
+            not torch.equal(p, start)
+            for p, start in zip(model.parameters(), before, strict=True)
         )
         for r, (seed, rate) in enumerate(zip(self.seeds, rates, strict=True)):
             single = self.build(seed)
@@ -306,8 +335,9 @@ class ModelCase:
             near = of_training(single, len(self.world.facts), self.steps)
             assert losses == pytest.approx(alone.losses["loss"].to_list(), rel=near)
             if kind == "adamw":
-                # It divides by the gradient's size, which blows rounding up where the gradient is
-                # 0 by symmetry (the bias of the keys): there only what is said can be compared.
+                # It divides by the gradient's size, which blows rounding up where the
+                # gradient is 0 by symmetry (the bias of the keys): there only what is
+                # said can be compared.
                 continue
             for name, parameter in single.named_parameters():
                 assert_same(model.get_parameter(name)[r], parameter[0], near)
@@ -318,7 +348,9 @@ class ModelCase:
         model = self.build().to("meta")
         k = len(model.candidates)
         for lead in ((), (3,)):
-            batch = pack([self.tokens(*lead, 2, 1), self.tokens(*lead, 4, 6)]).to("meta")
+            batch = pack([self.tokens(*lead, 2, 1), self.tokens(*lead, 4, 6)]).to(
+                "meta"
+            )
             assert isinstance(batch, Packed)
             said = model(batch, at=batch.last)
             assert said.shape == (3, 6, k)
@@ -326,4 +358,6 @@ class ModelCase:
             assert model(there).shape == (3, 4, 6, k)
             assert pack([there]).positions.device.type == "meta"
             assert said.device.type == "meta"
-            assert all(state.device.type == "meta" for state in model.states(batch).values())
+            assert all(
+                state.device.type == "meta" for state in model.states(batch).values()
+            )

@@ -1,9 +1,11 @@
 """Do tests notice a wrong recipe? Change one at a random place, run its tests, count who is caught.
 
-``python -m tests.mutations [--places 40] [--seed 0] [--only WORD]`` prints a line a mutant and the
-share that was killed. A mutant is a copy of the source with one change in a recipe:
+``python -m tests.mutations [--places 40] [--seed 0] [--only WORD]`` prints a line a
+mutant and the share that was killed. A mutant is a copy of the source with one change
+in a recipe:
 
-- ``sign``: a plus becomes a minus, a minus a plus, a negation is dropped, ``>`` becomes ``<``;
+- ``sign``: a plus becomes a minus, a minus a plus, a negation is dropped, ``>`` becomes
+  ``<``;
 - ``label``: a name of a table, a column or a label's value is misspelt;
 - ``swap``: what is subtracted and what it is subtracted from change places;
 - ``drop``: a condition of a score is left out.
@@ -26,7 +28,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RECIPES = Path("src/inweights/recipes")
 SCORES = ("share", "cosine", "number", "computed")
-SIGNS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+SIGNS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
 COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Gt: ast.Lt,
     ast.Lt: ast.Gt,
@@ -40,14 +45,21 @@ Place = tuple[str, ast.AST, Callable[[], None]]
 def places(tree: ast.Module) -> Iterator[Place]:
     """Every change that can be made in a module."""
     for top in tree.body:
-        derives = isinstance(top, ast.FunctionDef) and top.name not in ("plan", "planner")
+        derives = isinstance(top, ast.FunctionDef) and top.name not in (
+            "plan",
+            "planner",
+        )
         claims = isinstance(top, ast.Assign) or (derives and "Claim" in ast.dump(top))
         for node in ast.walk(top):
             if derives:
                 yield from signs(node)
             if claims and isinstance(node, ast.Call):
                 yield from scores(node)
-            if not claims or not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Sub):
+            if (
+                not claims
+                or not isinstance(node, ast.BinOp)
+                or not isinstance(node.op, ast.Sub)
+            ):
                 continue
             if not isinstance(node.right, ast.Constant):
                 yield "swap", node, partial(swap, node)
@@ -59,11 +71,19 @@ def signs(node: ast.AST) -> Iterator[Place]:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield "sign", node, partial(setattr, node, "op", ast.UAdd())
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
-        yield "sign", node, partial(node.ops.__setitem__, 0, COMPARED[type(node.ops[0])]())
+        yield (
+            "sign",
+            node,
+            partial(node.ops.__setitem__, 0, COMPARED[type(node.ops[0])]()),
+        )
 
 
 def scores(call: ast.Call) -> Iterator[Place]:
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    name = (
+        call.func.id
+        if isinstance(call.func, ast.Name)
+        else getattr(call.func, "attr", "")
+    )
     if name not in (*SCORES, "at", "of", "over"):
         return
     for one in (*call.args, *(k.value for k in call.keywords)):
@@ -87,7 +107,9 @@ def survives(file: Path, source: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name in ("src", "tests"):
-            shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         shutil.copy(ROOT / "pyproject.toml", root)
         (root / file).write_text(source, encoding="utf-8")
         words = [*file.parts[3:-1], file.stem.replace("_", "-")]
@@ -111,7 +133,9 @@ def main() -> int:
     known = [
         (file.relative_to(ROOT), place)
         for file in files
-        for place in range(len(list(places(ast.parse(file.read_text(encoding="utf-8"))))))
+        for place in range(
+            len(list(places(ast.parse(file.read_text(encoding="utf-8")))))
+        )
     ]
     chosen = rng.sample(known, min(given.places, len(known)))
     alive = 0

@@ -13,12 +13,14 @@ def mostly_slow(values: Iterable[Any], fast: Callable[[Any], bool]) -> list[Any]
 
     Args:
         values: The parameters.
-        fast: Whether a parameter stays in the fast tier; all others are marked ``slow``.
+        fast: Whether a parameter stays in the fast tier; all others are marked
+            ``slow``.
 
     Example:
         >>> [p if p == 1 else (p.values, p.marks[0].name) for p in mostly_slow([1, 2], (1).__eq__)]
         [1, ((2,), 'slow')]
     """
     return [
-        value if fast(value) else pytest.param(value, marks=pytest.mark.slow) for value in values
+        value if fast(value) else pytest.param(value, marks=pytest.mark.slow)
+        for value in values
     ]

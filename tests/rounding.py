@@ -1,10 +1,10 @@
 """How far two sums of the same numbers may lie apart: tolerances that follow from counting.
 
-Another processor, BLAS kernel or number of threads adds in another order. Each rounding changes a
-number by ``u`` of it at most, 2^-24 in single precision; n of them, one after another and of no
-common sign, by ``10 √n u``, but for a chance below ``2 n exp(-50)`` (Higham and Mary 2019, theorem
-2.4 with λ = 10). What two orders make of the same terms lies apart by twice that, in units of the
-largest term.
+Another processor, BLAS kernel or number of threads adds in another order. Each rounding
+changes a number by ``u`` of it at most, 2^-24 in single precision; n of them, one after
+another and of no common sign, by ``10 √n u``, but for a chance below ``2 n exp(-50)``
+(Higham and Mary 2019, theorem 2.4 with λ = 10). What two orders make of the same terms
+lies apart by twice that, in units of the largest term.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def relative(roundings: int) -> float:
 def of_forward(model: nn.Module, labels: int = 0) -> float:
     """Tolerance for what a forward pass gives, and for its mean loss over some labels.
 
-    Each parameter is read by one product, whose sums are no longer than its longest side.
+    Each parameter is read by one product, whose sums are no longer than its longest
+    side.
     """
     sides = [max(p.shape[1:]) for p in model.parameters() if p.dim() > 1]
     return relative(sum(sides) + labels)
@@ -35,7 +36,8 @@ def of_forward(model: nn.Module, labels: int = 0) -> float:
 def of_training(model: nn.Module, labels: int, steps: int) -> float:
     """Tolerance for losses and parameters after some steps.
 
-    A step goes forward, back to the states and back to the parameters: three products for one.
+    A step goes forward, back to the states and back to the parameters: three products
+    for one.
     """
     return of_forward(model, labels) * sqrt(3 * steps)
 

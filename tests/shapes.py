@@ -1,11 +1,12 @@
 """Arrays are held to the shapes that their signatures say, while a test runs.
 
-A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); in the library these names stand for
-anything, so that it loads no jaxtyping. Here an import hook wraps the functions of some rooms
-that say a shape: an axis has one length throughout a call. The rest of a signature is mypy's.
+A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); in the library these names
+stand for anything, so that it loads no jaxtyping. Here an import hook wraps the
+functions of some rooms that say a shape: an axis has one length throughout a call. The
+rest of a signature is mypy's.
 
-A checked call takes some eighty microseconds more, so that only the first few of each function in
-each test are checked: the steps of a training have one shape.
+A checked call takes some eighty microseconds more, so that only the first few of each
+function in each test are checked: the steps of a training have one shape.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ __all__ = ["ROOMS", "SHAPED", "ShapeError", "checked", "checking", "install"]
 
 ROOMS = ("models", "probes", "theory", "training")
 #: What annotations say a shape on.
-KINDS = {name: getattr(jaxtyping, name) for name in ("Bool", "Float", "Int", "Integer", "Num")}
+KINDS = {
+    name: getattr(jaxtyping, name)
+    for name in ("Bool", "Float", "Int", "Integer", "Num")
+}
 #: An annotation that says a shape.
 SHAPED = re.compile(r"\b(?:Bool|Float|Int|Num)\[")
 #: How many calls of each function a test checks.
@@ -87,7 +91,8 @@ def checked(function: F) -> F:
         if not hints:
             own = inspect.unwrap(function).__globals__
             names = {name: _class(thing) for name, thing in own.items()} | KINDS
-            if "Tensor" not in names:  # of a module that imports torch for type checkers only
+            # Of a module that imports torch for type checkers only.
+            if "Tensor" not in names:
                 names["Tensor"] = importlib.import_module("torch").Tensor
             hints.update({name: eval(str(text), names) for name, text in said.items()})
         with jaxtyping.jaxtyped("context"):
@@ -95,14 +100,20 @@ def checked(function: F) -> F:
                 given = signature.bind(*args, **kwargs).arguments
             except TypeError:
                 given = {}  # it says better what is missing
-            wrong = [n for n in given if n in hints and not is_bearable(given[n], hints[n])]
+            wrong = [
+                n for n in given if n in hints and not is_bearable(given[n], hints[n])
+            ]
             try:
                 result = function(*args, **kwargs)
             except Exception as error:
                 if wrong and not isinstance(error, InweightsError):
                     raise ShapeError(_told(function, wrong[0], given)) from error
                 raise  # what refuses a shape itself may
-            if "return" in hints and not wrong and not is_bearable(result, hints["return"]):
+            if (
+                "return" in hints
+                and not wrong
+                and not is_bearable(result, hints["return"])
+            ):
                 wrong, given["return"] = ["return"], result
         if wrong:
             raise ShapeError(_told(function, wrong[0], given))
@@ -117,7 +128,9 @@ def _class(thing: Any) -> Any:
 
 
 def _told(function: Callable[..., Any], name: str, values: Mapping[str, Any]) -> str:
-    forms = ", ".join(f"{key} {_form(one)}" for key, one in values.items() if key != "self")
+    forms = ", ".join(
+        f"{key} {_form(one)}" for key, one in values.items() if key != "self"
+    )
     return (
         f"{function.__module__}.{function.__qualname__} says "
         f"{name}: {function.__annotations__[name]}; there were {forms}"
@@ -129,7 +142,11 @@ def _form(value: Any) -> str:
         return str({key: _form(one) for key, one in value.items()})
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_form, value))}]"
-    return f"{value.dtype} {tuple(value.shape)}" if hasattr(value, "dtype") else repr(value)
+    return (
+        f"{value.dtype} {tuple(value.shape)}"
+        if hasattr(value, "dtype")
+        else repr(value)
+    )
 
 
 def _is_checked(name: str) -> bool:
@@ -138,9 +155,16 @@ def _is_checked(name: str) -> bool:
 
 class _Finder(MetaPathFinder):
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(fullname, path, target) if _is_checked(fullname) else None
+        spec = (
+            PathFinder.find_spec(fullname, path, target)
+            if _is_checked(fullname)
+            else None
+        )
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = _Loader(spec.loader.name, spec.loader.path)
         return spec
@@ -163,7 +187,10 @@ class _Loader(SourceFileLoader):
 def _wrapped(member: Any) -> Any:
     if isinstance(member, FunctionType):
         return checked(member)
-    if isinstance(member, property) and (get := _wrapped(member.fget)) is not member.fget:
+    if (
+        isinstance(member, property)
+        and (get := _wrapped(member.fget)) is not member.fget
+    ):
         return property(get, member.fset, member.fdel)
     if isinstance(member, cached_property):
         member.func = _wrapped(member.func)

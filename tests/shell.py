@@ -1,8 +1,9 @@
 """Lines that are pasted into a shell, where ``inweights`` is this library's command.
 
-The shell reads the line as a user's does: strings, lists and redirections. What it then starts in
-place of ``inweights`` notes the words that have arrived, and each command is done in a forked
-process (``tests/forks.py``) after the shell has ended, so that torch is imported once for all.
+The shell reads the line as a user's does: strings, lists and redirections. What it then
+starts in place of ``inweights`` notes the words that have arrived, and each command is
+done in a forked process (``tests/forks.py``) after the shell has ended, so that torch
+is imported once for all.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class Shell:
 
     Args:
         forks: The server of processes.
-        folder: Where the lines are pasted. What the shell finds first, ``bin/inweights``, is
-            written there.
+        folder: Where the lines are pasted. What the shell finds first,
+            ``bin/inweights``, is written there.
         name: The program, ``bash`` or ``sh``.
     """
 

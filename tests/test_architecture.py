@@ -32,7 +32,8 @@ FREE = {"errors", "config", "seeds", "support"}
 FACE = {"__init__", "__main__", "cli"}
 #: Former names of packages, which forward to those of today.
 FORMER = {"lab", "laboratory"}
-#: Sub-packages in the order of their imports, from the lowest; each knows those before it.
+#: Sub-packages in the order of their imports, from the lowest; each knows those before
+#: it.
 ROOMS = {
     "worlds": ("readers", "knowledge", "families"),
     "theory": (
@@ -94,7 +95,9 @@ def test_rooms_of_a_package_are_in_order(package: str) -> None:
         for path in sorted((SOURCE / package / room).rglob("*.py")):
             later = {f"{package}.{other}" for other in order[place + 1 :]}
             found = {".".join(name.split(".")[1:3]) for name in imported(path)}
-            assert not found & later, f"{path.relative_to(SOURCE)} imports {found & later}"
+            assert not found & later, (
+                f"{path.relative_to(SOURCE)} imports {found & later}"
+            )
 
 
 def test_no_modules_need_each_other() -> None:
@@ -103,7 +106,9 @@ def test_no_modules_need_each_other() -> None:
 
 
 def test_the_picture_shows_the_imports_of_today() -> None:
-    assert drawn() == PICTURE.read_text(encoding="utf-8"), "python -m tests.house.picture"
+    assert drawn() == PICTURE.read_text(encoding="utf-8"), (
+        "python -m tests.house.picture"
+    )
     assert all(ORDER.index(a) > ORDER.index(b) for a, b in arrows() if a != "cli")
 
 
@@ -130,11 +135,14 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
 )
 def test_what_is_heavy_is_loaded_late(module: str, absent: str) -> None:
     script = f"import {module}, sys; assert '{absent}' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
-#: Modules of others draw their start from global generators, which are seeded and put back there.
+#: Modules of others draw their start from global generators, which are seeded and put
+#: back there.
 LENT = ("models/outside/modules.py",)
 SEEDS = ("np.random.seed", "random.seed", "torch.manual_seed")
 FORBIDDEN = ("torch.load", "torch.save", "eval", "exec")
@@ -142,7 +150,9 @@ PICKLES = ("pickle", "dill", "cloudpickle", "joblib")
 
 
 def test_no_pickle_and_no_global_seed() -> None:
-    wrong = {str(p.relative_to(SOURCE)): found for p in FILES if (found := forbidden(p))}
+    wrong = {
+        str(p.relative_to(SOURCE)): found for p in FILES if (found := forbidden(p))
+    }
     assert not wrong
 
 
@@ -156,7 +166,9 @@ def forbidden(path: Path) -> list[str]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name for alias in node.names} | {getattr(node, "module", "")}
             found += names & {*PICKLES}
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        if isinstance(node, ast.Call) and isinstance(
+            node.func, ast.Name | ast.Attribute
+        ):
             called = ast.unparse(node.func)
             lent = path.relative_to(SOURCE).as_posix() in LENT
             found += {called} & ({*FORBIDDEN} if lent else {*FORBIDDEN, *SEEDS})

@@ -31,7 +31,9 @@ def runs(tmp_path, monkeypatch):
 def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     file = tmp_path / "who knows whom.csv"
     file.write_text('source,target\n"Åsa, B",C\nC,D\nD,D\nE,D\n', encoding="utf-8")
-    code, out, _ = call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")
+    code, out, _ = call(
+        capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json"
+    )
     assert code == 0
     folder = Path(json.loads(out)["folder"])
     table = pl.read_parquet(folder / "tables" / "graphs.parquet")
@@ -39,11 +41,16 @@ def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     assert table["nodes"][0].to_list() == ["Åsa, B", "C", "D", "E"]
     assert table["links"][0].to_list() == [[0, 1], [1, 2], [2, 3]]
     assert "who knows whom" in (folder / "page.html").read_text(encoding="utf-8")
-    # The edges belong to the run: the same file again is read back, another content is another run.
-    again = json.loads(call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1])
+    # The edges belong to the run: the same file again is read back, another content is
+    # another run.
+    again = json.loads(
+        call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1]
+    )
     assert again["cached"]
     file.write_text("a,b\nb,c\n", encoding="utf-8")
-    other = json.loads(call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1])
+    other = json.loads(
+        call(capsys, "atlas", str(file), "cycle", "--scale", "smoke", "--json")[1]
+    )
     assert other["folder"] != str(folder)
 
 
@@ -63,7 +70,10 @@ def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
     told, asked = star_files
     settings, _, _ = recipe.resolve("smoke", 1, _path_star(told, asked, [], "smoke"))
     trials: Any = recipe.plan(settings).trials
-    assert {trial.labels["condition"] for trial in trials} >= {"interleaved", "permuted"}
+    assert {trial.labels["condition"] for trial in trials} >= {
+        "interleaved",
+        "permuted",
+    }
     for trial in trials:
         world = trial.world.build(0)
         assert world.vocabulary["node"].size == 6 * 13 + 1
@@ -82,7 +92,17 @@ def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
 @pytest.mark.slow
 def test_a_path_star_of_ones_own_becomes_a_page(runs, capsys, star_files) -> None:
     paths, asked = map(str, star_files)
-    words = ["--paths", paths, "--held-out", asked, "--scale", "smoke", "--seeds", "1", "--json"]
+    words = [
+        "--paths",
+        paths,
+        "--held-out",
+        asked,
+        "--scale",
+        "smoke",
+        "--seeds",
+        "1",
+        "--json",
+    ]
     code, out, _ = call(capsys, "atlas", *words)
     assert code == 0
     folder = Path(json.loads(out)["folder"])
@@ -128,7 +148,9 @@ def test_bad_input_is_one_clear_line(
     monkeypatch.chdir(tmp_path)
     Path("broken.csv").write_text("a,b\nc\n", encoding="utf-8")
     Path("triangle.csv").write_text("a,b\nb,c\nc,a\n", encoding="utf-8")
-    Path("large.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(10_000)), encoding="utf-8")
+    Path("large.csv").write_text(
+        "".join(f"{i},{i + 1}\n" for i in range(10_000)), encoding="utf-8"
+    )
     code, out, err = call(capsys, "atlas", *words)
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
     assert says in err
@@ -155,17 +177,29 @@ def test_lone_nodes_come_back_in_their_places() -> None:
     ]
 
 
-def test_an_embedding_is_shown_whatever_the_order_of_its_rows(runs, capsys, tmp_path: Path) -> None:
+def test_an_embedding_is_shown_whatever_the_order_of_its_rows(
+    runs, capsys, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(0)
     rows = [f"{name} {' '.join(map(str, rng.normal(size=4)))}" for name in "ABCDEFGH"]
     graph = tmp_path / "ring.csv"
-    graph.write_text("".join(f"{u},{v}\n" for u, v in zip("ACEGBDFH", "CEGBDFHA", strict=True)))
+    graph.write_text(
+        "".join(f"{u},{v}\n" for u, v in zip("ACEGBDFH", "CEGBDFHA", strict=True))
+    )
     said = []
     for order in (rows, rows[::-1]):
         file = tmp_path / "vectors.vec"
         file.write_text("\n".join(order))
         out = tmp_path / "page.html"
-        given = ("atlas", str(graph), "--embedding", str(file), "--out", str(out), "--json")
+        given = (
+            "atlas",
+            str(graph),
+            "--embedding",
+            str(file),
+            "--out",
+            str(out),
+            "--json",
+        )
         code, text, _ = call(capsys, *given)
         assert code == 0
         said.append(json.loads(text)["numbers"])
@@ -180,7 +214,14 @@ def test_an_embedding_is_shown_whatever_the_order_of_its_rows(runs, capsys, tmp_
 def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     code, text, _ = call(
-        capsys, "atlas", "europe-borders", "--model", "@tiny", "--out", str(out), "--json"
+        capsys,
+        "atlas",
+        "europe-borders",
+        "--model",
+        "@tiny",
+        "--out",
+        str(out),
+        "--json",
     )
     assert code == 0
     numbers = pl.DataFrame(json.loads(text)["numbers"])
@@ -193,14 +234,22 @@ def test_a_language_model_is_asked_layer_by_layer(capsys, tmp_path: Path) -> Non
     [
         (["--names", "x"], "--names requires --embedding or --model"),
         (["--embedding", "no.vec"], "there is no file no.vec"),
-        (["--embedding", "a.vec", "--model", "@tiny"], "give either --embedding or --model"),
-        (["--embedding", "a.vec", "--prompt", "{name}"], "has no effect on an --embedding"),
+        (
+            ["--embedding", "a.vec", "--model", "@tiny"],
+            "give either --embedding or --model",
+        ),
+        (
+            ["--embedding", "a.vec", "--prompt", "{name}"],
+            "has no effect on an --embedding",
+        ),
         (["--model", "@tiny", "--tensor", "w"], "no effect on a --model"),
         (["--model", "@tiny", "--seeds", "4"], "--seeds has no effect with"),
         (["--model", "@tiny", "--prompt", "{name} is"], "ends in {name}"),
     ],
 )
 def test_options_that_do_not_fit(capsys, tmp_path: Path, words, said) -> None:
-    code, _, err = call(capsys, "atlas", "cycle", *words, "--out", str(tmp_path / "p.html"))
+    code, _, err = call(
+        capsys, "atlas", "cycle", *words, "--out", str(tmp_path / "p.html")
+    )
     assert code == 2
     assert " ".join(said.split()) in " ".join(err.split())

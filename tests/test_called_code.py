@@ -70,9 +70,17 @@ def hashed(module: ModuleType, name: str = "derive") -> str:
         (HELPER.replace("scaled", "times"), MINE.replace("scaled", "times")),
         (HELPER.replace("return 0", "return 1"), MINE),
     ],
-    ids=["types and docstring", "comment", "name", "name of a helper", "what is not called"],
+    ids=[
+        "types and docstring",
+        "comment",
+        "name",
+        "name of a helper",
+        "what is not called",
+    ],
 )
-def test_what_computes_the_same_has_the_same_hash(package, helper: str, mine: str) -> None:
+def test_what_computes_the_same_has_the_same_hash(
+    package, helper: str, mine: str
+) -> None:
     changed = package(helper, mine)
     name = "derived_tables" if "derived_tables" in mine else "derive"
     assert hashed(changed, name) == hashed(package())
@@ -87,7 +95,13 @@ def test_what_computes_the_same_has_the_same_hash(package, helper: str, mine: st
         (HELPER.replace("math.sqrt", "math.cbrt"), MINE),
         (HELPER, MINE.replace("helper.scaled(value)", "unused(value)")),
     ],
-    ids=["itself", "a helper", "a table", "how a constant is computed", "another helper"],
+    ids=[
+        "itself",
+        "a helper",
+        "a table",
+        "how a constant is computed",
+        "another helper",
+    ],
 )
 def test_what_computes_otherwise_has_another(package, helper: str, mine: str) -> None:
     assert hashed(package(helper, mine)) != hashed(package())
@@ -95,7 +109,10 @@ def test_what_computes_otherwise_has_another(package, helper: str, mine: str) ->
 
 def test_a_constant_that_is_no_plain_data_is_read_where_it_is_assigned(package) -> None:
     """Such as an expression of polars, whose text may be another in a later version."""
-    column = MINE + "import polars as pl\nKEEP = pl.col('a') > 1\ndef kept(t):\n    return KEEP\n"
+    column = (
+        MINE
+        + "import polars as pl\nKEEP = pl.col('a') > 1\ndef kept(t):\n    return KEEP\n"
+    )
     one, other = package(mine=column), package(mine=column.replace("> 1", "> 2"))
     assert hashed(one, "kept") != hashed(other, "kept")
     assert hashed(one, "kept") == hashed(package(mine=column), "kept")
@@ -103,7 +120,10 @@ def test_a_constant_that_is_no_plain_data_is_read_where_it_is_assigned(package) 
 
 def test_such_a_constant_is_followed_to_the_module_that_assigns_it(package) -> None:
     helper = HELPER + "import polars as pl\nKEEP = pl.col('a') > 1\n"
-    mine = MINE + "from PACKAGE.helper import KEEP as KEPT\ndef kept(t):\n    return KEPT\n"
+    mine = (
+        MINE
+        + "from PACKAGE.helper import KEEP as KEPT\ndef kept(t):\n    return KEPT\n"
+    )
     one, other = package(helper, mine), package(helper.replace("> 1", "> 2"), mine)
     assert hashed(one, "kept") != hashed(other, "kept")
 
@@ -112,7 +132,9 @@ def test_options_of_a_partial_count(package) -> None:
     mine = MINE + "def of(tables, column):\n    return tables[column]\n"
     module = package(mine=mine)
     within = module.__name__.partition(".")[0]
-    hashes = [hash_of_calls(partial(module.of, column=name), within) for name in ("a", "b")]
+    hashes = [
+        hash_of_calls(partial(module.of, column=name), within) for name in ("a", "b")
+    ]
     assert hashes[0] != hashes[1]
 
 

@@ -56,20 +56,30 @@ def test_run_json_has_what_a_program_needs(runs, capsys) -> None:
     code, out, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--json")
     assert code == 0
     done = json.loads(out)
-    assert {"recipe", "scale", "seeds", "seconds", "folder", "page", "claims"} <= set(done)
+    assert {"recipe", "scale", "seeds", "seconds", "folder", "page", "claims"} <= set(
+        done
+    )
     keys = {"id", "text", "source", "target", "measured", "low", "high", "verdict"}
     assert all(keys <= set(claim) for claim in done["claims"])
     assert Path(done["page"]).exists()
     code, out, _ = call(capsys, "runs", "--json")
-    assert [(r["recipe"], r["state"]) for r in json.loads(out)] == [("demo/two-hop", "complete")]
+    assert [(r["recipe"], r["state"]) for r in json.loads(out)] == [
+        ("demo/two-hop", "complete")
+    ]
     code, out, _ = call(capsys, "show", "demo/two-hop", "--scale", "smoke", "--json")
     assert code == 0
     assert json.loads(out)["cached"]
     (runs / "%41 b").mkdir()  # read as it stands in a path, and in an address not
     moved = shutil.move(runs / "demo", runs / "%41 b" / "demo")
     done["page"] = str(Path(done["page"].replace(str(runs / "demo"), str(moved))))
-    for place in (str(Path(done["page"]).parent), done["page"], Path(done["page"]).as_uri()):
-        code, out, _ = call(capsys, "show", place, "--runs", str(runs / "others"), "--json")
+    for place in (
+        str(Path(done["page"]).parent),
+        done["page"],
+        Path(done["page"]).as_uri(),
+    ):
+        code, out, _ = call(
+            capsys, "show", place, "--runs", str(runs / "others"), "--json"
+        )
         assert (code, json.loads(out)["page"]) == (0, done["page"])
 
 
@@ -110,7 +120,9 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
 
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
     file = tmp_path / "small.toml"
-    file.write_text('n = 3\n[gpt.phase]\nsteps = 2\n[gpt.phase.schedule]\nkind = "cosine"\n')
+    file.write_text(
+        'n = 3\n[gpt.phase]\nsteps = 2\n[gpt.phase.schedule]\nkind = "cosine"\n'
+    )
     words = ("run", "demo/two-hop", "--scale", "smoke", "--json")
     code, out, _ = call(capsys, *words, "--config", str(file), "--set", "n=5")
     assert code == 0
@@ -143,7 +155,10 @@ def test_world_is_shown_and_written(capsys, tmp_path) -> None:
         (["run", "demo/two-hop", "--set", "n"], "key=value"),
         (["run", "demo/two-hop", "--seeds", "0"], "at least one seed"),
         (["run", "demo/two-hop", "--config", "/nowhere.toml"], "cannot read"),
-        (["run", "identity-bridge/fig2", "--set", "complexities=[0]"], "complexity must be from 1"),
+        (
+            ["run", "identity-bridge/fig2", "--set", "complexities=[0]"],
+            "complexity must be from 1",
+        ),
         (["run", "demo/two-hop", "--plugin", "no_such_module"], "no_such_module"),
         (["run"], "RECIPE"),
         (["runn"], "runn"),
@@ -173,7 +188,9 @@ def test_predict_json_has_what_a_program_needs(capsys) -> None:
     assert len(made["queries"]) == 6
     for query in made["queries"]:
         assert {"prompt", "answer", "predicted", "margin", "role"} <= set(query)
-        assert (query["verdict"] == "follows") == (query["predicted"] == query["answer"])
+        assert (query["verdict"] == "follows") == (
+            query["predicted"] == query["answer"]
+        )
     assert sum(query["verdict"] == "follows" for query in made["queries"]) == 3
     assert len(made["advice"]["identities"]) == 3
     assert made["advice"]["open"] == []
@@ -181,15 +198,21 @@ def test_predict_json_has_what_a_program_needs(capsys) -> None:
 
 def test_predict_reads_facts_and_speaks_to_people(capsys, tmp_path) -> None:
     path = tmp_path / "facts.csv"
-    path.write_text("ann,mother,beth\nbeth,born_in,rome\ncarl,mother,dora\ndora,born_in,oslo\n")
+    path.write_text(
+        "ann,mother,beth\nbeth,born_in,rome\ncarl,mother,dora\ndora,born_in,oslo\n"
+    )
     code, out, _ = call(capsys, "predict", str(path))
     assert code == 0
     assert "certified" in out
     assert "beth,is,beth  dora,is,dora" in out
     assert "then 2 more of all 2 queries with an answer" in out
-    _, every, _ = call(capsys, "predict", "two-hop", "--set", "n=9", "--no-advise", "--all")
+    _, every, _ = call(
+        capsys, "predict", "two-hop", "--set", "n=9", "--no-advise", "--all"
+    )
     assert every.count(", follows") + every.count(" follows +") == 9
-    _, some, _ = call(capsys, "predict", "two-hop", "--set", "n=9", "--set", "identity=false")
+    _, some, _ = call(
+        capsys, "predict", "two-hop", "--set", "n=9", "--set", "identity=false"
+    )
     assert "… and 6 more" in some
 
 
@@ -243,11 +266,14 @@ def test_audit_speaks_to_people_and_programs(capsys) -> None:
 
 
 def test_a_dense_graph_prints_no_flood_of_leaks(capsys, tmp_path) -> None:
-    # Everyone is near everyone, so that every chain is stated outright: 20 · 19 · 18 of them.
+    # Everyone is near everyone, so that every chain is stated outright: 20 · 19 · 18 of
+    # them.
     names = [f"p{i}" for i in range(20)]
     rows = [f"{a},near,{b}" for a in names for b in names if a != b]
     (tmp_path / "near.csv").write_text("\n".join(["subject,relation,object", *rows]))
-    _, text, _ = call(capsys, "audit", str(tmp_path / "near.csv"), "--no-forecast", "--json")
+    _, text, _ = call(
+        capsys, "audit", str(tmp_path / "near.csv"), "--no-forecast", "--json"
+    )
     made = json.loads(text)
     assert made["leaks_found"] == 20 * 19 * 18
     assert len(made["leaks"]) == 1000
@@ -257,13 +283,20 @@ def test_augment_writes_and_says_where(capsys, tmp_path) -> None:
     out = tmp_path / "data"
     code, text, _ = call(capsys, "augment", "@people", "--out", str(out), "--json")
     assert code == 0
-    assert "identity" not in json.loads(text)["counts"]  # they do not help a pretrained model
+    # They do not help a pretrained model.
+    assert "identity" not in json.loads(text)["counts"]
     assert (out / "train.jsonl").exists()
     code, _, err = call(capsys, "augment", "@people", "--out", str(out))
     assert code == 2
     assert "exists already" in err
     code, text, _ = call(
-        capsys, "augment", "@people", "--out", str(tmp_path / "b"), "--strategy", "identities"
+        capsys,
+        "augment",
+        "@people",
+        "--out",
+        str(tmp_path / "b"),
+        "--strategy",
+        "identities",
     )
     assert code == 0
     assert "plain words" in text
@@ -310,7 +343,9 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signals, name) -> None:
+def test_other_signals_stop_a_command_as_ctrl_c_does(
+    capsys, monkeypatch, signals, name
+) -> None:
     number = getattr(signal, name)
 
     def stopped(*_: object) -> None:
@@ -334,8 +369,18 @@ def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signal
 
 @pytest.mark.slow
 def test_ctrl_c_is_one_line_and_resumes(runs) -> None:
-    words = [*COMMAND, "run", "demo/two-hop", "--scale", "smoke", "--set", "gpt.phase.steps=3000"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    words = [
+        *COMMAND,
+        "run",
+        "demo/two-hop",
+        "--scale",
+        "smoke",
+        "--set",
+        "gpt.phase.steps=3000",
+    ]
+    process = subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     wait_until(lambda: list(runs.glob("store/*/*/*.parquet")), unless=ended(process))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()

@@ -71,7 +71,9 @@ def test_bad_overrides(change: str, says: str) -> None:
 
 
 def test_overrides_are_toml_values() -> None:
-    changed = apply_overrides(Outer(), ["inner.rate=3e-4", 'names=["x", "y"]', "inner.width=12"])
+    changed = apply_overrides(
+        Outer(), ["inner.rate=3e-4", 'names=["x", "y"]', "inner.width=12"]
+    )
     assert changed == Outer(inner=Inner(width=12, rate=3e-4), names=("x", "y"))
     assert Outer().inner.width == 8
 
@@ -102,7 +104,10 @@ def test_nested_unknown_key_in_a_file_names_its_path() -> None:
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"steps": [{}, {"rats": 1}]}, "'steps[1].rats'; did you mean 'steps[1].rate'?"),
+        (
+            {"steps": [{}, {"rats": 1}]},
+            "'steps[1].rats'; did you mean 'steps[1].rate'?",
+        ),
         ({"steps": [{"width": 1.5}]}, "steps[0].width: expected `int`, got `float`"),
         ({"inner": {"width": "8"}}, "inner.width: expected `int`, got `str`"),
         ({"inner": {"width": True}}, "inner.width: expected `int`, got `bool`"),
@@ -137,7 +142,9 @@ def test_a_configs_own_check_is_a_config_error() -> None:
 
 
 def test_later_overrides_win_and_a_bare_word_is_a_string() -> None:
-    changed = apply_overrides(Outer(), ["inner.width=1", " inner.width = 2 ", "names=[]"])
+    changed = apply_overrides(
+        Outer(), ["inner.width=1", " inner.width = 2 ", "names=[]"]
+    )
     assert changed == Outer(inner=Inner(width=2), names=())
     assert apply_overrides(Ring(), []) == Ring()
 
@@ -169,7 +176,9 @@ def test_digest_depends_on_values_only() -> None:
     assert digest({"a": {"x": 1, "y": 2}}) == digest({"a": {"y": 2, "x": 1}})
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest({"a": [1, 2]}) != digest({"a": [2, 1]})
-    assert digest(to_plain(Outer())) == digest(dict(reversed(to_plain(Outer()).items())))
+    assert digest(to_plain(Outer())) == digest(
+        dict(reversed(to_plain(Outer()).items()))
+    )
     assert digest(to_plain(Outer())) != digest(to_plain(Outer(inner=Inner(width=9))))
     values: tuple[Any, ...] = (1, 2, "1", True, None, [], {})
     assert len({digest({"a": value}) for value in values}) == 7
@@ -200,11 +209,18 @@ def test_streams_are_counters() -> None:
     one = Streams(7)
     first = one.numpy(DATA_ORDER, 0, "order").permutation(20)
     one.numpy(WORLD).integers(100, size=50)  # drawing elsewhere changes nothing
-    np.testing.assert_array_equal(first, Streams(7).numpy(DATA_ORDER, 0, "order").permutation(20))
+    np.testing.assert_array_equal(
+        first, Streams(7).numpy(DATA_ORDER, 0, "order").permutation(20)
+    )
     seeds = [
         Streams(root).seed(*path)
         for root in (0, 1)
-        for path in ((WORLD,), (INITIALISATION,), (DATA_ORDER, 1, 11), (DATA_ORDER, 11, 1))
+        for path in (
+            (WORLD,),
+            (INITIALISATION,),
+            (DATA_ORDER, 1, 11),
+            (DATA_ORDER, 11, 1),
+        )
     ]
     assert len(set(seeds)) == len(seeds)
     with pytest.raises(ValueError, match="at least 0"):
@@ -223,7 +239,10 @@ two_hop, gpt, inner, outer, ring = (
         (lambda: two_hop(n="10"), "two-hop.n: expected `int`, got `str`"),
         (lambda: two_hop(n=2.5), "two-hop.n: expected `int`, got `float`"),
         (lambda: TwoHop(n=True), "two-hop.n: expected `int`, got `bool`"),
-        (lambda: two_hop(identity="yes"), "two-hop.identity: expected `bool | float`, got `str`"),
+        (
+            lambda: two_hop(identity="yes"),
+            "two-hop.identity: expected `bool | float`, got `str`",
+        ),
         (
             lambda: two_hop(maps="shfit"),
             "'shfit'; did you mean 'shift'? Known: permutation",
@@ -247,7 +266,8 @@ def test_numbers_of_numpy_and_lists_become_plain() -> None:
     assert listed == Outer(names=("b",), steps=(Inner(),))
     assert len({listed, Outer(names=("b",), steps=(Inner(),))}) == 1
     assert Inner(rate=1).rate == 1
-    assert type(Inner(rate=1).rate) is int  # as it was written: the names of runs depend on it
+    # As it was written: the names of runs depend on it.
+    assert type(Inner(rate=1).rate) is int
 
 
 def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
@@ -263,7 +283,9 @@ def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
     assert identity(Reversal(n=4)) == to_plain(Reversal(n=4))
 
 
-@pytest.mark.parametrize("kind", [Phase, Schedule, GPTConfig, TinyNNConfig, Graph, Hops])
+@pytest.mark.parametrize(
+    "kind", [Phase, Schedule, GPTConfig, TinyNNConfig, Graph, Hops]
+)
 def test_later_options_exist_and_are_off_by_default(kind: type[Config]) -> None:
     assert kind.later
     for name, neutral in kind.later.items():

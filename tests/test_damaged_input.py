@@ -89,7 +89,9 @@ def test_world_folder(capsys, folder, name, damage) -> None:
         assert name in text
 
 
-@pytest.mark.parametrize("name", ["x.json", "x.jsonl", "d/state.json", "d/dataset_dict.json"])
+@pytest.mark.parametrize(
+    "name", ["x.json", "x.jsonl", "d/state.json", "d/dataset_dict.json"]
+)
 def test_deep_json(capsys, name) -> None:
     Path("d").mkdir()
     Path(name).write_text(DEEP, encoding="utf-8")
@@ -99,19 +101,25 @@ def test_deep_json(capsys, name) -> None:
 @pytest.mark.parametrize("part", [".", "..", "/etc", "../d"])
 def test_a_dataset_folder_stays_within_itself(capsys, part) -> None:
     Path("d").mkdir()
-    Path("d/dataset_dict.json").write_text(json.dumps({"splits": [part]}), encoding="utf-8")
+    Path("d/dataset_dict.json").write_text(
+        json.dumps({"splits": [part]}), encoding="utf-8"
+    )
     assert "is not in it" in refused(capsys, "audit", "d")
 
 
 def test_deep_toml(capsys) -> None:
     Path("deep.toml").write_text(f"x={'[' * 3000}{']' * 3000}", encoding="utf-8")
-    assert "nested too deeply" in refused(capsys, "run", "demo/two-hop", "--config", "deep.toml")
+    assert "nested too deeply" in refused(
+        capsys, "run", "demo/two-hop", "--config", "deep.toml"
+    )
     words = ("augment", "facts.csv", "--out", "new", "--wording", "deep.toml")
     assert "nested too deeply" in refused(capsys, *words)
     refused(capsys, "run", "demo/two-hop", "--set", f"n={'[' * 2000}{']' * 2000}")
 
 
-@pytest.mark.parametrize("cell", ["-" * 200_000 + "1", "a" + ".a" * 100_000, "(" * 200_000])
+@pytest.mark.parametrize(
+    "cell", ["-" * 200_000 + "1", "a" + ".a" * 100_000, "(" * 200_000]
+)
 def test_aliases_that_cannot_be_parsed(cell) -> None:
     row = {f"e{i}.value": f"e{i}" for i in (1, 2, 3)}
     row |= {f"r{i}.category": "r" for i in (1, 2)} | {"e2.aliases": cell}
@@ -144,7 +152,10 @@ def full(*_args: object, **_options: Any) -> None:
 
 def test_a_full_disk(monkeypatch, folder, capsys) -> None:
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(RunError, match="No space left") as error, explained_writes(folder):
+    with (
+        pytest.raises(RunError, match="No space left") as error,
+        explained_writes(folder),
+    ):
         full()
     assert "\n" not in str(error.value)
     with pytest.raises(RunError, match="No space left"):

@@ -28,7 +28,9 @@ from inweights.support.showing import Card
 def trained():
     world = iw.TwoHop(n=4).build()
     seeds = [0, 1]
-    model = iw.EmbMLPConfig(width=16).build(vocabulary=len(world.vocabulary), seeds=seeds)
+    model = iw.EmbMLPConfig(width=16).build(
+        vocabulary=len(world.vocabulary), seeds=seeds
+    )
     iw.train(model, world, iw.learners.two_hop_mlp(steps=300), seeds=seeds)
     return model, world
 
@@ -45,7 +47,8 @@ def test_ask_gives_the_fact_that_was_learnt(trained) -> None:
     whole = iw.ask(model, world, ["a1", "r1"], best=10**6)
     sums = whole.group_by("replica").agg(pl.col("probability").sum())["probability"]
     assert sums.to_list() == pytest.approx([1, 1], rel=1e-5)
-    assert iw.ask(model, world, "b1 a1")["right"].is_null().all()  # no statement asks that
+    # No statement asks that.
+    assert iw.ask(model, world, "b1 a1")["right"].is_null().all()
 
 
 def test_ask_puts_a_question_to_a_language_model_in_words() -> None:
@@ -53,7 +56,11 @@ def test_ask_puts_a_question_to_a_language_model_in_words() -> None:
     world = iw.open_world("@people")
     model = lm.load_model("@tiny")
     asked = iw.ask(model, world, "Mozart born_in", best=100)
-    places = {f.answer[0] for f in world.facts if world.vocabulary.names[f.prompt[-1]] == "born_in"}
+    places = {
+        f.answer[0]
+        for f in world.facts
+        if world.vocabulary.names[f.prompt[-1]] == "born_in"
+    }
     assert set(asked["answer"]) == {world.vocabulary.names[place] for place in places}
     assert asked["probability"].sum() == pytest.approx(1)
     assert asked.filter(answer="Salzburg")["right"].all()
@@ -78,7 +85,10 @@ def test_ask_reads_names_with_spaces() -> None:
 
 @pytest.mark.parametrize(
     ("question", "error", "says"),
-    [("a1 rr1", DataError, "did you mean 'r1'"), ("", ConfigError, "at least one token")],
+    [
+        ("a1 rr1", DataError, "did you mean 'r1'"),
+        ("", ConfigError, "at least one token"),
+    ],
 )
 def test_ask_refuses_what_it_does_not_know(trained, question, error, says) -> None:
     with pytest.raises(error, match=says):
@@ -106,7 +116,10 @@ def test_models_are_compared_role_by_role(trained) -> None:
 
 def test_some_replicas_are_a_model_of_their_own(trained) -> None:
     model, world = trained
-    both, alone = iw.probes.accuracy(model, world), iw.probes.accuracy(model.select([1]), world)
+    both, alone = (
+        iw.probes.accuracy(model, world),
+        iw.probes.accuracy(model.select([1]), world),
+    )
     drop = pl.exclude("replica")
     assert both.filter(replica=1).select(drop).equals(alone.select(drop))
     with pytest.raises(ConfigError, match="no replica 2; the model has 2"):
@@ -118,7 +131,16 @@ def test_new_writes_what_works(tmp_path) -> None:
     kinds = ("world", "probe", "recipe")
     tests = [actions.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *map(str, tests)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-rp",
+            "-p",
+            "no:cacheprovider",
+            *map(str, tests),
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -180,7 +202,15 @@ def test_objects_show_themselves(trained, tmp_path) -> None:
     plan = outcome.recipe.plan(outcome.recipe.scales["smoke"])
     fresh = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
     result = iw.train(fresh, world, iw.learners.two_hop_mlp(steps=2), seeds=[0])
-    shown = (world, model, prediction, outcome, outcome.claims[0], outcome.recipe.claims[0], plan)
+    shown = (
+        world,
+        model,
+        prediction,
+        outcome,
+        outcome.claims[0],
+        outcome.recipe.claims[0],
+        plan,
+    )
     for one in (*shown, result, iw.board()):
         assert len(repr(one).splitlines()) <= 20, repr(one)
         assert one._repr_html_().startswith("<strong>")
@@ -189,7 +219,9 @@ def test_objects_show_themselves(trained, tmp_path) -> None:
     assert world.to_frame().equals(world.table())
 
 
-def test_the_newest_run_is_last_and_demo_is_a_name(tmp_path, monkeypatch, capsys) -> None:
+def test_the_newest_run_is_last_and_demo_is_a_name(
+    tmp_path, monkeypatch, capsys
+) -> None:
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
     assert main(["show", "last"]) == 2
     assert "try 'inweights demo'" in capsys.readouterr().err
@@ -232,13 +264,19 @@ def test_papers_are_cited_with_author_and_year() -> None:
             assert f"  {field} = {{" in entry, (paper, field)
 
 
-def test_verdicts_without_a_run_are_those_of_the_stored_board(tmp_path, monkeypatch) -> None:
+def test_verdicts_without_a_run_are_those_of_the_stored_board(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.delenv("INWEIGHTS_RESULTS")
     monkeypatch.chdir(tmp_path)
     found = actions.verdicts(only="identity-bridge/fig4", runs=tmp_path)
     assert found
     assert {claim.why for claim in found} == {"from the stored board"}
-    assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced", "undecided"}
+    assert {claim.verdict for claim in found} <= {
+        "reproduced",
+        "not reproduced",
+        "undecided",
+    }
 
 
 def test_each_command_shows_two_examples_that_parse() -> None:
@@ -255,7 +293,9 @@ def test_each_command_shows_two_examples_that_parse() -> None:
 
 
 @pytest.mark.slow
-def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, capsys) -> None:
+def test_the_examples_run_one_after_another(
+    tmp_path, monkeypatch, trained, capsys
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("INWEIGHTS_RESULTS")

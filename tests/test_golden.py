@@ -37,8 +37,21 @@ def test_numbers_are_the_stored_ones(name: str) -> None:
 def test_a_zero_is_a_count_or_has_a_size() -> None:
     """Nothing left of a difference is luck: another processor leaves a rounding of its terms."""
     counted = {"accuracy", "exact", "worst", "nearest", "ridge"}
-    counted |= {"bridge", "relation", "answer", "clean"}  # what carries: shares of statements
-    counted |= {"holds", "restored", "reached", "unmoved", "others"}  # by an edit: the same
+    # What carries: shares of statements.
+    counted |= {
+        "bridge",
+        "relation",
+        "answer",
+        "clean",
+    }
+    # By an edit: the same.
+    counted |= {
+        "holds",
+        "restored",
+        "reached",
+        "unmoved",
+        "others",
+    }
     for name, table in golden.stored().items():
         zeros = {
             column.partition(",")[0]
@@ -61,13 +74,19 @@ def test_nothing_is_left_out() -> None:
 
     kinds = {name for name in worlds.world_names() if own(world_kind(name))}
     assert kinds == set(golden.WORLDS)
-    assert {name for name in model_names() if own(model_kind(name))} == set(golden.MODELS)
+    assert {name for name in model_names() if own(model_kind(name))} == set(
+        golden.MODELS
+    )
     used = {phase.optimizer.kind for phase in golden.OPTIMIZERS.values()}
     names, _own = get_args(get_type_hints(Optimizer)["kind"])
     assert used == set(get_args(names))
     for module in pkgutil.walk_packages(probes.__path__, f"{probes.__name__}."):
         for name, one in vars(importlib.import_module(module.name)).items():
-            if inspect.isfunction(one) and one.__module__ == module.name and name[0] != "_":
+            if (
+                inspect.isfunction(one)
+                and one.__module__ == module.name
+                and name[0] != "_"
+            ):
                 given = inspect.signature(one)
                 looks = list(given.parameters)[:2] == ["model", "worlds"]
                 if looks and "DataFrame" in str(given.return_annotation):
@@ -90,9 +109,8 @@ def test_a_raised_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> Non
             patch.setitem(RAISED, name, 2)
             now = keys()
             changed = [i for i in range(5) if now[i] != before[i]]
-            assert changed == [place, 4], (
-                name
-            )  # its own key, and the folder of a recipe that uses it
+            # Its own key, and the folder of a recipe that uses it.
+            assert changed == [place, 4], name
     assert keys() == before
     monkeypatch.setitem(RAISED, "accuracy", 3)
     assert sources_of(probes.accuracy) == {"inweights:accuracy": "version 3"}
@@ -109,14 +127,20 @@ def test_writing_keeps_what_has_no_raised_version(
     assert golden.main() == 0
     assert set(golden.stored()) == set(few)
     whole = golden.FILE.read_text()
-    golden.FILE.write_text(whole.replace('"facts" = 45', '"facts" = 44').replace("8", "9"))
+    golden.FILE.write_text(
+        whole.replace('"facts" = 45', '"facts" = 44').replace("8", "9")
+    )
     monkeypatch.setitem(RAISED, "accuracy", 2)
     assert golden.main() == 1
     told = capsys.readouterr().out
     assert (
-        "world two-hop: its numbers changed; raise its version\n  facts: 44 was stored, 45" in told
+        "world two-hop: its numbers changed; raise its version\n  facts: 44 was stored, 45"
+        in told
     )
     assert "probe accuracy: version 2 is new" in told
     tables = golden.stored()
     assert tables["world two-hop"]["facts"] == 44
-    assert (tables["probe accuracy"]["version"], tables["probe accuracy"]["rows"]) == (2, 8)
+    assert (tables["probe accuracy"]["version"], tables["probe accuracy"]["rows"]) == (
+        2,
+        8,
+    )

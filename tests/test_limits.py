@@ -162,9 +162,15 @@ def test_a_file_too_large_for_the_memory() -> None:
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_a_cell_of_megabytes(kind) -> None:
     name = "x" * 20_000_000
-    row = f"ann,mother,{name}\n" if kind == "csv" else json.dumps({"s": "a", "r": "b", "o": name})
+    row = (
+        f"ann,mother,{name}\n"
+        if kind == "csv"
+        else json.dumps({"s": "a", "r": "b", "o": name})
+    )
     Path(f"cell.{kind}").write_text(row, encoding="utf-8")
-    with pytest.raises(DataError, match=r"line 1: a name has 20,000,000 characters") as error:
+    with pytest.raises(
+        DataError, match=r"line 1: a name has 20,000,000 characters"
+    ) as error:
         read_knowledge(f"cell.{kind}")
     assert len(str(error.value)) < 300
 
@@ -197,8 +203,22 @@ def test_parquet_is_counted_before_it_is_read(folder) -> None:
 def test_a_hub_that_all_facts_pass_through(capsys) -> None:
     rows = [f"a{i},to,hub\nhub,from{i},c{i}\n" for i in range(2000)]
     Path("hub.csv").write_text("".join(rows), encoding="utf-8")
-    assert main(["world", "triples", "--set", "path=hub.csv", "--max-memory", "1GB", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["queries"] == {"composition": 20_000}  # of 4,000,000
+    assert (
+        main(
+            [
+                "world",
+                "triples",
+                "--set",
+                "path=hub.csv",
+                "--max-memory",
+                "1GB",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    # Of 4,000,000.
+    assert json.loads(capsys.readouterr().out)["queries"] == {"composition": 20_000}
 
 
 def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:
@@ -208,5 +228,7 @@ def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:
         model=GPTConfig(width=8192, layers=48, heads=8),
         learner=Curriculum(),
     )
-    with pytest.raises(ConfigError, match=r"training a model of 38,\d+,\d+,\d+ parameters takes"):
+    with pytest.raises(
+        ConfigError, match=r"training a model of 38,\d+,\d+,\d+ parameters takes"
+    ):
         capacity(Run("key", trial, 0))

@@ -12,26 +12,37 @@ PACKAGES = {"lab": "experiments", "laboratory": "actions"}
 
 
 @pytest.mark.parametrize(("former", "present"), PACKAGES.items())
-def test_a_renamed_package_is_found_by_its_former_name(former: str, present: str) -> None:
+def test_a_renamed_package_is_found_by_its_former_name(
+    former: str, present: str
+) -> None:
     package = import_module(f"inweights.{present}")
     name = package.__all__[0]
-    with pytest.warns(DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"):
+    with pytest.warns(
+        DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"
+    ):
         assert getattr(getattr(iw, former), name) is getattr(package, name)
     forwarding = import_module(f"inweights.{former}")
-    with pytest.warns(DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"):
+    with pytest.warns(
+        DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"
+    ):
         assert getattr(forwarding, name) is getattr(package, name)
     with pytest.raises(AttributeError, match="no_such_name"):
         forwarding.no_such_name  # noqa: B018
 
 
 def test_a_renamed_function_is_found_by_its_former_name() -> None:
-    with pytest.warns(DeprecationWarning, match=r"is called inweights\.training\.answer_columns"):
+    with pytest.warns(
+        DeprecationWarning, match=r"is called inweights\.training\.answer_columns"
+    ):
         assert training.answers_of is training.answer_columns  # type: ignore[attr-defined]
 
 
 def test_names_of_the_engine(tmp_path) -> None:
     with pytest.warns(DeprecationWarning, match="is called 'execution'"):
-        assert list(actions.settle(minutes=0, runs=tmp_path, effort=ExecutionOptions())) == []
+        assert (
+            list(actions.settle(minutes=0, runs=tmp_path, effort=ExecutionOptions()))
+            == []
+        )
     with pytest.warns(DeprecationWarning, match="recipe_for"):
         assert actions.asked_for is actions.recipe_for  # type: ignore[attr-defined]
     with pytest.warns(DeprecationWarning, match="SavedModel"):

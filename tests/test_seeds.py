@@ -29,7 +29,9 @@ def test_streams_do_not_depend_on_the_order_of_asking() -> None:
 
 def test_every_call_starts_its_stream_anew() -> None:
     streams = Streams(3)
-    np.testing.assert_array_equal(streams.numpy(WORLD).random(9), streams.numpy(WORLD).random(9))
+    np.testing.assert_array_equal(
+        streams.numpy(WORLD).random(9), streams.numpy(WORLD).random(9)
+    )
     one, other = (torch.randn(9, generator=streams.torch(WORLD)) for _ in range(2))
     assert torch.equal(one, other)
 
@@ -40,11 +42,19 @@ def test_no_global_generator_is_touched() -> None:
     Streams(3).numpy(WORLD).random(5)
     torch.randn(5, generator=Streams(3).torch(WORLD))
     assert torch.equal(torch.get_rng_state(), before)
-    np.testing.assert_array_equal(np.random.get_state(legacy=False)["state"]["key"], state)  # noqa: NPY002
+    after = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
+    np.testing.assert_array_equal(after, state)
 
 
 def test_paths_are_not_glued_together() -> None:
-    paths = [("a", "bc"), ("ab", "c"), ("a", "b", "c"), ("abc",), ("a", 1, 23), ("a", 12, 3)]
+    paths = [
+        ("a", "bc"),
+        ("ab", "c"),
+        ("a", "b", "c"),
+        ("abc",),
+        ("a", 1, 23),
+        ("a", 12, 3),
+    ]
     assert len({Streams(0).seed(*path) for path in paths}) == len(paths)
     assert Streams(1).seed("1") != Streams(11).seed()
 

@@ -31,7 +31,9 @@ OF_ANY_SHAPE = {"fingerprint", "State"}
 
 def test_a_wrong_shape_is_refused() -> None:
     states = torch.zeros(2, 3, 4)
-    with pytest.raises(ShapeError, match=r"Linear.forward says x: .*R S D.* torch.float32 \(1, 2,"):
+    with pytest.raises(
+        ShapeError, match=r"Linear.forward says x: .*R S D.* torch.float32 \(1, 2,"
+    ):
         Linear(2, 4, 5)(states.unsqueeze(0))
     model = GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0])
     with pytest.raises(DataError, match=r"expected token ids, which are integers"):
@@ -42,7 +44,8 @@ def test_a_letter_has_one_length_throughout_a_call() -> None:
     labels = torch.zeros(2, 3, dtype=torch.long)
     assert cross_entropy(torch.zeros(2, 3, 4), labels, torch.ones(3)).shape == (2,)
     with pytest.raises(ShapeError, match=r"weights: Float\[Tensor, '\*_ n'\]"):
-        cross_entropy(torch.zeros(2, 3, 4), labels, torch.ones(1))  # torch would spread it
+        # Torch would spread it.
+        cross_entropy(torch.zeros(2, 3, 4), labels, torch.ones(1))
 
 
 def test_what_comes_back_is_checked_the_first_few_times() -> None:
@@ -51,7 +54,9 @@ def test_what_comes_back_is_checked_the_first_few_times() -> None:
         return x.T
 
     for _ in range(CALLS):
-        with pytest.raises(ShapeError, match=r"turned says return: .* return torch.float32"):
+        with pytest.raises(
+            ShapeError, match=r"turned says return: .* return torch.float32"
+        ):
             turned(torch.zeros(2, 3))
     assert turned(torch.zeros(2, 3)).shape == (3, 2)
 
@@ -81,8 +86,14 @@ def test_public_signatures_say_the_shapes_of_arrays() -> None:
     bare = []
     for path in FILES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        bare += [f"{path.name}: {name}: {text}" for name, text in said_in(tree) if is_bare(text)]
-        imported = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
+        bare += [
+            f"{path.name}: {name}: {text}"
+            for name, text in said_in(tree)
+            if is_bare(text)
+        ]
+        imported = [
+            node.module for node in tree.body if isinstance(node, ast.ImportFrom)
+        ]
         assert "jaxtyping" not in imported, "inweights.worlds.arrays has its names"
     assert not [text for text in bare if text.split(": ")[1] not in OF_ANY_SHAPE]
 
@@ -92,5 +103,7 @@ def is_bare(annotation: str) -> bool:
 
 
 def test_a_signature_without_a_shape_is_found() -> None:
-    tree = ast.parse("class A:\n    x: Tensor\n    def f(self, y: Int[Ids, ' N']) -> Ids: ...")
+    tree = ast.parse(
+        "class A:\n    x: Tensor\n    def f(self, y: Int[Ids, ' N']) -> Ids: ..."
+    )
     assert [text for _, text in said_in(tree) if is_bare(text)] == ["Tensor", "Ids"]

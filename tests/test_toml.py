@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from inweights.cli import main
 from inweights.config import Config, apply_overrides, load_toml, toml_text
-from inweights.config.toml_text import MAX_DEPTH, MAX_KEY, MAX_PARTS, MAX_TEXT, parse_toml
+from inweights.config.toml_text import (
+    MAX_DEPTH,
+    MAX_KEY,
+    MAX_PARTS,
+    MAX_TEXT,
+    parse_toml,
+)
 from inweights.errors import ConfigError
 
 FILE = "s.toml"
@@ -23,7 +29,10 @@ REFUSED = {
     "dotted key in quotes": ("'a'.\"b\"." * 40 + "a = 1", "more than 32 parts"),
     "dotted key in a table": (f"x = {{{DOTTED} = 1}}", "more than 32 parts"),
     "dotted header": (f"[{DOTTED}]", "more than 32 parts"),
-    "after a text": (f'x = """\n"a\\"""" # "\n{DOTTED} = 1', "line 3: a key has more than"),
+    "after a text": (
+        f'x = """\n"a\\"""" # "\n{DOTTED} = 1',
+        "line 3: a key has more than",
+    ),
     "long key": ("a" * (MAX_KEY + 1) + " = 1", "1,000 characters"),
     "long key in quotes": (f"'{'a' * MAX_KEY}' = 1", "1,000 characters"),
     "long header": (f"x = 1\n [ '{'a' * MAX_KEY}' ]", "line 2: .*1,000 characters"),
@@ -67,7 +76,9 @@ def test_commands_refuse_it(tmp_path, monkeypatch, unparsed, capsys, words) -> N
     Path(FILE).write_text(f"{DOTTED} = 1")
     assert main(words) == 2
     told = capsys.readouterr().err
-    assert f"{FILE} is no file of settings: line 1: a key has more than 32 parts" in told
+    assert (
+        f"{FILE} is no file of settings: line 1: a key has more than 32 parts" in told
+    )
 
 
 class Settings(Config):
@@ -78,12 +89,21 @@ class Settings(Config):
 def test_a_change_of_a_setting(unparsed) -> None:
     with pytest.raises(ConfigError, match="expected `object`"):
         apply_overrides(Settings(), [f"numbers={{{DOTTED} = 1}}"])
-    assert apply_overrides(Settings(), [f"name={'.' * 99}"]).name == "." * 99  # is a text
+    # Is a text.
+    assert apply_overrides(Settings(), [f"name={'.' * 99}"]).name == "." * 99
 
 
 def test_each_character_is_looked_at_once(monkeypatch) -> None:
     """Work is counted: the tokens join to the text, whatever quotes are left open."""
-    for text in ('"""' * 999, '"""' + '\\"""' * 999, "'" * 1001, '"\\', "'''a''", '"\n' * 99, "\\"):
+    for text in (
+        '"""' * 999,
+        '"""' + '\\"""' * 999,
+        "'" * 1001,
+        '"\\',
+        "'''a''",
+        '"\n' * 99,
+        "\\",
+    ):
         assert "".join(found[0] for found in toml_text._TOKEN.finditer(text)) == text
 
 
@@ -95,9 +115,9 @@ def test_limits_are_reached() -> None:
     for text in (f"{key} = 1", f"[{key}]\n{key} = 1", deep, f"{long} = 1", texts):
         assert parse_toml(text) == tomllib.loads(text)
     assert len(texts) < MAX_TEXT
-    assert parse_toml("\n".join(f"[t{i}]\nx = [{i}.5, 2]" for i in range(99)))["t98"] == {
-        "x": [98.5, 2]
-    }
+    assert parse_toml("\n".join(f"[t{i}]\nx = [{i}.5, 2]" for i in range(99)))[
+        "t98"
+    ] == {"x": [98.5, 2]}
 
 
 def test_what_is_no_toml_says_where() -> None:

@@ -24,7 +24,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with nothing in it but the wheel and what the wheel says that it needs."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True
+    )
     [wheel] = folder.glob("inweights-*.whl")
     venv.create(folder / "empty", with_pip=False)
     python = folder / "empty" / "bin" / "python"
@@ -35,7 +37,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for file in metadata.files(name) or ():
             link = packages / file.parts[0]
             if file.parts[0] != ".." and not link.exists():
-                link.symlink_to(str(metadata.distribution(name).locate_file(file.parts[0])))
+                link.symlink_to(
+                    str(metadata.distribution(name).locate_file(file.parts[0]))
+                )
     return folder
 
 
@@ -43,13 +47,17 @@ def needed(name: str, known: frozenset[str] = frozenset()) -> frozenset[str]:
     """Names of all distributions that one needs, without its extras."""
     for line in metadata.requires(name) or ():
         need = Requirement(line)
-        if need.name not in known and (need.marker is None or need.marker.evaluate({"extra": ""})):
+        if need.name not in known and (
+            need.marker is None or need.marker.evaluate({"extra": ""})
+        ):
             known = needed(need.name, known | {need.name})
     return known
 
 
 def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")
+    }
     return subprocess.run(
         [installed / "empty" / "bin" / "inweights", *words],
         cwd=installed,
@@ -62,7 +70,9 @@ def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     names = zipfile.ZipFile(next(installed.glob("*.whl"))).namelist()
-    assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
+    assert not [
+        name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))
+    ]
     here = ROOT / "src" / "inweights"
     kept = {str(f.relative_to(ROOT / "src")) for f in here.rglob("*") if f.is_file()}
     assert "inweights/py.typed" in kept
@@ -70,11 +80,15 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("page", ["own-model", "own-function"])
-def test_pages_run_where_nothing_else_is(installed: Path, page: str, tmp_path: Path) -> None:
+def test_pages_run_where_nothing_else_is(
+    installed: Path, page: str, tmp_path: Path
+) -> None:
     """What a page prints, as one program of somebody who has installed the wheel."""
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     (tmp_path / "page.py").write_text("\n".join(block.code for block in blocks(text)))
-    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
+    kept = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")
+    }
     done = subprocess.run(
         [installed / "empty" / "bin" / "python", "page.py"],
         cwd=tmp_path,
@@ -87,7 +101,12 @@ def test_pages_run_where_nothing_else_is(installed: Path, page: str, tmp_path: P
 
 
 def test_commands_work_where_nothing_else_is(installed: Path) -> None:
-    for words in (["list"], ["predict", "@people"], ["explore", "bridge"], ["world", "two-hop"]):
+    for words in (
+        ["list"],
+        ["predict", "@people"],
+        ["explore", "bridge"],
+        ["world", "two-hop"],
+    ):
         done = run(installed, *words)
         assert done.returncode == 0, (words, done.stderr)
     assert (installed / "explore-bridge.html").stat().st_size > 20_000

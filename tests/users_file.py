@@ -1,7 +1,7 @@
 """A user's own file, which ``make check`` checks with all others: are our types seen there?
 
-Nothing here runs. ``assert_type`` fails where a type is lost, and an ignored error that mypy does
-not find is an error of its own (``warn_unused_ignores``).
+Nothing here runs. ``assert_type`` fails where a type is lost, and an ignored error that
+mypy does not find is an error of its own (``warn_unused_ignores``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Wait for a state, never for a time.
 
-A test that waits polls for what it needs with :func:`wait_until`. There is no limit in seconds, as
-a slow machine would break any: what hangs is ended by the guard of the whole run
-(``tests/house/tiers.py``), and what can no longer happen is said by ``unless``.
+A test that waits polls for what it needs with :func:`wait_until`. There is no limit in
+seconds, as a slow machine would break any: what hangs is ended by the guard of the
+whole run (``tests/house/tiers.py``), and what can no longer happen is said by
+``unless``.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ PAUSE = 0.02
 
 
 def wait_until(
-    condition: Callable[[], T], unless: Callable[[], object] | None = None, pause: float = PAUSE
+    condition: Callable[[], T],
+    unless: Callable[[], object] | None = None,
+    pause: float = PAUSE,
 ) -> T:
     """Look again and again until the condition holds, and return what it returned.
 
     Args:
         condition: Called about every ``pause`` seconds until what it returns is true.
-        unless: Tells that the condition can no longer come true, such as the end of the process
-            that should make it so; what it returns is shown.
+        unless: Tells that the condition can no longer come true, such as the end of the
+            process that should make it so; what it returns is shown.
         pause: Seconds between two looks.
 
     Raises:
-        AssertionError: If ``unless`` returns something true while the condition does not hold.
+        AssertionError: If ``unless`` returns something true while the condition does
+            not hold.
     """
     while True:
         lost = unless() if unless else None
-        found = condition()  # after that look: it may have come true just before the end
+        # After that look: it may have come true just before the end.
+        found = condition()
         if found:
             return found
         assert not lost, f"what was waited for can no longer happen: {lost}"

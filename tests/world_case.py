@@ -1,7 +1,7 @@
 """The contract of worlds: what every world keeps.
 
-A test class inherits the case and says which configs it is about; a test beside those classes fails
-where a world has none.
+A test class inherits the case and says which configs it is about; a test beside those
+classes fails where a world has none.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class WorldCase:
             mine, theirs = getattr(one, part), getattr(other, part)
             assert mine.role_names == theirs.role_names
             for column in ("roles", "prompt_ends", "answer_ends"):
-                assert np.array_equal(getattr(mine, column), getattr(theirs, column)), column
+                assert np.array_equal(getattr(mine, column), getattr(theirs, column)), (
+                    column
+                )
 
     def test_some_config_follows_the_seed(self) -> None:
         worlds = [(c.build(seed=3), c.build(seed=4)) for c in self.configs]
@@ -78,7 +80,9 @@ class WorldCase:
                 assert ids.size or not (self.asked or part is world.facts)
                 assert ((ids >= 0) & (ids < len(world.vocabulary))).all()
 
-    def test_groups_of_tokens_are_disjoint_and_cover_the_vocabulary(self, config: Any) -> None:
+    def test_groups_of_tokens_are_disjoint_and_cover_the_vocabulary(
+        self, config: Any
+    ) -> None:
         words = config.build(seed=3).vocabulary
         ids = np.concatenate([words[group] for group in words.groups])
         assert ids.tolist() == list(range(len(words)))
@@ -87,12 +91,24 @@ class WorldCase:
     def test_statements_in_words_and_one_by_one(self, config: Any) -> None:
         world = config.build(seed=3)
         table, name = world.table(), world.vocabulary.names
-        columns = ["part", "role", "prompt", "answer", "out_of_distribution", "right_answers"]
+        columns = [
+            "part",
+            "role",
+            "prompt",
+            "answer",
+            "out_of_distribution",
+            "right_answers",
+        ]
         assert table.columns == columns
         for part in ("facts", "queries"):
             rows, statements = table.filter(part=part), getattr(world, part)
-            assert rows["out_of_distribution"].to_list() == statements.out_of_distribution.tolist()
-            right = [len(statements.right_answers(index)) for index in range(len(statements))]
+            assert (
+                rows["out_of_distribution"].to_list()
+                == statements.out_of_distribution.tolist()
+            )
+            right = [
+                len(statements.right_answers(index)) for index in range(len(statements))
+            ]
             assert rows["right_answers"].to_list() == right
             for index, one in enumerate(statements):
                 assert one == statements[index] == statements[index - len(statements)]
@@ -102,7 +118,9 @@ class WorldCase:
                 assert rows.row(index)[1:4] == (one.role, prompt, answer)
             assert statements[1:5:2] == list(statements)[1:5:2]
             for outside in (len(statements), -len(statements) - 1):
-                with pytest.raises(IndexError, match=f"no statement {outside}; there are"):
+                with pytest.raises(
+                    IndexError, match=f"no statement {outside}; there are"
+                ):
                     statements[outside]
         assert max(len(repr(x)) for x in (world, world.facts, world.vocabulary)) < 200
 
@@ -126,11 +144,19 @@ class WorldCase:
         world = config.build(seed=3)
         again = load_world(save_world(world, tmp_path / "world"))
         assert [p.name for p in tmp_path.iterdir()] == ["world"]
-        for name in ("name", "vocabulary", "settings", "seed", "why_out_of_distribution"):
+        for name in (
+            "name",
+            "vocabulary",
+            "settings",
+            "seed",
+            "why_out_of_distribution",
+        ):
             assert getattr(again, name) == getattr(world, name), name
         for part in ("facts", "queries"):
             mine, read = getattr(world, part), getattr(again, part)
             assert read.equals(mine)
             for column in mine.__dataclass_fields__:
                 if column != "role_names":
-                    assert getattr(read, column).dtype == getattr(mine, column).dtype, column
+                    assert getattr(read, column).dtype == getattr(mine, column).dtype, (
+                        column
+                    )

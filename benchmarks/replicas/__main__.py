@@ -1,10 +1,12 @@
 """How fast is one tensor program of R runs: beside JAX, eager PyTorch, and what the machine can do?
 
-All are measured in this process, in turns, and ratios are what counts: an absolute time says more
-about the machine than about the code. JAX (``pip install -e ".[bench]"``) starts from our
-parameters and has to give our losses and gradients to 1e-5; without it its columns are empty.
+All are measured in this process, in turns, and ratios are what counts: an absolute time
+says more about the machine than about the code. JAX (``pip install -e ".[bench]"``)
+starts from our parameters and has to give our losses and gradients to 1e-5; without it
+its columns are empty.
 
-    python -m benchmarks.replicas [--replicas 64 24] [--case tiny] [--threads 1] [--profile]
+    python -m benchmarks.replicas [--replicas 64 24] [--case tiny] [--threads 1]
+    [--profile]
 """
 
 from __future__ import annotations
@@ -19,12 +21,25 @@ import numpy as np
 import torch
 from benchmarks.replicas.cases import CASES, Case, Ours, gpt
 from benchmarks.replicas.eager import eager_step
-from benchmarks.replicas.machine import activations, dispatched, least_seconds, peaks, seconds
+from benchmarks.replicas.machine import (
+    activations,
+    dispatched,
+    least_seconds,
+    peaks,
+    seconds,
+)
 
 from inweights.runs import environment
 from inweights.training.steps.machine import keep_memory
 
-COLUMNS = ("ours ms", "JAX ms", "eager ms", "ours / JAX", "eager / ours", "share of roofline")
+COLUMNS = (
+    "ours ms",
+    "JAX ms",
+    "eager ms",
+    "ours / JAX",
+    "eager / ours",
+    "share of roofline",
+)
 COUNTS = ("kernels", "dispatched", "KiB a replica", "memory ratio")
 
 
@@ -37,10 +52,13 @@ def peer_of(case: Case, ours: Ours) -> Any:
     peer = Peer(case, ours)
     mine, theirs = ours.gradients(), peer.gradients()
     size = max(float(np.abs(one).max()) for one in theirs.values())
-    apart = max(float(np.abs(mine[name].numpy() - one).max()) for name, one in theirs.items())
+    apart = max(
+        float(np.abs(mine[name].numpy() - one).max()) for name, one in theirs.items()
+    )
     losses = float(np.abs(ours.step().numpy() / np.asarray(peer.step()) - 1).max())
     named = dict(ours.model.named_parameters())
-    # AdamW moves what has no gradient, such as the bias of keys, by the sign of its rounding.
+    # AdamW moves what has no gradient, such as the bias of keys, by the sign of its
+    # rounding.
     moved = max(
         float(np.abs(np.where(np.abs(one) > 1e-3 * size, after, 0)).max())
         for name, one in theirs.items()
@@ -67,14 +85,18 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
         for name, step in steps.items():
             if step:
                 times[name].append(seconds(step) / (1 if name == "eager" else replicas))
-        # The machine's rates change with what else runs on it: they are measured in turns, too.
+        # The machine's rates change with what else runs on it: they are measured in
+        # turns, too.
         at_best.append(least_seconds(ours, str(case.optimizer.kind), peaks()))
         shares.append(at_best[-1] / times["ours"][-1])
     state = 4 * ours.flat.values.nbytes  # parameters, gradients, two moments
     arena = getattr(getattr(ours.losses, "_kernels", None), "bytes", 0)
     row: dict[str, Any] = {"case": case.name, "replicas": replicas}
     row |= {f"{name} ms": 1e3 * statistics.median(each) for name, each in times.items()}
-    for name, top, bottom in (("ours / JAX", "ours", "JAX"), ("eager / ours", "eager", "ours")):
+    for name, top, bottom in (
+        ("ours / JAX", "ours", "JAX"),
+        ("eager / ours", "eager", "ours"),
+    ):
         if top in times and bottom in times:
             pairs = zip(times[top], times[bottom], strict=True)
             row[name] = statistics.median(a / b for a, b in pairs)
@@ -110,10 +132,14 @@ def profile(case: Case, replicas: int, most: int = 12) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicas", type=int, nargs="+", default=[64, 24])
-    parser.add_argument("--case", default="", help="part of the name of the only ones to measure")
+    parser.add_argument(
+        "--case", default="", help="part of the name of the only ones to measure"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--profile", action="store_true", help="print operations by time instead")
+    parser.add_argument(
+        "--profile", action="store_true", help="print operations by time instead"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     if given.threads == 1:  # read when JAX is loaded; more threads are JAX's own choice
@@ -131,10 +157,18 @@ def main() -> None:
                 continue
             rows.append(measured(case, replicas, given.rounds))
             if not given.json:
-                said = [f"{n} {rows[-1][n]:.4g}" for n in (*COLUMNS, *COUNTS) if n in rows[-1]]
+                said = [
+                    f"{n} {rows[-1][n]:.4g}"
+                    for n in (*COLUMNS, *COUNTS)
+                    if n in rows[-1]
+                ]
                 print(f"{case.name:9} R = {replicas:2}  {', '.join(said)}", flush=True)
     if given.json:
-        about = {"environment": environment(), "threads": given.threads, "peaks": peaks()}
+        about = {
+            "environment": environment(),
+            "threads": given.threads,
+            "peaks": peaks(),
+        }
         counted = [operations(layers) for layers in (1, 2, 4)]
         print(json.dumps({**about, "operations": counted, "cases": rows}, indent=2))
 

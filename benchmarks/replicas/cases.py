@@ -44,7 +44,8 @@ class Case:
         name: Of the case.
         config: The architecture.
         optimizer: Its settings, the same for all replicas.
-        world: All facts of it are one batch; without, sequences of two tokens are drawn.
+        world: All facts of it are one batch; without, sequences of two tokens are
+            drawn.
         drawn: Tokens of the vocabulary, and sequences, where there is no world.
     """
 
@@ -58,7 +59,10 @@ class Case:
         """The model, and a batch that all replicas read."""
         tokens, count = self.drawn
         if self.world is not None:
-            vocabulary, outputs = len(self.world.vocabulary), self.world.outputs.tolist()
+            vocabulary, outputs = (
+                len(self.world.vocabulary),
+                self.world.outputs.tolist(),
+            )
             model = self.config.build(
                 vocabulary=vocabulary, seeds=range(replicas), candidates=outputs
             )
@@ -109,7 +113,9 @@ class Ours:
         self.flat = FlatParameters(self.model)
         self.moving = self.flat.moving(("*",))
         self.loss = Loss(self.model)
-        self.optimizer = build_optimizer(self.flat, [case.optimizer] * replicas, self.moving)
+        self.optimizer = build_optimizer(
+            self.flat, [case.optimizer] * replicas, self.moving
+        )
         losses: Losses = partial(compute_gradients, self.loss, self.flat, self.moving)
         if recorded:
             losses = RecordedLosses(losses, self.flat.gradients)

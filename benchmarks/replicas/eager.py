@@ -27,7 +27,11 @@ class EagerBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         batch, length, width = x.shape
-        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, 1, width).permute(2, 0, 3, 1, 4)
+        q, k, v = (
+            self.qkv(self.norm1(x))
+            .view(batch, length, 3, 1, width)
+            .permute(2, 0, 3, 1, 4)
+        )
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.down(F.gelu(self.up(self.norm2(x))))
@@ -38,7 +42,10 @@ class EagerGPT(nn.Module):
 
     def __init__(self, vocabulary: int, width: int, layers: int) -> None:
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(8, width)
+        self.tokens, self.positions = (
+            nn.Embedding(vocabulary, width),
+            nn.Embedding(8, width),
+        )
         self.blocks = nn.Sequential(*(EagerBlock(width) for _ in range(layers)))
         self.norm = nn.LayerNorm(width)
 

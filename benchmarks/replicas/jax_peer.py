@@ -18,7 +18,13 @@ from benchmarks.replicas.cases import Case, Ours
 from jax import Array, nn
 
 import inweights as iw
-from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, OneLayerConfig, TinyNNConfig
+from inweights.models import (
+    EmbMLPConfig,
+    GPTConfig,
+    MambaConfig,
+    OneLayerConfig,
+    TinyNNConfig,
+)
 from inweights.models.mamba import STEPS
 
 __all__ = ["Peer"]
@@ -39,13 +45,19 @@ class Peer:
             for part, shape in zip(parts, batch.inputs.shapes, strict=True)
         ]
         forward = partial(FORWARD[type(case.config)], case.config, groups)
-        labels, weights = jnp.asarray(batch.labels.numpy()), jnp.asarray(batch.weights.numpy())
+        labels, weights = (
+            jnp.asarray(batch.labels.numpy()),
+            jnp.asarray(batch.weights.numpy()),
+        )
         optimizer = _optimizer(case.optimizer)
         self.state = optimizer.init(self.parameters)
 
         def loss(parameters: Parameters, labels: Array) -> Array:
             logits = forward(parameters)
-            return (weights * optax.softmax_cross_entropy_with_integer_labels(logits, labels)).sum()
+            return (
+                weights
+                * optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+            ).sum()
 
         def total(parameters: Parameters) -> tuple[Array, Array]:
             losses = jax.vmap(loss)(parameters, labels)
@@ -60,7 +72,9 @@ class Peer:
         self._step = jax.jit(step, donate_argnums=(0, 1))
 
     def gradients(self) -> dict[str, Any]:
-        return {name: np.asarray(g) for name, g in self._grad(self.parameters)[0].items()}
+        return {
+            name: np.asarray(g) for name, g in self._grad(self.parameters)[0].items()
+        }
 
     def step(self) -> Any:
         """One step of all runs; returns the losses before it."""
@@ -70,7 +84,9 @@ class Peer:
 
 def _optimizer(one: iw.Optimizer) -> optax.GradientTransformation:
     if one.kind == "sgd":
-        return optax.chain(optax.add_decayed_weights(one.weight_decay or 0.0), optax.sgd(one.rate))
+        return optax.chain(
+            optax.add_decayed_weights(one.weight_decay or 0.0), optax.sgd(one.rate)
+        )
     return optax.adamw(
         one.rate,
         *one.betas,
@@ -103,11 +119,15 @@ def gpt(config: GPTConfig, groups: list[Array], p: Parameters) -> Array:
         x = p["tokens.weight"][tokens] + p["positions.weight"][:length]
         for i in range(config.layers):
             at = f"blocks.{i}"
-            q, k, v = jnp.split(_linear(p, f"{at}.qkv", _norm(p, f"{at}.norm1", x)), 3, -1)
+            q, k, v = jnp.split(
+                _linear(p, f"{at}.qkv", _norm(p, f"{at}.norm1", x)), 3, -1
+            )
             scores = jnp.einsum("btd,bsd->bts", q, k) * config.width**-0.5
             mixed = nn.softmax(jnp.where(visible, scores, -jnp.inf)) @ v
             x = x + _linear(p, f"{at}.out", mixed)
-            up = nn.gelu(_linear(p, f"{at}.up", _norm(p, f"{at}.norm2", x)), approximate=False)
+            up = nn.gelu(
+                _linear(p, f"{at}.up", _norm(p, f"{at}.norm2", x)), approximate=False
+            )
             x = x + _linear(p, f"{at}.down", up)
         return x
 
@@ -129,7 +149,9 @@ def tiny_nn(config: TinyNNConfig, groups: list[Array], p: Parameters) -> Array:
 def one_layer(config: OneLayerConfig, groups: list[Array], p: Parameters) -> Array:
     def mixed(tokens: Array) -> Array:
         scores = p["attention.key_query"][tokens, tokens[:, -1:]]
-        return jnp.einsum("bt,btd->bd", nn.softmax(scores), p["attention.value"][tokens])
+        return jnp.einsum(
+            "bt,btd->bd", nn.softmax(scores), p["attention.value"][tokens]
+        )
 
     h, w = jnp.concatenate([mixed(tokens) for tokens in groups]), p["mlp.weight"]
     inner = nn.relu(h @ w.reshape(-1, w.shape[-1]).T).reshape(len(h), *w.shape[:2])
@@ -143,16 +165,27 @@ def mamba(config: MambaConfig, groups: list[Array], p: Parameters) -> Array:
     first = first + jnp.log(-jnp.expm1(-first))
 
     def rms(name: str, x: Array) -> Array:
-        return x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * p[f"{name}.weight"]
+        return (
+            x / jnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * p[f"{name}.weight"]
+        )
 
     def mix(at: str, u: Array) -> Array:
         length, kernel = u.shape[1], p[f"{at}.convolution"]
-        late = [jnp.pad(u, ((0, 0), (back, 0), (0, 0)))[:, :length] for back in range(length)]
-        parts = [one * kernel[:, -1 - back] for back, one in enumerate(late[: config.kernel])]
+        late = [
+            jnp.pad(u, ((0, 0), (back, 0), (0, 0)))[:, :length]
+            for back in range(length)
+        ]
+        parts = [
+            one * kernel[:, -1 - back] for back, one in enumerate(late[: config.kernel])
+        ]
         u = nn.silu(sum(parts) + p[f"{at}.shift"])
         low, b, c = jnp.split(_linear(p, f"{at}.select", u), [rank, rank + state], -1)
         steps = nn.softplus(_linear(p, f"{at}.steps", low) + first)
-        decay, h, rows = -jnp.exp(p[f"{at}.log_decay"]), jnp.zeros((len(u), inner, state)), []
+        decay, h, rows = (
+            -jnp.exp(p[f"{at}.log_decay"]),
+            jnp.zeros((len(u), inner, state)),
+            [],
+        )
         for t in range(length):
             step = steps[:, t, :, None]
             h = jnp.exp(step * decay) * h + step * b[:, t, None] * u[:, t, :, None]
@@ -163,7 +196,9 @@ def mamba(config: MambaConfig, groups: list[Array], p: Parameters) -> Array:
         x = p["tokens.weight"][tokens]
         for i in range(config.layers):
             at = f"blocks.{i}"
-            stream, gate = jnp.split(_linear(p, f"{at}.enter", rms(f"{at}.norm", x)), 2, -1)
+            stream, gate = jnp.split(
+                _linear(p, f"{at}.enter", rms(f"{at}.norm", x)), 2, -1
+            )
             x = x + _linear(p, f"{at}.leave", mix(f"{at}.mix", stream) * nn.silu(gate))
         return x
 

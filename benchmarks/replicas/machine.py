@@ -1,7 +1,8 @@
 """What the machine can do, and what a step asks of it: the roofline.
 
-A step cannot be faster than its products at the machine's best rate, nor than the bytes it has to
-move at the rate of a plain copy. Both are counted from shapes, for one replica.
+A step cannot be faster than its products at the machine's best rate, nor than the bytes
+it has to move at the rate of a plain copy. Both are counted from shapes, for one
+replica.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 __all__ = ["activations", "dispatched", "least_seconds", "peaks", "seconds"]
 
-#: Reads and writes of one parameter in a step: for forward and backward pass, its gradient written,
-#: and what the optimizer reads and writes (AdamW four and three, descent two and one).
+#: Reads and writes of one parameter in a step: for forward and backward pass, its
+#: gradient written, and what the optimizer reads and writes (AdamW four and three,
+#: descent two and one).
 PASSES = {"adamw": 2 + 1 + 7, "adam": 2 + 1 + 7, "sgd": 2 + 1 + 3}
 
 

@@ -2,8 +2,8 @@
 
 What is drawn for a phone is beside it, ``*-phone.webp``.
 
-``python docs/_ext/pictures.py [FOLDER OF RUNS]``; ``make board`` does it. A recipe without a run on
-this disk keeps the picture that it has.
+``python docs/_ext/pictures.py [FOLDER OF RUNS]``; ``make board`` does it. A recipe
+without a run on this disk keeps the picture that it has.
 """
 
 from __future__ import annotations

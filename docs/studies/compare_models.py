@@ -11,11 +11,11 @@ for name, roles in (("with", {}), ("without", {"first_hop": 1.0, "second_hop": 1
     models[name] = config.build(vocabulary=len(world.vocabulary), seeds=seeds)
     learner = iw.learners.two_hop(width=32, roles=roles)
     iw.train(models[name], world, learner, seeds=seeds)
-    print(name, iw.probes.accuracy(models[name], world).filter(role="composition")["accuracy"])
+    print(name, iw.probes.accuracy(models[name], world))
 
 queries = torch.tensor([query.prompt for query in world.queries])
 one, other = (model.hidden(queries) for model in models.values())
-print({layer: iw.probes.cka(one[layer], other[layer]) for layer in one})  # a number a seed
+print({layer: iw.probes.cka(one[layer], other[layer]) for layer in one})
 
 effects = []  # of states of either model, put into the one with identities
 for name, donor in models.items():

@@ -1,7 +1,7 @@
 """A laboratory for in-weights reasoning: does a sequence model combine facts it never saw together?
 
-The public names load what they need when they are first used, so that importing the package, and
-``inweights --help``, do not load torch.
+The public names load what they need when they are first used, so that importing the
+package, and ``inweights --help``, do not load torch.
 
 Example:
     >>> import inweights as iw
@@ -14,12 +14,14 @@ Example:
 
 import sys
 
-# While `python -m` looks for a module the program is called "-m", and the current folder is first
-# of all places to import from. What lies there is data, and the next line would take a `csv.py`.
+# While `python -m` looks for a module the program is called "-m", and the current
+# folder is first of all places to import from. What lies there is data, and the next
+# line would take a `csv.py`.
 if (
     sys.argv[:1] == ["-m"]
     and not sys.flags.safe_path
-    and sys.orig_argv[-len(sys.argv)].removeprefix("-m").partition(".")[0] == "inweights"
+    and sys.orig_argv[-len(sys.argv)].removeprefix("-m").partition(".")[0]
+    == "inweights"
 ):
     del sys.path[0]
 
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
     from inweights.actions import load as load
     from inweights.actions import run as run
     from inweights.actions import to_dict as to_dict
-    from inweights.actions.table_claims import add_seeds_until_decided as add_seeds_until_decided
+    from inweights.actions.table_claims import (
+        add_seeds_until_decided as add_seeds_until_decided,
+    )
     from inweights.actions.table_claims import claim as claim
     from inweights.config import Config as Config
     from inweights.errors import ConfigError as ConfigError
@@ -106,4 +110,5 @@ if TYPE_CHECKING:
     from inweights.worlds import save_world as save_world
 
 lazily(__name__, renamed={"lab": "experiments", "laboratory": "actions"})
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program listens
+# quiet, unless a program listens.
+logging.getLogger(__name__).addHandler(logging.NullHandler())

@@ -1,6 +1,7 @@
 """The errors a user meets: each says what was given, what was expected and what to do.
 
-All are subclasses of :class:`InweightsError`; :func:`check_kind`, :func:`check_names` and
+All are subclasses of :class:`InweightsError`; :func:`check_kind`, :func:`check_names`
+and
 :func:`unknown_name` write the common messages, with the nearest valid name.
 """
 

@@ -1,9 +1,9 @@
 """Named random streams that are counters, not states.
 
-:class:`Streams` makes generators for NumPy and torch. Every random number of a run is a pure
-function of ``(root seed, stream name, counters)``: nothing has to be saved to resume a run,
-and a replica draws the same numbers alone or among others. There is no global seed anywhere in
-the library.
+:class:`Streams` makes generators for NumPy and torch. Every random number of a run is a
+pure function of ``(root seed, stream name, counters)``: nothing has to be saved to
+resume a run, and a replica draws the same numbers alone or among others. There is no
+global seed anywhere in the library.
 """
 
 from __future__ import annotations

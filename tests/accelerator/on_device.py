@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 import torch
-from tests.accelerator.shared import ATOL, DEVICE, PRETENDED, RTOL, accelerator, counted, counts
+from tests.accelerator.shared import (
+    ATOL,
+    DEVICE,
+    PRETENDED,
+    RTOL,
+    accelerator,
+    counted,
+    counts,
+)
 from tests.model_case import ModelCase
 from tests.models import test_mamba, test_models, test_one_layer, test_save, test_tiny  # noqa: F401
 
@@ -72,7 +80,11 @@ def test_it_counts_no_wait_where_there_is_none() -> None:
         y = (x.view(3, 1) * 2 + torch.tensor(1.0))[x.detach().long()]
         y.sum().backward()
         y.detach()[y > 0] = 0.0
-    assert (y.device.type, seen.copies, seen.waits) == (DEVICE, {"to the device": 1}, {})
+    assert (y.device.type, seen.copies, seen.waits) == (
+        DEVICE,
+        {"to the device": 1},
+        {},
+    )
     assert seen.kernels["aten.mul.Tensor"] == 2  # forwards and backwards
 
 
@@ -83,7 +95,8 @@ class OnAccelerator:
     """Added to the contract of a model."""
 
     device = DEVICE
-    # The first steps show where a tensor is; on the pretend one they are slow, and sum as a CPU.
+    # The first steps show where a tensor is; on the pretend one they are slow, and sum
+    # as a CPU.
     steps = 3 if PRETENDED else 20
 
     @torch.no_grad()
@@ -91,7 +104,9 @@ class OnAccelerator:
         model, tokens = self.build(), self.tokens(4, 3)
         said = model(tokens)
         assert said.device.type == DEVICE
-        torch.testing.assert_close(said.cpu(), model.to("cpu")(tokens.cpu()), atol=ATOL, rtol=RTOL)
+        torch.testing.assert_close(
+            said.cpu(), model.to("cpu")(tokens.cpu()), atol=ATOL, rtol=RTOL
+        )
 
 
 for case in ModelCase.__subclasses__():
@@ -106,7 +121,9 @@ def test_every_architecture_has_a_case() -> None:
 @pytest.mark.parametrize("kind", model_names())
 def test_a_model_is_saved_as_on_the_cpu(kind: str, tmp_path: Path) -> None:
     model = test_save.build(kind)
-    there = iw.save_model(test_save.build(kind).to(DEVICE), tmp_path / "there.safetensors")
+    there = iw.save_model(
+        test_save.build(kind).to(DEVICE), tmp_path / "there.safetensors"
+    )
     here = iw.save_model(model, tmp_path / "here.safetensors")
     assert there.read_bytes() == here.read_bytes()
     again = iw.load_model(there).to(DEVICE)

@@ -27,7 +27,8 @@ from inweights.training.steps import losses
 
 __all__ = ["accelerator"]
 
-#: Adam would divide by the size of gradients that are 0 by symmetry, and make much of rounding.
+#: Adam would divide by the size of gradients that are 0 by symmetry, and make much of
+#: rounding.
 RATES = [
     curricula.curriculum(
         optimizer=iw.Optimizer(kind="sgd", rate=rate, weight_decay=decay, momentum=0.9)
@@ -36,15 +37,22 @@ RATES = [
 ]
 #: Name, model, worlds and curricula of what is trained, with two replicas.
 WAYS: dict[str, tuple[Any, Any, Any]] = {
-    **{name: (curricula.GPT, curricula.WORLD, plan) for name, plan in curricula.CURRICULA.items()},
+    **{
+        name: (curricula.GPT, curricula.WORLD, plan)
+        for name, plan in curricula.CURRICULA.items()
+    },
     "rates of their own": (curricula.GPT, curricula.WORLD, RATES),
     "worlds of their own": (curricula.GPT, TWO_HOP, curricula.curriculum(batch=5)),
-    "dropout": (iw.GPTConfig(layers=1, width=8, dropout=0.2), curricula.WORLD, RATES[0]),
+    "dropout": (
+        iw.GPTConfig(layers=1, width=8, dropout=0.2),
+        curricula.WORLD,
+        RATES[0],
+    ),
     "logits in chunks": (curricula.GPT, curricula.WORLD, RATES[0]),
 }
 
-#: What is resumed: all that draws, stops, edits or has another precision. What differs from these
-#: in the loss, the optimizer or what moves keeps nothing else on the device.
+#: What is resumed: all that draws, stops, edits or has another precision. What differs
+#: from these in the loss, the optimizer or what moves keeps nothing else on the device.
 RESUMED = ("minibatches", "edited", "pooled, by role, bf16", "noise", "stops")
 
 
@@ -77,7 +85,9 @@ def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         pytest.param({"batch": {"first_hop": 3}, "pooled": True}, id="pooled"),
     ],
 )
-def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]) -> None:
+def test_training_waits_once_for_each_record_of_the_loss(
+    changes: dict[str, Any],
+) -> None:
     """0.05 waits a step, as the loss is recorded every 20; one more in the loop would be 1.05.
 
     Steps 20 to 39 are counted, without what sets a phase up and ends it.
@@ -86,17 +96,25 @@ def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]
     for steps in (20, 40):
         model = curricula.build(config=iw.GPTConfig(layers=1, width=8)).to(DEVICE)
         with counted() as seen:
-            train(model, curricula.WORLD, curricula.curriculum(steps=steps, **changes), seeds=3)
+            train(
+                model,
+                curricula.WORLD,
+                curricula.curriculum(steps=steps, **changes),
+                seeds=3,
+            )
         waits.append(seen.waits)
         copies.append(seen.copies["to the device"])
     assert waits[1] - waits[0] == {"copy from the device": 1}
-    # The rows that stopped go there with each record, and the order of facts with each epoch.
+    # The rows that stopped go there with each record, and the order of facts with each
+    # epoch.
     assert copies[1] - copies[0] < 20
 
 
 @repeats
 @pytest.mark.parametrize("name", RESUMED)
-def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_resumed_equals_uninterrupted(
+    name: str, tmp_path: Path, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(test_checkpoints, "build", lambda: curricula.build().to(DEVICE))
     test_checkpoints.test_resumed_equals_uninterrupted_bit_for_bit(name, 4, tmp_path)
 

@@ -1,11 +1,12 @@
 """A pretend accelerator: a device of torch that computes on the CPU and is as strict as a GPU.
 
-A tensor on it wraps one on the CPU. What fails on a GPU is an error: operands on two devices,
-``.numpy()``; and so is what a GPU copies unnoticed: an index or a value of the CPU. What is slow
-there is counted: kernels, copies, and waits for a number or a shape that the device works out.
+A tensor on it wraps one on the CPU. What fails on a GPU is an error: operands on two
+devices, ``.numpy()``; and so is what a GPU copies unnoticed: an index or a value of the
+CPU. What is slow there is counted: kernels, copies, and waits for a number or a shape
+that the device works out.
 
-A backend is registered for a whole process and for good, so that only processes that do nothing
-else import this module; ``test_accelerator.py`` starts them.
+A backend is registered for a whole process and for good, so that only processes that do
+nothing else import this module; ``test_accelerator.py`` starts them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 NAME = "pretend"
 _DATA_DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-_INDEXING = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_"}
+_INDEXING = {
+    "aten::index",
+    "aten::index_put",
+    "aten::index_put_",
+    "aten::_index_put_impl_",
+}
 #: Which operations autocast does in low precision and which in fp32, as on a GPU.
-_LOW = ("bmm", "baddbmm", "mm", "addmm", "matmul", "linear", "scaled_dot_product_attention")
+_LOW = (
+    "bmm",
+    "baddbmm",
+    "mm",
+    "addmm",
+    "matmul",
+    "linear",
+    "scaled_dot_product_attention",
+)
 _HIGH = ("layer_norm", "softmax.int", "log_softmax.int", "logsumexp", "sum.dim_IntList")
 
 
@@ -36,7 +50,8 @@ class Seen:
     Attributes:
         kernels: Operations that are no views.
         copies: From one device to the other.
-        waits: Synchronisations: the CPU stands until the device has done all that was asked.
+        waits: Synchronisations: the CPU stands until the device has done all that was
+            asked.
     """
 
     kernels: Counter[str] = field(default_factory=Counter)
@@ -105,7 +120,9 @@ class Accelerator(TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # nothing is compiled; saying so to Dynamo would import it
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         return _run(func, args, kwargs or {})
 
 
@@ -132,7 +149,8 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     result = func(*_mapped(_held, args), **held)
     if any(tensor.shape != tensor.held.shape for tensor in given):
         raise NotImplementedError(f"{func} changes a shape in place")
-    known = {id(tensor.held): tensor for tensor in given}  # what works in place returns its operand
+    # What works in place returns its operand.
+    known = {id(tensor.held): tensor for tensor in given}
 
     def wrapped(value: Any) -> Any:
         if id(value) in known:
@@ -159,14 +177,21 @@ def _refuse_mixed(func: Any, tensors: list[torch.Tensor]) -> None:
         number = tensor.dim() == 0 and torch.Tag.pointwise in func.tags
         if not isinstance(tensor, OnDevice) and not number:
             shape = tuple(tensor.shape)
-            raise RuntimeError(f"{func} on '{NAME}' got a tensor {shape} on '{tensor.device}'")
+            raise RuntimeError(
+                f"{func} on '{NAME}' got a tensor {shape} on '{tensor.device}'"
+            )
 
 
 def _makes_wait(func: Any, args: Any) -> bool:
     """Whether the CPU needs a number or a shape that the device works out."""
     if func._schema.name in _INDEXING:
-        masks = [at for at in args[1] if at is not None and at.dtype in (torch.bool, torch.uint8)]
-        return bool(masks) and (len(args) < 3 or args[2].numel() > 1)  # one value only fills
+        masks = [
+            at
+            for at in args[1]
+            if at is not None and at.dtype in (torch.bool, torch.uint8)
+        ]
+        # One value only fills.
+        return bool(masks) and (len(args) < 3 or args[2].numel() > 1)
     return not _DATA_DECIDES.isdisjoint(func.tags)
 
 
@@ -182,7 +207,9 @@ def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
     name, _, overload = name.partition(".")
     operation = getattr(getattr(torch.ops.aten, name), overload or "default")
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
-        return operation(*map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
+        return operation(
+            *map(cast, args), **{name: cast(value) for name, value in kwargs.items()}
+        )
 
 
 class _Module(backend._DummyBackendModule):
@@ -199,7 +226,8 @@ for _name in (*_LOW, *_HIGH):
     _aten.impl(_name, partial(_cast, _name, _name in _LOW), "AutocastPrivateUse1")
 
 
-# What torch makes of lists, x.new_tensor([1]) and x[[0, 1]], does not come through Python.
+# What torch makes of lists, x.new_tensor([1]) and x[[0, 1]], does not come through
+# Python.
 @torch.library.impl(_aten, "empty_strided", "PrivateUse1")
 def _empty(size: Any, stride: Any, **options: Any) -> torch.Tensor:
     return OnDevice(torch.empty_strided(size, stride, dtype=options["dtype"]))

@@ -1,7 +1,7 @@
 """What runs on a GPU runs on a pretend one, and on a real one by ``make test-gpu``: ``on_*.py``.
 
-A backend of torch is registered for a whole process and changes what other tests see, so that these
-have a process of their own.
+A backend of torch is registered for a whole process and changes what other tests see,
+so that these have a process of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ def test_contracts_hold_on_a_gpu(cases: Path) -> None:
 
 def passes(cases: Path, **more: str) -> None:
     # Not those of this run: its options, or that it is one of several workers.
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PYTEST_")
+    }
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cases],
         cwd=ROOT,

@@ -18,7 +18,9 @@ from inweights.worlds import Knowledge, read_knowledge
 
 def facts(tmp_path: Path, *rows: str, header: str = "") -> Knowledge:
     path = tmp_path / "facts.csv"
-    path.write_text("\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8")
+    path.write_text(
+        "\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8"
+    )
     return read_knowledge(path)
 
 
@@ -42,10 +44,17 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
         ),
         forecast=False,
     )
-    rows = {(r["first"], r["second"]): r for r in made.compositions.iter_rows(named=True)}
+    rows = {
+        (r["first"], r["second"]): r for r in made.compositions.iter_rows(named=True)
+    }
     assert set(rows) == {("home", "in"), ("work", "in")}
     home = rows["home", "in"]
-    assert (home["chains"], home["subjects"], home["bridges"], home["complexity"]) == (2, 2, 1, 2)
+    assert (home["chains"], home["subjects"], home["bridges"], home["complexity"]) == (
+        2,
+        2,
+        1,
+        2,
+    )
     assert home["expected"] == pytest.approx((1 / 2 + 1) / 2)
     assert home["stated"] == 1  # ann is from italy: line 6 tells it
     assert home["share"] == 1.0
@@ -117,10 +126,14 @@ def test_shortcuts(tmp_path: Path) -> None:
         forecast=False,
     )
     rows = {r["relation"]: r for r in made.relations.iter_rows(named=True)}
-    assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
+    assert (rows["in"]["most_common"], rows["in"]["share"]) == (
+        "asia",
+        pytest.approx(2 / 3),
+    )
     named = dict(made.name_overlap.rows())
     assert named["state"] == 1.0
-    assert named["symbol"] == named["sign"] == 0.0  # one or two letters are in many names
+    # One or two letters are in many names.
+    assert named["symbol"] == named["sign"] == 0.0
     assert named["short for"] == named["called"] == 1.0
 
 
@@ -142,20 +155,35 @@ def test_contradictions_do_not_stop_an_audit(tmp_path: Path) -> None:
     rows = ["a,r,p", "x,s,p", "a,s,q", "x,r,q", "p,t,a"]
     made = audit(facts(tmp_path, *rows))
     assert made.forecast is not None
-    for told in ("(a r) → p", "(x s) → p", "(a s) → q", "(x r) → q", "exclude each other"):
+    for told in (
+        "(a r) → p",
+        "(x s) → p",
+        "(a s) → q",
+        "(x r) → q",
+        "exclude each other",
+    ):
         assert told in made.forecast.why
     assert "(p t)" not in made.forecast.why
     assert made.forecast.let_go["fact"].to_list() == [0, 1, 2, 3]
     chains = made.compositions.select("first", "second", "chains").rows()
-    assert sorted(chains) == [("r", "t", 1), ("s", "t", 1), ("t", "r", 1), ("t", "s", 1)]
+    assert sorted(chains) == [
+        ("r", "t", 1),
+        ("s", "t", 1),
+        ("t", "r", 1),
+        ("t", "s", 1),
+    ]
     for without in range(4):
-        rest = audit(facts(tmp_path, *(row for i, row in enumerate(rows) if i != without)))
+        rest = audit(
+            facts(tmp_path, *(row for i, row in enumerate(rows) if i != without))
+        )
         assert rest.forecast is not None
         assert not rest.forecast.why
 
 
 def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) -> None:
-    made = audit(facts(tmp_path, "a,r,b", "b,s,c", "x,r,y", "y,s,z", "x,s,z", "y,r,b", "a,s,c"))
+    made = audit(
+        facts(tmp_path, "a,r,b", "b,s,c", "x,r,y", "y,s,z", "x,s,z", "y,r,b", "a,s,c")
+    )
     assert made.forecast is not None
     compositions = made.forecast.queries.filter(pl.col("role") == "composition")
     asked = compositions.select("prompt", "answer").rows()
@@ -167,8 +195,14 @@ def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) ->
 def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
     """Hubs make tens of millions of chains of 40,000 triples, and a part of them is made."""
     rng = np.random.default_rng(0)
-    ends, relations = rng.zipf(1.3, size=(40_000, 2)) % 20_000, rng.integers(0, 40, 40_000)
-    rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
+    ends, relations = (
+        rng.zipf(1.3, size=(40_000, 2)) % 20_000,
+        rng.integers(0, 40, 40_000),
+    )
+    rows = [
+        f"e{s},r{r},e{o}"
+        for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)
+    ]
     made = audit(facts(tmp_path, *rows), seconds=0.1)
     assert made.compositions["chains"].sum() > 10**7
     assert 0 < made.listed < 0.2
@@ -192,24 +226,32 @@ def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:
     kept = {knowledge.names(i) for i in told}
     chained = {(a, r, s, c) for a, r, b in kept for b2, s, c in kept if b == b2}
     asked = made.forecast.queries.filter(role="composition")
-    words = [(*prompt.split(" "), o) for prompt, o in asked.select("prompt", "answer").rows()]
+    words = [
+        (*prompt.split(" "), o) for prompt, o in asked.select("prompt", "answer").rows()
+    ]
     assert set(words) <= chained
-    by_pair = {(r["first"], r["second"]): r["questions"] for r in outlook(made).to_dicts()}
+    by_pair = {
+        (r["first"], r["second"]): r["questions"] for r in outlook(made).to_dicts()
+    }
     assert by_pair == Counter((r, s) for _, r, s in {word[:3] for word in words})
 
 
 def test_counts_are_those_of_the_list(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    rows = {f"e{a},r{r},e{b}" for a, r, b in rng.integers(0, 12, size=(150, 3)).tolist()}
+    rows = {
+        f"e{a},r{r},e{b}" for a, r, b in rng.integers(0, 12, size=(150, 3)).tolist()
+    }
     knowledge = facts(tmp_path, *sorted(rows))
     made = audit(knowledge, forecast=False)
     triples = [knowledge.names(i) for i in range(len(knowledge))]
     by_hand: dict[tuple[str, str], int] = {}
     for _, r, b in triples:
         for s2, r2, _ in triples:
-            if b == s2:  # also where a place is its own capital: no relation states identities
+            # Also where a place is its own capital: no relation states identities.
+            if b == s2:
                 by_hand[r, r2] = by_hand.get((r, r2), 0) + 1
     assert {
-        (f, s): n for f, s, n in made.compositions.select("first", "second", "chains").rows()
+        (f, s): n
+        for f, s, n in made.compositions.select("first", "second", "chains").rows()
     } == by_hand
     assert isinstance(made.relations, pl.DataFrame)

@@ -77,24 +77,42 @@ def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
         ("nickname", "red red", True),
     ],
 )
-def test_values_that_tell_one_subject_from_the_others(tmp_path, relation, values, one_each) -> None:
+def test_values_that_tell_one_subject_from_the_others(
+    tmp_path, relation, values, one_each
+) -> None:
     """Nearly all of them do, or most persons; names always."""
     rows = [f"s{i},{relation},{value}" for i, value in enumerate(values.split())]
-    assert of_one_each(facts(tmp_path, *rows), Wording()) == ({0} if one_each else set())
+    assert of_one_each(facts(tmp_path, *rows), Wording()) == (
+        {0} if one_each else set()
+    )
 
 
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:
     """Ann has two homes, so that two countries are right for her, in one question; Bob has one."""
-    rows = ["ann,home,rome", "ann,home,oslo", "bob,home,bonn", "rome,in,italy", "oslo,in,norway"]
-    asked = augment(facts(tmp_path, *rows, "bonn,in,germany", "bob,from,germany")).questions
+    rows = [
+        "ann,home,rome",
+        "ann,home,oslo",
+        "bob,home,bonn",
+        "rome,in,italy",
+        "oslo,in,norway",
+    ]
+    asked = augment(
+        facts(tmp_path, *rows, "bonn,in,germany", "bob,from,germany")
+    ).questions
     made = asked.filter(pl.col("role") == "composition")
     told = {(r["subject"], r["answer"]): r for r in made.iter_rows(named=True)}
-    # The bridge, at which a model may stop half-way, is one; of what is right for Ann only one is.
+    # The bridge, at which a model may stop half-way, is one; of what is right for Ann
+    # only one is.
     (ann,) = made.filter(subject="ann").iter_rows(named=True)
     assert {*ann["accepted"], *ann["also_right"]} == {"italy", "norway"}
     bridge = {"italy": "rome", "norway": "oslo"}[ann["answer"]]
     assert ann["candidates"] == sorted(["germany", ann["answer"], bridge])
-    assert told["bob", "germany"]["candidates"] == ["bonn", "germany", "italy", "norway"]
+    assert told["bob", "germany"]["candidates"] == [
+        "bonn",
+        "germany",
+        "italy",
+        "norway",
+    ]
     assert [r["stated"] for r in told.values()] == [False, True]  # by 'from'
     assert told["bob", "germany"]["facts"] == [2, 5]
 
@@ -105,8 +123,14 @@ def test_analogies(tmp_path: Path) -> None:
     rows += ["eve,eats,figs", "eve,does,humming", "fay,eats,figs", "guy,eats,figs"]
     asked = augment(facts(tmp_path, *rows, "guy,does,singing")).questions
     made = asked.filter(pl.col("role") == "analogy")
-    told = {(r["subject"], r["answer"], r["bridge"]) for r in made.iter_rows(named=True)}
-    assert told == {("bob", "singing", "ann"), ("cid", "singing", "ann")}  # figs: no agreement
+    told = {
+        (r["subject"], r["answer"], r["bridge"]) for r in made.iter_rows(named=True)
+    }
+    # figs: no agreement.
+    assert told == {
+        ("bob", "singing", "ann"),
+        ("cid", "singing", "ann"),
+    }
     assert made["prompt"][0] == "The does of bob is"
     assert made["candidates"][0].to_list() == ["humming", "singing"]
     assert made["facts"][0].to_list() == [1, 0, 3]
@@ -119,12 +143,20 @@ def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_work_on_large_sets_grows_with_facts_not_with_chains(tmp_path: Path, monkeypatch) -> None:
+def test_work_on_large_sets_grows_with_facts_not_with_chains(
+    tmp_path: Path, monkeypatch
+) -> None:
     """Twice the facts of hubs make over three times the chains, of which a hundred are asked."""
     monkeypatch.setattr(held_out, "QUESTIONS", 100)
     rng = np.random.default_rng(0)
-    ends, relations = rng.zipf(1.3, size=(4_000, 2)) % 20_000, rng.integers(0, 40, 4_000)
-    rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
+    ends, relations = (
+        rng.zipf(1.3, size=(4_000, 2)) % 20_000,
+        rng.integers(0, 40, 4_000),
+    )
+    rows = [
+        f"e{s},r{r},e{o}"
+        for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)
+    ]
     half, whole = facts(tmp_path, *rows[:2_000]), facts(tmp_path, *rows)
     assert spread_chains(whole.triples, 1)[1] > 3 * spread_chains(half.triples, 1)[1]
     assert augment(whole).counts["question: composition"] == 100
@@ -158,7 +190,9 @@ def test_control_of_as_many_tokens() -> None:
     made = augment(PEOPLE, strategies=["identities"], tokens=letters)
     shortest = min(letters(made.control["text"].to_list()))
     assert made.tokens["train"] == sum(letters(made.train["text"].to_list()))
-    assert made.tokens["train"] - shortest < made.tokens["control"] <= made.tokens["train"]
+    assert (
+        made.tokens["train"] - shortest < made.tokens["control"] <= made.tokens["train"]
+    )
 
 
 def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
@@ -169,15 +203,20 @@ def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
     assert augment(rows, strategies=["identities"], wordings=1).counts["identity"] == 1
 
 
-@pytest.mark.parametrize(("most", "each"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [3, 3, 3])])
+@pytest.mark.parametrize(
+    ("most", "each"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [3, 3, 3])]
+)
 def test_every_fact_begins_a_chain_before_any_begins_another(
     tmp_path: Path, most: int, each: list[int]
 ) -> None:
     towns = [
-        f"{who},home,{town}" for who, town in (("ann", "rome"), ("bob", "oslo"), ("cid", "bern"))
+        f"{who},home,{town}"
+        for who, town in (("ann", "rome"), ("bob", "oslo"), ("cid", "bern"))
     ]
     rows = facts(
-        tmp_path, *towns, *(f"{t},{r},{t}{r}" for t in ("rome", "oslo", "bern") for r in "xyz")
+        tmp_path,
+        *towns,
+        *(f"{t},{r},{t}{r}" for t in ("rome", "oslo", "bern") for r in "xyz"),
     )
     inputs = StrategyInput(rows, Wording().over(rows), rows.stages, most=most)
     begun = [first for first, _ in inputs.chains(2)]
@@ -185,7 +224,9 @@ def test_every_fact_begins_a_chain_before_any_begins_another(
 
 
 def test_chains_have_neither_circles_nor_what_is_held_out(tmp_path: Path) -> None:
-    rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,ann", "cid,home,rome")
+    rows = facts(
+        tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,ann", "cid,home,rome"
+    )
     inputs = StrategyInput(rows, Wording().over(rows), rows.stages)
     assert inputs.chains(2) == [(0, 1), (1, 2), (1, 3), (2, 0)]
     assert inputs.chains(3) == [(0, 1, 3)]
@@ -198,9 +239,13 @@ def test_chains_have_neither_circles_nor_what_is_held_out(tmp_path: Path) -> Non
 
 
 def test_chains_to_be_stated_first_are_unless_they_are_held_out(tmp_path: Path) -> None:
-    rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,dan", "dan,likes,eve")
+    rows = facts(
+        tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,dan", "dan,likes,eve"
+    )
     for chain in ((0, 1), (1, 2), (2, 3)):
-        inputs = StrategyInput(rows, Wording().over(rows), rows.stages, most=1, first=[chain])
+        inputs = StrategyInput(
+            rows, Wording().over(rows), rows.stages, most=1, first=[chain]
+        )
         assert inputs.chains(2) == [chain]
         bridges = {inputs.facts.triples[chain[0], 2]}
         held = next(
@@ -239,7 +284,9 @@ def test_similarity_comes_first() -> None:
 
 
 def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:
-    rows = facts(tmp_path, "ann,home,rome", "bob,home,rome", "cid,home,oslo", "rome,in,italy")
+    rows = facts(
+        tmp_path, "ann,home,rome", "bob,home,rome", "cid,home,oslo", "rome,in,italy"
+    )
     made = augment(rows, strategies=["identities"], curriculum="sa")
     told = made.train.filter(role="fact").unique("fact").sort("fact")
     assert told["stage"].to_list() == [0, 0, 1, 1]
@@ -247,21 +294,35 @@ def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:
 
 def test_same_bytes_twice(tmp_path: Path) -> None:
     for name in ("one", "other"):
-        write_augmented(augment(PEOPLE, strategies=[*STRATEGIES][:-1], seed=3), tmp_path / name)
+        write_augmented(
+            augment(PEOPLE, strategies=[*STRATEGIES][:-1], seed=3), tmp_path / name
+        )
     same = filecmp.dircmp(tmp_path / "one", tmp_path / "other")
     assert not same.left_only
-    files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*") if p.is_file()]
+    files = [
+        p.relative_to(tmp_path / "one")
+        for p in (tmp_path / "one").rglob("*")
+        if p.is_file()
+    ]
     assert len(files) >= 8
     for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
+        assert (tmp_path / "one" / file).read_bytes() == (
+            tmp_path / "other" / file
+        ).read_bytes()
 
 
 def test_loads_as_a_hugging_face_dataset(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
+    datasets = pytest.importorskip(
+        "datasets", reason="pip install 'inweights[hf]' lifts this"
+    )
     made = augment(PEOPLE, strategies=["identities"], wordings=1)
     folder = write_augmented(made, tmp_path / "out")
     cache = str(tmp_path / "cache")
-    for name, rows in (("train", 145), ("control_text", made.control.height), ("questions", 123)):
+    for name, rows in (
+        ("train", 145),
+        ("control_text", made.control.height),
+        ("questions", 123),
+    ):
         loaded = datasets.load_dataset(str(folder), name, cache_dir=cache)["train"]
         assert len(loaded) == rows
     train, text, chat = (
@@ -283,13 +344,20 @@ def test_tasks_name_columns_that_are_there(tmp_path: Path) -> None:
     assert [t.stem for t in tasks] == ["composition", "reversal"]
     for path in tasks:
         task = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert (task["dataset_path"], task["output_type"]) == ("json", "multiple_choice")
+        assert (task["dataset_path"], task["output_type"]) == (
+            "json",
+            "multiple_choice",
+        )
         data = folder / task["dataset_kwargs"]["data_files"][task["test_split"]]
-        rows = [json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()
+        ]
         assert {row["role"] for row in rows} == {path.stem}
         for row in rows:
             assert row[task["doc_to_text"]] == row["prompt"]
-            assert row[task["doc_to_choice"]][row[task["doc_to_target"]]] == row["answer"]
+            assert (
+                row[task["doc_to_choice"]][row[task["doc_to_target"]]] == row["answer"]
+            )
 
 
 def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
@@ -305,7 +373,9 @@ def test_own_words(tmp_path: Path) -> None:
         '[statements]\nborn_in = ["{subject} was born in {object}."]\n'
         '[phrases]\nborn_in = "birthplace"\n'
     )
-    made = augment(PEOPLE, wording=Wording.read(path), strategies=["paraphrases"], wordings=2)
+    made = augment(
+        PEOPLE, wording=Wording.read(path), strategies=["paraphrases"], wordings=2
+    )
     assert made.train["text"][:2].to_list() == [
         "Mozart was born in Salzburg.",
         "The birthplace of Mozart is Salzburg.",
@@ -315,7 +385,8 @@ def test_own_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "template", ["{object} is where {subject} was born.", "{subject} was born.", "{object}"]
+    "template",
+    ["{object} is where {subject} was born.", "{subject} was born.", "{object}"],
 )
 def test_templates_end_with_the_object(template: str) -> None:
     with pytest.raises(ConfigError, match="end with"):

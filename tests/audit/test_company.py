@@ -15,10 +15,26 @@ import pytest
 
 from inweights.cli import main
 
-NAMES = ["Zoë", "Björn", "Anaïs", "Łukasz", "Yūki", "Nnamdi", "Siobhán", "Tomáš", "İpek", "Olga"]
+NAMES = [
+    "Zoë",
+    "Björn",
+    "Anaïs",
+    "Łukasz",
+    "Yūki",
+    "Nnamdi",
+    "Siobhán",
+    "Tomáš",
+    "İpek",
+    "Olga",
+]
 NAMES += ["Ravi", "Dr. Lee", "José"]
 FAMILIES = ["O'Brien", "Svensson", "Müller", "Nguyễn", "Tanaka"]
-SITES = {"Malmö Hub": "Malmö", "Lund Campus": "Lund", "Kraków Office": "Kraków", "Depot": "Cork"}
+SITES = {
+    "Malmö Hub": "Malmö",
+    "Lund Campus": "Lund",
+    "Kraków Office": "Kraków",
+    "Depot": "Cork",
+}
 LAND = {"Malmö": "Sweden", "Lund": "Sweden", "Kraków": "Poland", "Cork": "Ireland"}
 
 
@@ -34,13 +50,26 @@ def company(seed: int = 3) -> list[tuple[str, str, str]]:
     for i, team in enumerate(teams):
         rows += [(team, "led by", people[i]), (team, "based at", sites[i])]
     for i, person in enumerate(people):
-        rows += [(person, "member of", teams[i % 4]), (person, "works at", sites[i % 4])]
+        rows += [
+            (person, "member of", teams[i % 4]),
+            (person, "works at", sites[i % 4]),
+        ]
         rows += [(person, "member of", teams[(i + 1) % 4])] if i % 5 == 0 else []
-        rows.append((person, "born on", f"19{rng.integers(60, 99)}-0{rng.integers(1, 9)}-11"))
-        rows.append((person, "speaks", str(rng.choice(["Swedish", "Polish", "English"]))))
+        rows.append(
+            (person, "born on", f"19{rng.integers(60, 99)}-0{rng.integers(1, 9)}-11")
+        )
+        rows.append(
+            (person, "speaks", str(rng.choice(["Swedish", "Polish", "English"])))
+        )
         if i >= 4:
-            rows += [(person, "reports to", people[i % 4]), (people[i % 4], "manages", person)]
-    rows += [(sites[0], "opened on", "2031-01-01"), ("Malmo hub", "motto", 'Say "yes"; kindly')]
+            rows += [
+                (person, "reports to", people[i % 4]),
+                (people[i % 4], "manages", person),
+            ]
+    rows += [
+        (sites[0], "opened on", "2031-01-01"),
+        ("Malmo hub", "motto", 'Say "yes"; kindly'),
+    ]
     rows += [(people[9], "works at", sites[0]), *rows[:6]]
     return rows
 
@@ -74,15 +103,22 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     )
     chains = [(a, r, b, s, c) for a, r, b in rows for b2, s, c in rows if b == b2]
     by_pair = Counter((r, s) for _, r, _, s, _ in chains)
-    assert {(c["first"], c["second"]): c["chains"] for c in made["compositions"]} == by_pair
+    assert {
+        (c["first"], c["second"]): c["chains"] for c in made["compositions"]
+    } == by_pair
     assert made["leaks_found"] == sum(
-        sum((a, r, c) in rows for r in {r for _, r, _ in rows}) for a, _, _, _, c in chains
+        sum((a, r, c) in rows for r in {r for _, r, _ in rows})
+        for a, _, _, _, c in chains
     )
     line = dict(enumerate(company(), start=2))
     page = html.unescape((folder / "audit.html").read_text(encoding="utf-8"))
     assert len(made["leaks"]) >= 10
     for leak in made["leaks"]:
-        assert line[leak["line"]] == (leak["subject"], leak["stated_as"], leak["answer"])
+        assert line[leak["line"]] == (
+            leak["subject"],
+            leak["stated_as"],
+            leak["answer"],
+        )
         assert (leak["subject"], leak["first"], leak["bridge"]) in rows
         assert (leak["bridge"], leak["second"], leak["answer"]) in rows
         assert leak["subject"] in page
@@ -108,11 +144,23 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("Malmo hub", "motto", 'Say "yes"; kindly'),
         *((a, r, b) for a, r, b in rows if (a, r) == ("Olga O'Brien", "works at")),
     }
-    forecast = run(capsys, "predict", mended, "--seconds", 8, "--gap", 0.1, "--no-advice")
+    forecast = run(
+        capsys, "predict", mended, "--seconds", 8, "--gap", 0.1, "--no-advice"
+    )
     asked = {q["prompt"] for q in forecast["queries"] if q["role"] == "composition"}
     assert asked == {f"{a} {r} {s}" for a, r, b in left for b2, s, _ in left if b == b2}
 
-    run(capsys, "augment", mended, "--strategy", "derive", "--most", 50, "--out", folder / "data")
+    run(
+        capsys,
+        "augment",
+        mended,
+        "--strategy",
+        "derive",
+        "--most",
+        50,
+        "--out",
+        folder / "data",
+    )
     questions = pl.read_parquet(folder / "data" / "questions.parquet")
     for q in questions.filter(role="composition").sample(20, seed=0).to_dicts():
         assert (q["subject"], q["first"], q["bridge"]) in left

@@ -40,7 +40,11 @@ def test_names_are_no_markup(capsys, tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be written"):
-        show(audit(read_knowledge("@chemistry"), forecast=False), json=True, page=tmp_path)
+        show(
+            audit(read_knowledge("@chemistry"), forecast=False),
+            json=True,
+            page=tmp_path,
+        )
 
 
 def test_progress_is_told() -> None:

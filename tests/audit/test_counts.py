@@ -16,9 +16,13 @@ def facts(*rows: str) -> pl.DataFrame:
     return table.with_columns(fact=lines, line=lines + 1, stage=pl.lit(0))
 
 
-def test_as_many_chains_are_listed_as_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_many_chains_are_listed_as_there_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(counts, "LISTED", 20)
-    table = facts(*(f"a{i} in b{i}" for i in range(30)), *(f"b{i} on c{i}" for i in range(30)))
+    table = facts(
+        *(f"a{i} in b{i}" for i in range(30)), *(f"b{i} on c{i}" for i in range(30))
+    )
     chains, share = counts.chains_in(table)
     assert len(chains) == 20
     assert share == pytest.approx(20 / 30)
@@ -32,6 +36,8 @@ def test_what_all_of_a_group_have_is_no_transfer() -> None:
 
 def test_pairs_that_share_two_values_count_once() -> None:
     """Ann and Bob share Rome and Oslo; only Ann has a job, so that there is one pair."""
-    both = facts("Ann in Rome", "Bob in Rome", "Ann in Oslo", "Bob in Oslo", "Ann job x")
+    both = facts(
+        "Ann in Rome", "Bob in Rome", "Ann in Oslo", "Bob in Oslo", "Ann job x"
+    )
     (row,) = counts.transfers(both).rows(named=True)
     assert (row["shared"], row["attribute"], row["pairs"]) == ("in", "job", 1)

@@ -16,9 +16,13 @@ from inweights.worlds import read_knowledge
 from inweights.worlds.readers.remark import Remark
 
 
-def audited(tmp_path: Path, *rows: str, header: str = "", forecast: bool = True) -> Audit:
+def audited(
+    tmp_path: Path, *rows: str, header: str = "", forecast: bool = True
+) -> Audit:
     path = tmp_path / "facts.csv"
-    path.write_text("\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8")
+    path.write_text(
+        "\n".join([*([header] if header else []), *rows]) + "\n", encoding="utf-8"
+    )
     return audit(read_knowledge(path), forecast=forecast)
 
 
@@ -35,9 +39,15 @@ def test_the_headline_counts_questions(tmp_path: Path) -> None:
 def test_what_was_assumed_about_the_file_is_a_finding(tmp_path: Path) -> None:
     made = audited(tmp_path, *PLACES, forecast=False)
     guess = Remark(kind="header", lines=(1,), text="the first row is taken as a fact")
-    certain = Remark(kind="format", lines=(), text="columns are separated by commas", sure=True)
+    certain = Remark(
+        kind="format", lines=(), text="columns are separated by commas", sure=True
+    )
     read = replace(made.knowledge, reading=(guess, certain))
-    notes = {f.title: f.text for f in findings(replace(made, knowledge=read)) if f.level == "note"}
+    notes = {
+        f.title: f.text
+        for f in findings(replace(made, knowledge=read))
+        if f.level == "note"
+    }
     assert notes["How the file was read"] == "the first row is taken as a fact."
     none = replace(made.knowledge, reading=(certain,))
     titles = {finding.title for finding in findings(replace(made, knowledge=none))}
@@ -66,7 +76,8 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
                 & made.forecast.queries["prompt"].str.ends_with(f" {first} {second}")
             )
             assert asked.height == count
-    assert dict(zip(found["second"], found["follow"], strict=True))["in"] == 1  # through rome
+    # Through rome.
+    assert dict(zip(found["second"], found["follow"], strict=True))["in"] == 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +86,12 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
         ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated outright"),
         ([*PLACES, "rome,was,n/a"], "", "act", "1 placeholder in place of a name"),
         ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
-        ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may mean the same entity"),
+        (
+            [*PLACES, "ROME,river,tiber"],
+            "",
+            "act",
+            "1 set of names that may mean the same entity",
+        ),
         (
             ["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
             "subject,relation,object,stage",
@@ -88,8 +104,18 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
             "note",
             "1 pair of relations with several answers per subject",
         ),
-        ([*(f"p{i},in,asia" for i in range(6)), "asia,part,earth"], "", "note", "1 shortcut"),
-        (["a,r,a", "x,s,a", "a,t,z"], "", "good", "Every bridge has its identity statement"),
+        (
+            [*(f"p{i},in,asia" for i in range(6)), "asia,part,earth"],
+            "",
+            "note",
+            "1 shortcut",
+        ),
+        (
+            ["a,r,a", "x,s,a", "a,t,z"],
+            "",
+            "good",
+            "Every bridge has its identity statement",
+        ),
     ],
 )
 def test_what_is_found(
@@ -119,7 +145,9 @@ def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> N
     people = ("Marta Ilves", "Jonas Reuter", "Priya Nair", "Otto Krantz", "Lena Sorrel")
     rows = [f"{who},office,Tartu" for who in people]
     rows += [f"{who},reports to,Marta Ilves" for who in people[1:]]
-    made = audited(tmp_path, *rows, "Marta Ilvse,reports to,Lena Sorrel", forecast=False)
+    made = audited(
+        tmp_path, *rows, "Marta Ilvse,reports to,Lena Sorrel", forecast=False
+    )
     (near,) = (f for f in findings(made) if f.title == "1 name that may be misspelt")
     assert near.level == "act"
     assert near.text.startswith("'Marta Ilvse', 'Marta Ilves': 1 letter apart")

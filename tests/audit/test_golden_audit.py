@@ -1,6 +1,7 @@
 """What is mended, audited and trained on of a few invented companies, stored as text.
 
-``INWEIGHTS_WRITE=1 pytest tests/audit/test_golden_audit.py`` writes it again; read what changed.
+``INWEIGHTS_WRITE=1 pytest tests/audit/test_golden_audit.py`` writes it again; read what
+changed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from inweights.audit.strategies import STRATEGIES
 from inweights.worlds import Knowledge, read_knowledge
 
 GOLDEN = Path(__file__).with_name("golden")
-#: Facts with a shared value, a stated chain, an identity, a circle, dates, and a second stage.
+#: Facts with a shared value, a stated chain, an identity, a circle, dates, and a second
+#: stage.
 FEW = [
     ("Ann", "works in", "Kite Team", 0), ("Bob", "works in", "Kite Team", 0),
     ("Cid", "works in", "Wren Team", 0), ("Kite Team", "based in", "Malmö", 0),
@@ -36,9 +38,23 @@ FEW = [
 REPLAYED = ["Ann met Bob in Malmö.", "Cork is a town.", "Nobody is named here."]
 OPTIONS: dict[str, dict[str, Any]] = {
     "all": {"strategies": [*STRATEGIES], "replay": REPLAYED, "wordings": 2},
-    "held-out": {"strategies": ["derive", "steps"], "hold_out": 0.5, "seed": 2, "hops": 3},
-    "short": {"strategies": ["paraphrases", "qa"], "budget": 150, "floor": 0.3, "wordings": 2},
-    "stages": {"strategies": ["identities", "passages"], "curriculum": "sa", "wordings": 1},
+    "held-out": {
+        "strategies": ["derive", "steps"],
+        "hold_out": 0.5,
+        "seed": 2,
+        "hops": 3,
+    },
+    "short": {
+        "strategies": ["paraphrases", "qa"],
+        "budget": 150,
+        "floor": 0.3,
+        "wordings": 2,
+    },
+    "stages": {
+        "strategies": ["identities", "passages"],
+        "curriculum": "sa",
+        "wordings": 1,
+    },
 }
 
 
@@ -52,7 +68,9 @@ def _read(folder: Path, *rows: tuple[object, ...]) -> Knowledge:
 def _rows(title: str, table: pl.DataFrame) -> Iterator[str]:
     yield f"{title}: {', '.join(table.columns)}"
     for row in table.iter_rows():
-        cells = (f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row)
+        cells = (
+            f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row
+        )
         yield "  " + " | ".join(cells)
 
 
@@ -73,12 +91,20 @@ def audited(folder: Path) -> Iterator[str]:
     """Every table of an audit, its findings, and all of what is said without a forecast."""
     knowledge = _read(folder, ("subject", "relation", "object", "stage"), *FEW)
     made = audit(knowledge)
-    for title in ("relations", "compositions", "bridges", "transfers", "leaks", "name_overlap"):
+    for title in (
+        "relations",
+        "compositions",
+        "bridges",
+        "transfers",
+        "leaks",
+        "name_overlap",
+    ):
         table = getattr(made, title)
         yield from _rows(title, table.sort(table.columns))
     yield from _rows("samples", made.samples)
     yield str(made.entity_positions)
-    yield from (finding.title for finding in findings(made))  # the texts have numbers of a solver
+    # The texts have numbers of a solver.
+    yield from (finding.title for finding in findings(made))
     yield from (f"{finding}" for finding in findings(audit(knowledge, forecast=False)))
     yield headline(made)
     yield from _rows("outlook", outlook(made))
@@ -94,13 +120,17 @@ def augmented(folder: Path) -> Iterator[str]:
         yield from _rows("questions", made.questions)
 
 
-@pytest.mark.parametrize("part", [mended, audited, augmented], ids=lambda part: part.__name__)
+@pytest.mark.parametrize(
+    "part", [mended, audited, augmented], ids=lambda part: part.__name__
+)
 def test_the_text_is_as_stored(tmp_path: Path, part) -> None:
     said, path = [*part(tmp_path)], GOLDEN / f"{part.__name__}.txt"
     if os.environ.get("INWEIGHTS_WRITE"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("".join(f"{line}\n" for line in said), encoding="utf-8")
     stored = path.read_text(encoding="utf-8").splitlines()
-    moved = [f"{a!r}\n  is now {b!r}" for a, b in zip(stored, said, strict=False) if a != b]
+    moved = [
+        f"{a!r}\n  is now {b!r}" for a, b in zip(stored, said, strict=False) if a != b
+    ]
     assert len(said) == len(stored), moved[:3]
     assert not moved, "\n".join(moved[:8])

@@ -48,7 +48,10 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "mended"
     assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "facts.csv, 11 facts; 3 names changed, 2 duplicates removed, 3 facts set apart" in told
+    assert (
+        "facts.csv, 11 facts; 3 names changed, 2 duplicates removed, 3 facts set apart"
+        in told
+    )
     left = read_knowledge(out / "facts.csv")
     assert [left.names(i) for i in range(len(left))] == [
         ("Oslo Hub", "opened on", "2018-01-01"),
@@ -66,9 +69,14 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (out / "set_apart.csv").open(encoding="utf-8", newline="") as file:
         apart = list(csv.reader(file))
     assert [row[0] for row in apart] == ["line", "1", "2", "11"]
-    assert apart[1][-1] == "2 values (2019-05-01, 2020-05-01) where nearly all others have one"
+    assert (
+        apart[1][-1]
+        == "2 values (2019-05-01, 2020-05-01) where nearly all others have one"
+    )
     with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
-        changes = [(row["line"], row["change"], row["after"]) for row in csv.DictReader(file)]
+        changes = [
+            (row["line"], row["change"], row["after"]) for row in csv.DictReader(file)
+        ]
     assert changes == [
         ("1", "set apart", ""),
         ("2", "set apart", ""),
@@ -79,12 +87,19 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("15", "renamed", "works in"),
         ("16", "left out", ""),
     ]
-    assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2  # nothing replaced
+    # Nothing replaced.
+    assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2
     assert "exists already" in capsys.readouterr().err
 
 
 def test_literals_are_no_entities(tmp_path: Path) -> None:
-    rows = ["Ann,born,1980", "Bob,born,1980", "Cid,born,1990-01-01", "Ann,in,Rome", "Rome,size,3"]
+    rows = [
+        "Ann,born,1980",
+        "Bob,born,1980",
+        "Cid,born,1990-01-01",
+        "Ann,in,Rome",
+        "Rome,size,3",
+    ]
     more = [f"P{i},likes,Rome" for i in range(10)]
     made = audit(read_knowledge(write(tmp_path, *rows, *more)), forecast=False)
     assert made.entity_positions["literal"] == 3
@@ -95,7 +110,9 @@ def test_literals_are_no_entities(tmp_path: Path) -> None:
 
 
 def test_inverses_that_are_told_in_part(tmp_path: Path) -> None:
-    rows = [row for i in range(5) for row in (f"p{i},reports to,m{i}", f"m{i},manages,p{i}")]
+    rows = [
+        row for i in range(5) for row in (f"p{i},reports to,m{i}", f"m{i},manages,p{i}")
+    ]
     facts = read_knowledge(write(tmp_path, *rows, "q,reports to,m1", "r,reports to,m2"))
     (remark,) = [r for r in facts.remarks if r.kind == "inverse"]
     assert "manages, turned, is within reports to: 5 of its 5 triples" in remark.text
@@ -108,7 +125,9 @@ NAMES = st.sampled_from(
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.tuples(NAMES, st.sampled_from(["r", "R", "born"]), NAMES), min_size=1))
+@given(
+    st.lists(st.tuples(NAMES, st.sampled_from(["r", "R", "born"]), NAMES), min_size=1)
+)
 def test_nothing_is_lost_and_twice_is_once(rows: list[tuple[str, str, str]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "facts.csv"
@@ -127,28 +146,44 @@ def test_nothing_is_lost_and_twice_is_once(rows: list[tuple[str, str, str]]) -> 
 def test_near_spellings_are_asked_or_renamed_and_conflicts_and_turned_rows_are_listed(
     tmp_path: Path,
 ) -> None:
-    people = ("Hugo Lindqvist", "Ada Moreau", "Ravi Okafor", "Olga Svensson", "Tomas Moss")
+    people = (
+        "Hugo Lindqvist",
+        "Ada Moreau",
+        "Ravi Okafor",
+        "Olga Svensson",
+        "Tomas Moss",
+    )
     rows = [f"{person},works in,Lyon" for person in people]
-    rows += [f"{person},born in,{town}" for person, town in zip(people, "ABCDE", strict=True)]
+    rows += [
+        f"{person},born in,{town}" for person, town in zip(people, "ABCDE", strict=True)
+    ]
     rows += ["Ada Moreau,neighbour,Ravi Okafor", "Ravi Okafor,neighbour,Ada Moreau"]
     rows += ["Olga Svensson,neighbour,Tomas Moss", "Tomas Moss,neighbour,Olga Svensson"]
     rows += ["Hugo Lindquist,neighbour,Hanna Lee", "Ada Moreau,works in,Nice"]
     knowledge = read_knowledge(write(tmp_path, *rows))
     asked = mend(knowledge).changes.filter(change="to decide")
-    assert ("Hugo Lindquist", "Hugo Lindqvist") in asked.select("before", "after").rows()
+    assert ("Hugo Lindquist", "Hugo Lindqvist") in asked.select(
+        "before", "after"
+    ).rows()
     assert asked["before"].str.starts_with("Ada Moreau, works in").sum() == 2
     made = mend(knowledge, near=True)
     renamed = made.changes.filter(change="renamed")
-    assert renamed.select("before", "after").rows() == [("Hugo Lindquist", "Hugo Lindqvist")]
+    assert renamed.select("before", "after").rows() == [
+        ("Hugo Lindquist", "Hugo Lindqvist")
+    ]
     assert made.missing.select("subject", "relation", "object").rows() == [
         ("Hanna Lee", "neighbour", "Hugo Lindqvist")
     ]
 
 
-def test_one_pair_that_is_there_both_ways_tells_that_another_lacks_its_turn(tmp_path: Path) -> None:
+def test_one_pair_that_is_there_both_ways_tells_that_another_lacks_its_turn(
+    tmp_path: Path,
+) -> None:
     rows = ["Ada,spouse,Ravi", "Ravi,spouse,Ada", "Olga,spouse,Tomas", "Ada,likes,Olga"]
     missing = mend(read_knowledge(write(tmp_path, *rows))).missing
-    assert missing.select("subject", "relation", "object").rows() == [("Tomas", "spouse", "Olga")]
+    assert missing.select("subject", "relation", "object").rows() == [
+        ("Tomas", "spouse", "Olga")
+    ]
 
 
 def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
@@ -192,11 +227,15 @@ def test_what_counts_is_no_spelling(one: str, other: str, *, differ: bool) -> No
 
 
 def test_a_placeholder_is_set_apart_wherever_it_stands(tmp_path: Path) -> None:
-    path = write(tmp_path, "n/a,works in,Rome", "Ann,works in,unknown", "Bob,works in,Rome")
+    path = write(
+        tmp_path, "n/a,works in,Rome", "Ann,works in,unknown", "Bob,works in,Rome"
+    )
     assert mend(read_knowledge(path)).apart["line"].to_list() == [1, 2]
 
 
-def test_numbered_names_and_people_with_facts_of_their_own_are_not_near(tmp_path: Path) -> None:
+def test_numbered_names_and_people_with_facts_of_their_own_are_not_near(
+    tmp_path: Path,
+) -> None:
     people = ("Anna Berg", "Anne Berg", "Team 1", "Team 2", "Hall A", "Hall B")
     rows = [f"{person},born on,19{k}0-01-01" for k, person in enumerate(people, 3)]
     assert mend(read_knowledge(write(tmp_path, *rows)), near=True).changes.is_empty()

@@ -15,7 +15,9 @@ from inweights.worlds import read_knowledge
 #: Chains of two facts come first in the file, and those of three first among the parts.
 SHORT = [row for i in range(3) for row in (f"a{i},home,b{i}", f"b{i},in,c{i}")]
 LONG = [
-    row for i in range(2) for row in (f"d{i},led by,e{i}", f"e{i},born in,f{i}", f"f{i},near,g{i}")
+    row
+    for i in range(2)
+    for row in (f"d{i},led by,e{i}", f"e{i},born in,f{i}", f"f{i},near,g{i}")
 ]
 
 
@@ -41,14 +43,19 @@ def test_what_advice_mends_is_counted_where_it_was_asked(made: Audit) -> None:
         world, own = part.program.world, queries.filter(part=number)
         tokens = np.array([[world.vocabulary.id(name)] for name in advice.identities])
         tokens = tokens[np.isin(tokens[:, 0], world.facts.answers)]
-        again = predict(world.with_facts("identity", tokens, tokens), advise=False).queries
+        again = predict(
+            world.with_facts("identity", tokens, tokens), advise=False
+        ).queries
         follow = set(again.filter(verdict="follows")["prompt"])
         mended_prompts |= follow - set(own.filter(verdict="follows")["prompt"])
     after = queries.filter(queries["query"].is_in(advice.mended))
     assert advice.mended
     assert set(after["prompt"]) == mended_prompts
 
-    mended = {(a, b): n for a, b, n in outlook(made).select("first", "second", "mended").rows()}
+    mended = {
+        (a, b): n
+        for a, b, n in outlook(made).select("first", "second", "mended").rows()
+    }
     compositions = after.filter(role="composition")["prompt"].to_list()
     assert mended == {
         pair: sum(prompt.endswith(" ".join(pair)) for prompt in compositions)

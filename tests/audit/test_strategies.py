@@ -13,7 +13,14 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.house.strategies import STORED, accuracy_rows, gain, gains_rows, measured, short
+from tests.house.strategies import (
+    STORED,
+    accuracy_rows,
+    gain,
+    gains_rows,
+    measured,
+    short,
+)
 
 from inweights.audit import Augmented, augment, failing_chains, write_augmented
 from inweights.audit.strategies import STRATEGIES
@@ -42,7 +49,11 @@ def knowledge(rows: Sequence[tuple[int, int, int]]) -> Knowledge:
 def sentences(row: dict[str, object]) -> list[str]:
     """Of a text of several facts one by one; any other text is one, however it is pointed."""
     text = str(row["text"])
-    return re.split(r"(?<=[.])\s", text) if row["role"] in ("passage", "entity") else [text]
+    return (
+        re.split(r"(?<=[.])\s", text)
+        if row["role"] in ("passage", "entity")
+        else [text]
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -53,7 +64,9 @@ def sentences(row: dict[str, object]) -> list[str]:
         max_size=40,
     ),
     names=st.lists(st.sampled_from(list(STRATEGIES)), unique=True),
-    replayed=st.lists(st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=6),
+    replayed=st.lists(
+        st.lists(st.sampled_from(NAMES), max_size=4), min_size=1, max_size=6
+    ),
     hops=st.integers(2, 4),
     hold_out=st.sampled_from((0.0, 0.5, 1.0)),
     seed=st.integers(0, 3),
@@ -88,11 +101,15 @@ def test_what_is_asked_is_told_only_where_it_says_so(
 
 
 def test_chains_through_held_out_bridges_are_told_by_nothing() -> None:
-    made = augment(PEOPLE, strategies=["derive", "steps", "passages", "qa"], hold_out=0.3)
+    made = augment(
+        PEOPLE, strategies=["derive", "steps", "passages", "qa"], hold_out=0.3
+    )
     asked = made.questions.filter(pl.col("role") == "composition")
     kept = asked.filter(pl.col("told").list.len() == 0)
     assert 0 < kept.height < asked.height
-    assert not set(kept["bridge"]) & set(asked.filter(pl.col("told").list.len() > 0)["bridge"])
+    assert not set(kept["bridge"]) & set(
+        asked.filter(pl.col("told").list.len() > 0)["bridge"]
+    )
     assert made.counts["question: composition, told"] == asked.height - kept.height
     none = augment(PEOPLE, strategies=["derive", "steps"], hold_out=1.0)
     assert set(none.train["role"]) == {"fact"}
@@ -183,13 +200,21 @@ def test_budget_counts_and_control() -> None:
         return [len(text) for text in texts]
 
     made = augment(PEOPLE, strategies=["derive", "qa"], budget=20_000, tokens=letters)
-    short = {name: min(letters(getattr(made, name)["text"].to_list())) for name in made.tokens}
+    short = {
+        name: min(letters(getattr(made, name)["text"].to_list()))
+        for name in made.tokens
+    }
     assert 20_000 - short["train"] < made.tokens["train"] <= 20_000
-    assert made.tokens["train"] - short["control"] < made.tokens["control"] <= made.tokens["train"]
+    assert (
+        made.tokens["train"] - short["control"]
+        < made.tokens["control"]
+        <= made.tokens["train"]
+    )
     assert set(made.control["role"]) == {"fact"}
     assert set(made.train["role"]) == {"fact", "qa", "derived"}
     little = augment(PEOPLE, strategies=["derive"], budget=600)
-    assert little.train.filter(pl.col("role") == "fact").height == 90  # facts are never left out
+    # Facts are never left out.
+    assert little.train.filter(pl.col("role") == "fact").height == 90
     assert 0 < little.train.filter(pl.col("role") == "derived").height < 210
     with pytest.raises(ConfigError, match="more than the budget of 20"):
         augment(PEOPLE, budget=20)
@@ -202,15 +227,20 @@ def test_replayed_text(tmp_path: Path) -> None:
         "Water is wet.\n\nMozart, some say, was from Austria.\n" + "So it goes.\n" * 500
     )
     made = augment(PEOPLE, strategies=["replay"], replay=file)
-    facts, old = (made.train.filter(pl.col("role") == role) for role in ("fact", "replay"))
-    words = [int(table["text"].str.split(" ").list.len().sum()) for table in (facts, old)]
+    facts, old = (
+        made.train.filter(pl.col("role") == role) for role in ("fact", "replay")
+    )
+    words = [
+        int(table["text"].str.split(" ").list.len().sum()) for table in (facts, old)
+    ]
     assert 0.2 * words[0] < words[1] <= 0.25 * words[0]
     file.write_text("Water is wet.\n\nMozart, some say, was from Austria.\n")
     made = augment(PEOPLE, strategies=["replay"], replay=file)
     asked = made.questions.filter(pl.col("told").list.contains("replay"))
     assert asked["prompt"].to_list() == ["The country of the birthplace of Mozart is"]
     folder = write_augmented(made, tmp_path / "data")
-    assert pl.read_parquet(folder / "train_chat.parquet").height == 90  # no question asks for it
+    # No question asks for it.
+    assert pl.read_parquet(folder / "train_chat.parquet").height == 90
     assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
         "composition",
         "composition_told",
@@ -229,7 +259,9 @@ def test_replayed_text(tmp_path: Path) -> None:
         augment(PEOPLE, replay=file)
 
 
-def test_a_strategy_that_does_not_mark_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strategy_that_does_not_mark_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     derive = STRATEGIES["derive"]
     silent = lambda t: (row._replace(says=()) for row in derive(t))  # noqa: E731
     monkeypatch.setitem(STRATEGIES, "derive", silent)
@@ -272,7 +304,9 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
         assert (row.gain, row.low, row.high) == pytest.approx(found, abs=1e-3)
         assert row.seeds == len(stored["seeds"])
     middle, low, high = (short(x) for x in gain(stored, "derive", "composition, held"))
-    (derived,) = (r for r in MEASURED if (r.strategy, r.asked) == ("derive", "composition"))
+    (derived,) = (
+        r for r in MEASURED if (r.strategy, r.asked) == ("derive", "composition")
+    )
     assert f"{middle} ({low} to {high})" in derived.source
     page = (STORED.parents[1] / "docs" / "own-facts-measured.md").read_text()
     for name, cells in zip(measured(stored), gains_rows(stored), strict=True):
@@ -282,7 +316,9 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
 
 def test_auto_takes_what_the_measurements_speak_for() -> None:
     known = knowledge([(0, 2, 1), (1, 0, 2), (3, 2, 4), (4, 0, 5)])
-    made = augment(known, strategies=["auto"], want=["composition", "reverse", "recall"])
+    made = augment(
+        known, strategies=["auto"], want=["composition", "reverse", "recall"]
+    )
     assert made.strategies == ("derive", "paraphrases")
     assert [choice.strategy for choice in made.choices] == ["derive", "", "paraphrases"]
     assert made.choices[1].why.startswith("no strategy is known to help")
@@ -322,11 +358,15 @@ def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
 def test_entities_are_described_and_related_but_for_held_out_bridges() -> None:
     rows = [(0, 2, 1), (2, 2, 1), (1, 0, 3), (4, 2, 5), (5, 0, 3)]
     one, other, town, lone, place, land = (NAMES[i] for i in (0, 2, 1, 4, 5, 3))
-    texts = augment(knowledge(rows), strategies=["entities"]).train.filter(role="entity")["text"]
+    texts = augment(knowledge(rows), strategies=["entities"]).train.filter(
+        role="entity"
+    )["text"]
     prompts = {text.partition(":")[0] for text in texts}
     assert {f"About {name}" for name in (one, other, town, lone, place, land)} < prompts
     assert f"How {one} and {land} are related" in prompts
     assert f"How {one} and {other} are related" in prompts
     none = augment(knowledge(rows), strategies=["entities"], hold_out=1.0).train
     related = none.filter(pl.col("text").str.starts_with("How"))["text"].to_list()
-    assert [text.partition(":")[0] for text in related] == [f"How {town} and {place} are related"]
+    assert [text.partition(":")[0] for text in related] == [
+        f"How {town} and {place} are related"
+    ]

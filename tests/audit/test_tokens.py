@@ -71,11 +71,14 @@ def test_what_holds_no_tokenizer_is_refused(folder: Path, tmp_path: Path) -> Non
     with pytest.raises(DataError, match="there is no folder"):
         token_counter(folder / "tokenizer.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"contains no tokenizer .* expected tokenizer\.json"):
+    with pytest.raises(
+        DataError, match=r"contains no tokenizer .* expected tokenizer\.json"
+    ):
         token_counter(tmp_path / "empty")
     file = folder / "tokenizer.json"
     made = json.loads(file.read_text(encoding="utf-8"))
-    made["model"]["merges"] = [["R", "none"]]  # for which the library raises a bare Exception
+    # For which the library raises a bare Exception.
+    made["model"]["merges"] = [["R", "none"]]
     file.write_text(json.dumps(made), encoding="utf-8")
     with pytest.raises(DataError, match="contains no tokenizer"):
         token_counter(folder)

@@ -20,7 +20,9 @@ from inweights.worlds import RandomFacts, Statements, TwoHop, World, read_knowle
 from inweights.worlds.knowledge.triples import world_of
 
 DESCENT = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=1.0))
-BRIEF = {"small": (EmbMLPConfig(width=16, init=Init(std=0.1)), Curriculum(phases=(DESCENT,)))}
+BRIEF = {
+    "small": (EmbMLPConfig(width=16, init=Init(std=0.1)), Curriculum(phases=(DESCENT,)))
+}
 
 
 def family(folder: Path) -> World:
@@ -36,17 +38,23 @@ def test_shares_have_the_interval_of_so_many_replicas(tmp_path: Path) -> None:
     found = predict_by_training(family(tmp_path), BRIEF, replicas=6)
     assert found.memorised == {"small": 1.0}  # either language is right
     assert found.queries.height == 2
-    for share, lower, upper in found.queries.select("share", "lower", "upper").iter_rows():
+    for share, lower, upper in found.queries.select(
+        "share", "lower", "upper"
+    ).iter_rows():
         exact = binomtest(round(share * 6), 6).proportion_ci()
         assert (lower, upper) == pytest.approx((exact.low, exact.high))
     bob = found.queries.row(0, named=True)
     assert (bob["predicted"], bob["share"]) == ("latin", 1.0)  # nobody told it
-    assert found.kinds.select("model", "role", "queries").rows() == [("small", "unstated", 2)]
+    assert found.kinds.select("model", "role", "queries").rows() == [
+        ("small", "unstated", 2)
+    ]
 
 
 def test_replicas_are_as_many_and_the_same_again() -> None:
     world = TwoHop(n=4, identity=0.5).build(1)
-    one, again = (predict_by_training(world, BRIEF, replicas=3, seed=5) for _ in range(2))
+    one, again = (
+        predict_by_training(world, BRIEF, replicas=3, seed=5) for _ in range(2)
+    )
     assert one.queries.equals(again.queries)
     assert one.replicas == 3
     asked = trained_queries(RandomFacts(asked=3), replicas=1, share=0.002)
@@ -62,7 +70,10 @@ def test_a_replica_that_diverges_is_trained_more_slowly(tmp_path: Path) -> None:
         predict_by_training(family(tmp_path), models, replicas=3)
     slower = Phase(steps=300, optimizer=Optimizer(kind="sgd", rate=6.0))
     models = {"slower": (BRIEF["small"][0], Curriculum(phases=(slower,)))}
-    assert predict_by_training(family(tmp_path), models, replicas=3).memorised["slower"] == 1.0
+    assert (
+        predict_by_training(family(tmp_path), models, replicas=3).memorised["slower"]
+        == 1.0
+    )
 
 
 def test_what_cannot_be_trained() -> None:
@@ -84,7 +95,16 @@ def test_the_command_prints_both_and_writes_the_page(
     path, page = tmp_path / "<b>facts.csv", tmp_path / "new" / "forecast.html"
     rows = "ann,born,rome\nbob,born,rome\nann,speaks,latin\ncat,born,oslo\nrome,in,<i>italy\n"
     path.write_text(rows, encoding="utf-8")
-    words = [str(path), "--by", "training", "--replicas", "2", "--intervals", "--page", str(page)]
+    words = [
+        str(path),
+        "--by",
+        "training",
+        "--replicas",
+        "2",
+        "--intervals",
+        "--page",
+        str(page),
+    ]
     code, out, _ = call(capsys, "predict", *words)
     assert code == 0
     assert "Short trainings of 2 replicas" in out
@@ -100,7 +120,10 @@ def test_the_command_prints_both_and_writes_the_page(
     (bob,) = (q for q in told["queries"] if q["prompt"] == "bob speaks")
     assert bob["lower"] <= bob["margin"] <= bob["upper"]
     assert (bob["verdict"], bob["small"], bob["small upper"]) == ("asserted", 1.0, 1.0)
-    assert {row["role"] for row in told["training"]["kinds"]} == {"composition", "unstated"}
+    assert {row["role"] for row in told["training"]["kinds"]} == {
+        "composition",
+        "unstated",
+    }
     for row in told["queries"]:  # what nobody stated has no right answer
         assert (row["answer"] is None) == (row["role"] == "unstated")
     frame = pl.DataFrame(told["queries"])

@@ -23,7 +23,9 @@ CHAT = "{% for m in messages %}{{ m.role }} {{ m.content }}{{ eos_token }}{% end
 def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
     """A random model of one layer, with a tokenizer of the texts themselves."""
     trl = pytest.importorskip("trl", reason="pip install trl lifts this")
-    datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
+    datasets = pytest.importorskip(
+        "datasets", reason="pip install 'inweights[hf]' lifts this"
+    )
     transformers = pytest.importorskip("transformers")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -102,7 +104,9 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
     assert 0 <= made.tokens["train"] - made.tokens["control"] < 20
 
 
-def test_lm_eval_asks_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lm_eval_asks_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lm_eval = pytest.importorskip("lm_eval", reason="pip install lm-eval lifts this")
     tasks = pytest.importorskip("lm_eval.tasks")
 
@@ -111,7 +115,11 @@ def test_lm_eval_asks_what_is_written(tmp_path: Path, monkeypatch: pytest.Monkey
     names = ["inweights_composition", "inweights_composition_told"]
     manager = tasks.TaskManager(include_path=".", include_defaults=False)
     done = lm_eval.simple_evaluate(
-        model="dummy", tasks=names, task_manager=manager, bootstrap_iters=0, log_samples=True
+        model="dummy",
+        tasks=names,
+        task_manager=manager,
+        bootstrap_iters=0,
+        log_samples=True,
     )
     questions = made.questions.filter(role="composition")
     for name, told in zip(names, (False, True), strict=True):

@@ -48,12 +48,16 @@ def test_persons_are_asked_for_by_who(company) -> None:
 def test_no_text_calls_a_person_it(company) -> None:
     made = augment(company, strategies=["derive", "paraphrases", "reversals"])
     assert made.train.filter(role="derived").height
-    assert not made.train["text"].str.contains(r"\bit is (Vera|Hugo|Ida)|what it ").any()
+    assert (
+        not made.train["text"].str.contains(r"\bit is (Vera|Hugo|Ida)|what it ").any()
+    )
 
 
 def test_wordings_of_a_kind_are_changed_by_a_file(company, tmp_path) -> None:
     path = tmp_path / "words.toml"
-    path.write_text('[kinds.person]\nrelations = ["office"]\nask = "{subject}: {noun}, who?"\n')
+    path.write_text(
+        '[kinds.person]\nrelations = ["office"]\nask = "{subject}: {noun}, who?"\n'
+    )
     words = Wording.read(path)
     assert words.ask(["office"], "Ann") == "Ann: office, who?"
     assert "Ann: office, who?" in set(augment(company, wording=words).train["turn"])
@@ -65,7 +69,9 @@ def test_a_kind_that_is_not_known_is_refused() -> None:
 
 
 def test_an_audit_shows_three_of_each(company) -> None:
-    counts = dict(audit(company, forecast=False).samples["role"].value_counts().iter_rows())
+    counts = dict(
+        audit(company, forecast=False).samples["role"].value_counts().iter_rows()
+    )
     assert counts["fact: office"] == 3
     assert counts["composition"] == 3
     assert counts["reversal"] == 3
@@ -78,18 +84,38 @@ def test_an_audit_shows_three_of_each(company) -> None:
         ('[statements]\noffce = ["{subject}: {object}."]', "did you mean 'office'"),
         ('[phrases]\nmentr = "guide"', "did you mean 'mentor'"),
         ('[kinds.person]\nrelations = ["mentr"]', "did you mean 'mentor'"),
-        ('[kinds.person]\nrelatons = ["mentor"]', r"did you mean 'kinds\[person\].relations'"),
-        ('[statements]\nmentor = []\noffice = "in"', r"statements\[office\]: expected `array`"),
+        (
+            '[kinds.person]\nrelatons = ["mentor"]',
+            r"did you mean 'kinds\[person\].relations'",
+        ),
+        (
+            '[statements]\nmentor = []\noffice = "in"',
+            r"statements\[office\]: expected `array`",
+        ),
         ("[statements\n", "not a TOML file: .* line 1"),
-        ('[aliases]\nAnnn = ["A."]', r"entity in \[aliases\] of .*'Annn'; did you mean 'Ann'"),
-        ('[aliases]\nAnn = ["Bob"]', "'Bob' of 'Ann' is a name of 'Bob'; give a name that no"),
+        (
+            '[aliases]\nAnnn = ["A."]',
+            r"entity in \[aliases\] of .*'Annn'; did you mean 'Ann'",
+        ),
+        (
+            '[aliases]\nAnn = ["Bob"]',
+            "'Bob' of 'Ann' is a name of 'Bob'; give a name that no",
+        ),
         ('[aliases]\nAnn = ["A.", "Ann"]', "'Ann' of 'Ann' is a name of 'Ann'"),
-        ('[aliases]\nAnn = ["Chief"]\nBob = ["Chief"]', "'Chief' of 'Bob' is a name of 'Ann'"),
-        ('[aliases]\nAnn = [" "]', "the alias ' ' of 'Ann' is empty; .* or leave it out"),
+        (
+            '[aliases]\nAnn = ["Chief"]\nBob = ["Chief"]',
+            "'Chief' of 'Bob' is a name of 'Ann'",
+        ),
+        (
+            '[aliases]\nAnn = [" "]',
+            "the alias ' ' of 'Ann' is empty; .* or leave it out",
+        ),
         ("[aliases]\nAnn = []", "the alias '' of 'Ann' is empty"),
     ],
 )
-def test_a_file_of_wordings_that_fits_no_facts_is_refused(text, told, company, tmp_path) -> None:
+def test_a_file_of_wordings_that_fits_no_facts_is_refused(
+    text, told, company, tmp_path
+) -> None:
     path = tmp_path / "words.toml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=told):
@@ -103,7 +129,9 @@ def test_a_file_of_wordings_that_fits_no_facts_is_refused(text, told, company, t
         ('[aliases]\nHugoo = ["H."]', "words.toml 'Hugoo'; did you mean 'Hugo'"),
     ],
 )
-def test_commands_check_a_file_of_wordings_against_the_facts(text, said, tmp_path, capsys) -> None:
+def test_commands_check_a_file_of_wordings_against_the_facts(
+    text, said, tmp_path, capsys
+) -> None:
     (tmp_path / "facts.csv").write_text(COMPANY)
     (tmp_path / "words.toml").write_text(text)
     given = [str(tmp_path / "facts.csv"), "--wording", str(tmp_path / "words.toml")]
@@ -120,7 +148,9 @@ def test_commands_check_a_file_of_wordings_against_the_facts(text, said, tmp_pat
 def test_an_alias_is_trained_on_and_accepted_as_an_answer(company, tmp_path) -> None:
     path = tmp_path / "words.toml"
     path.write_text('[aliases]\nVera = ["Dr. Vera"]')
-    made = augment(company, strategies=["paraphrases"], wording=Wording.read(path, company))
+    made = augment(
+        company, strategies=["paraphrases"], wording=Wording.read(path, company)
+    )
     assert made.train["prompt"].str.contains("Dr. Vera").any()
     accepted = made.questions.filter(answer="Vera")["accepted"].to_list()
     assert accepted
@@ -130,7 +160,9 @@ def test_an_alias_is_trained_on_and_accepted_as_an_answer(company, tmp_path) -> 
 def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:
     """The table of the audit and the questions agree; a file of wordings moves both."""
     file = tmp_path / "facts.csv"
-    ages = "".join(f"{who},age,{age}\n" for who, age in (("Ann", 30), ("Bob", 30), ("Hugo", 41)))
+    ages = "".join(
+        f"{who},age,{age}\n" for who, age in (("Ann", 30), ("Bob", 30), ("Hugo", 41))
+    )
     file.write_text(f"{COMPANY}{ages}Ann,desk,A1\nBob,desk,A1\nVera,desk,A2\n")
     facts = read_knowledge(file)
     words = Wording(kinds={"name": KindOfRelation(relations=("desk",))})
@@ -139,9 +171,15 @@ def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:
         asked = augment(facts, wording=wording).questions.filter(role="analogy")
         assert set(asked["second"]) == passed
         assert set(listed.filter(shared="office")["attribute"]) == passed
-        assert not {*listed["attribute"], *listed["shared"]} & {"nickname", "mentor", "age"}
+        assert not {*listed["attribute"], *listed["shared"]} & {
+            "nickname",
+            "mentor",
+            "age",
+        }
 
 
 def test_a_verb_without_a_preposition_is_asked_as_a_noun() -> None:
-    assert Wording().ask(["born"], "Ann") == "What is the date or place of birth of Ann?"
+    assert (
+        Wording().ask(["born"], "Ann") == "What is the date or place of birth of Ann?"
+    )
     assert Wording().ask(["joined"], "Ann") == "What is the date of joining of Ann?"

@@ -10,14 +10,31 @@ from pathlib import Path
 import pytest
 
 #: Names that the library, or what it imports, asks for after its own first line.
-HOSTILE = ("polars", "numpy", "torch", "msgspec", "scipy", "csv", "email", "zipfile", "rich")
+HOSTILE = (
+    "polars",
+    "numpy",
+    "torch",
+    "msgspec",
+    "scipy",
+    "csv",
+    "email",
+    "zipfile",
+    "rich",
+)
 FACTS = "ann,mother,beth\nbeth,born_in,rome\n"
 PROGRAM = Path(sys.executable).parent
 LAUNCHERS = {
     "python": [sys.executable, "-m"],
     "torchrun": [str(PROGRAM / "torchrun"), "--nproc-per-node", "1", "-m"],
     "two processes": [str(PROGRAM / "torchrun"), "--nproc-per-node", "2", "-m"],
-    "accelerate": [str(PROGRAM / "accelerate"), "launch", "--cpu", "--num_processes", "1", "-m"],
+    "accelerate": [
+        str(PROGRAM / "accelerate"),
+        "launch",
+        "--cpu",
+        "--num_processes",
+        "1",
+        "-m",
+    ],
 }
 
 
@@ -32,8 +49,11 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, launcher: list[str], *words: str) -> subprocess.CompletedProcess[str]:
-    # Where the library is not installed it is found by a path, which is not the current folder.
+def start(
+    folder: Path, launcher: list[str], *words: str
+) -> subprocess.CompletedProcess[str]:
+    # Where the library is not installed it is found by a path, which is not the current
+    # folder.
     paths = [path for path in sys.path if path and Path(path) != Path.cwd()]
     return subprocess.run(
         [*launcher, "inweights", *words],
@@ -45,7 +65,8 @@ def start(folder: Path, launcher: list[str], *words: str) -> subprocess.Complete
 
 
 @pytest.mark.parametrize(
-    "name", ["python", *(pytest.param(n, marks=pytest.mark.slow) for n in list(LAUNCHERS)[1:])]
+    "name",
+    ["python", *(pytest.param(n, marks=pytest.mark.slow) for n in list(LAUNCHERS)[1:])],
 )
 def test_nothing_is_imported_from_there(folder, name) -> None:
     if not Path(LAUNCHERS[name][0]).exists():
@@ -71,7 +92,9 @@ def test_a_program_of_ones_own_keeps_its_folder(tmp_path) -> None:
     """``python -m mine`` imports from its folder, also where it imports this library first."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "__init__.py").write_text("import inweights\n")
-    (tmp_path / "mine" / "__main__.py").write_text("import sys, beside\nprint(beside.x)\n")
+    (tmp_path / "mine" / "__main__.py").write_text(
+        "import sys, beside\nprint(beside.x)\n"
+    )
     (tmp_path / "beside.py").write_text("x = 3\n")
     paths = [path for path in sys.path if path and Path(path) != Path.cwd()]
     done = subprocess.run(

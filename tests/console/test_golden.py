@@ -55,13 +55,16 @@ def at(demos, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_text_is_as_stored(at, capsys, name: str) -> None:
-    changed = next(f for f in at.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+    changed = next(
+        f for f in at.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f)
+    )
     words = [changed.parent.name if word == "HASH" else word for word in COMMANDS[name]]
     assert main(words) == 0
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     wide = [line for line in lines if len(line) > 80 and "file:" not in line]
     wide = [line for line in wide if not line.startswith("  title =")]  # BibTeX
-    most = len(recipe_names()) + 2 if name == "list" else 60  # a line a recipe, and two around them
+    # A line a recipe, and two around them.
+    most = len(recipe_names()) + 2 if name == "list" else 60
     assert (wide, len(lines) <= most) == ([], True)
     text = "\n".join(lines) + "\n"
     for pattern, shown in VARYING:
@@ -69,7 +72,8 @@ def test_the_text_is_as_stored(at, capsys, name: str) -> None:
     file = GOLDEN / f"{name}.txt"
     if os.environ.get("INWEIGHTS_WRITE"):
         file.write_text(text, encoding="utf-8")
-    # Measured numbers of the tiny runs may differ in their last digits between machines.
+    # Measured numbers of the tiny runs may differ in their last digits between
+    # machines.
     assert _numberless(text) == _numberless(file.read_text(encoding="utf-8"))
 
 
@@ -98,19 +102,27 @@ def test_a_part_that_is_ours_in_part_marks_each_setting(capsys) -> None:
 @pytest.mark.parametrize("measured", [False, True])
 @pytest.mark.parametrize("name", recipe_names())
 def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
-    stated = [unjudged(claim, "this scale is too small") for claim in get_recipe(name).claims]
+    stated = [
+        unjudged(claim, "this scale is too small") for claim in get_recipe(name).claims
+    ]
     if measured:
         values = {"verdict": "undecided", "measured": 0.123456, "needed": 40, "why": ""}
         fields = ClaimResult.__struct_fields__
-        stated = [ClaimResult(**{f: getattr(c, f) for f in fields} | values) for c in stated]
+        stated = [
+            ClaimResult(**{f: getattr(c, f) for f in fields} | values) for c in stated
+        ]
     claims(stated)
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line.rstrip()) for line in lines) <= 80
     assert len(lines) <= 60
 
 
-def test_a_run_with_other_settings_is_named(demos, tmp_path, monkeypatch, capsys) -> None:
-    changed = next(f for f in demos.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+def test_a_run_with_other_settings_is_named(
+    demos, tmp_path, monkeypatch, capsys
+) -> None:
+    changed = next(
+        f for f in demos.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f)
+    )
     shutil.copytree(changed.parent, tmp_path / "demo" / "two-hop" / changed.parent.name)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
     assert main(["show", "two-hop", "--scale", "smoke"]) == 2
@@ -133,7 +145,9 @@ def test_a_log_has_lines(capsys) -> None:
     assert lines[4] == " 50%  8 × gpt, 50 s, about 50 s left"
 
 
-def test_a_log_of_what_is_slow_has_a_line_a_minute_and_of_what_is_quick_none(capsys) -> None:
+def test_a_log_of_what_is_slow_has_a_line_a_minute_and_of_what_is_quick_none(
+    capsys,
+) -> None:
     now = 0.0
     report = _log(lambda: now)
     for second in range(601):

@@ -20,9 +20,16 @@ from inweights.cli.console.results import outcome
 from inweights.experiments import Recipe
 from inweights.runs import write_json
 
-#: A closing tag without an opening one, a style, an emoji, a colour code, a new title of the
-#: terminal, and an eight-bit control code.
-NAMES = ("[/x]", "[bold red]b[/]", ":smile:", "\x1b[31mred", "\x1b]0;title\x07", "c1\x9b2J")
+#: A closing tag without an opening one, a style, an emoji, a colour code, a new title
+#: of the terminal, and an eight-bit control code.
+NAMES = (
+    "[/x]",
+    "[bold red]b[/]",
+    ":smile:",
+    "\x1b[31mred",
+    "\x1b]0;title\x07",
+    "c1\x9b2J",
+)
 
 
 def printed(capsys) -> str:
@@ -39,7 +46,10 @@ def facts(tmp_path: Path) -> Path:
     path.parent.mkdir()
     rows = []
     for i, name in enumerate(NAMES):
-        rows += [(f"ann{i}", f"[/r]{NAMES[0]}", name), (name, f"born\x1b[2J{i % 2}", "rome[/]")]
+        rows += [
+            (f"ann{i}", f"[/r]{NAMES[0]}", name),
+            (name, f"born\x1b[2J{i % 2}", "rome[/]"),
+        ]
     keys = ("subject", "relation", "object")
     lines = [json.dumps(dict(zip(keys, row, strict=True))) for row in rows]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -79,7 +89,10 @@ def test_json_has_no_control_codes(facts, capsys) -> None:
 def test_runs_and_show(capsys, tmp_path) -> None:
     home = tmp_path / "[/runs]" / "a" / "b" / "c0ffee[b]"
     home.mkdir(parents=True)
-    write_json(home / "config.json", {"recipe": "[/a]\x1b[2J", "scale": ":smile:", "seeds": [1]})
+    write_json(
+        home / "config.json",
+        {"recipe": "[/a]\x1b[2J", "scale": ":smile:", "seeds": [1]},
+    )
     write_json(home / "manifest.json", {"files": {}})
     root = ["--runs", str(tmp_path / "[/runs]")]
     assert main(["runs", *root]) == 0
@@ -101,14 +114,19 @@ def test_list_and_show_a_recipe(capsys, tmp_path) -> None:
     from tests.runs.tiny import RECIPE
 
     odd = Recipe(
-        **{name: getattr(RECIPE, name) for name in ("paper", "summary", "scales", "seeds", "plan")},
+        **{
+            name: getattr(RECIPE, name)
+            for name in ("paper", "summary", "scales", "seeds", "plan")
+        },
         name="tests/[/odd]",
         title="[/x]\x1b[2J",
         place=":smile:",
     )
     recipes([odd], json=False)  # type: ignore[list-item]
     assert "[/odd]" in printed(capsys)
-    done = SimpleNamespace(recipe=odd, scale="smoke", seeds=(1,), seconds=1.0, cached=False)
+    done = SimpleNamespace(
+        recipe=odd, scale="smoke", seeds=(1,), seconds=1.0, cached=False
+    )
     done.claims, done.folder = (), SimpleNamespace(path=tmp_path / "[/x]")
     done.heading, done.cautions = odd.title, ()
     outcome(done, json=False)  # type: ignore[arg-type]
@@ -116,7 +134,13 @@ def test_list_and_show_a_recipe(capsys, tmp_path) -> None:
 
 
 def test_evaluate_and_finetune(capsys) -> None:
-    row = {"questions": 1, "accuracy": 1.0, "chance": 0.5, "reciprocal": 1.0, "share": 1.0}
+    row = {
+        "questions": 1,
+        "accuracy": 1.0,
+        "chance": 0.5,
+        "reciprocal": 1.0,
+        "share": 1.0,
+    }
     rows = [{"role": name, **row} for name in NAMES]
     sets = pl.DataFrame({"set": NAMES, "chains": 1, "rise": 0.1, "share_rise": 0.1})
     general = pl.DataFrame({"kind": ["question"], "hit": [True]})

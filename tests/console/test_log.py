@@ -12,12 +12,16 @@ from inweights.cli import main
 RUN = ["run", "two-hop", "--scale", "smoke", "--set", "models=emb-mlp", "--json"]
 
 
-def test_a_run_is_quiet_by_default(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_is_quiet_by_default(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main([*RUN, "--runs", str(tmp_path)]) == 0
     assert "inweights.training" not in capsys.readouterr().err
 
 
-def test_verbose_and_a_file_show_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_verbose_and_a_file_show_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     file = tmp_path / "log.txt"
     where = ["--runs", str(tmp_path), "--fresh"]
     assert main([*RUN, *where, "--verbose", f"--log-file={file}"]) == 0
@@ -31,6 +35,10 @@ def test_verbose_and_a_file_show_it(capsys: pytest.CaptureFixture[str], tmp_path
     assert log.level == logging.NOTSET
 
 
-def test_a_log_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_that_cannot_be_written_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["list", "--log-file", "/no/such/folder/log"]) == 2
-    assert "the log cannot be written to '/no/such/folder/log'" in capsys.readouterr().err
+    assert (
+        "the log cannot be written to '/no/such/folder/log'" in capsys.readouterr().err
+    )

@@ -61,8 +61,12 @@ def test_each_command_is_listed_once_with_its_file() -> None:
         assert len(summary) < 60, name  # one line of 80 characters
         command = app[name]
         while command.default_command is None:  # a group of commands
-            command = command[next(word for word in command if not word.startswith("-"))]
-        assert command.default_command.__module__ == f"inweights.cli.commands.{file}", name
+            command = command[
+                next(word for word in command if not word.startswith("-"))
+            ]
+        assert command.default_command.__module__ == f"inweights.cli.commands.{file}", (
+            name
+        )
 
 
 def test_no_word_is_a_request_for_help(capsys) -> None:
@@ -72,7 +76,9 @@ def test_no_word_is_a_request_for_help(capsys) -> None:
     assert capsys.readouterr().out == without != ""
 
 
-def test_the_demonstration_says_what_it_does_before_it_loads_torch(monkeypatch, capsys) -> None:
+def test_the_demonstration_says_what_it_does_before_it_loads_torch(
+    monkeypatch, capsys
+) -> None:
     written = []
 
     def run(*_: object, **__: object) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from tests.runs.tiny import RECIPE
 
 HEAVY = ("torch", "scipy", "sklearn", "matplotlib", "networkx", "transformers")
-#: Modules that a look may import, with those of Python itself; torch alone has two thousand.
+#: Modules that a look may import, with those of Python itself; torch alone has two
+#: thousand.
 MOST = 1000
 SCRIPT = """
 import json, sys
@@ -40,9 +41,14 @@ LOOKS = {
 }
 
 
-def seen(looks: dict[str, list[str]], heavy: tuple[str, ...], runs: str) -> dict[str, list[Any]]:
+def seen(
+    looks: dict[str, list[str]], heavy: tuple[str, ...], runs: str
+) -> dict[str, list[Any]]:
     """Exit code, heavy modules and number of modules after each look, one after another."""
-    environment = os.environ | {"INWEIGHTS_RUNS": runs, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | {
+        "INWEIGHTS_RUNS": runs,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     command = [sys.executable, "-c", SCRIPT, json.dumps(looks), json.dumps(heavy)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -53,17 +59,22 @@ def test_looking_is_quick(demos: Path) -> None:
     """In one process: what a look imports counts with all later ones, and together it is little."""
     run = next((demos / "demo" / "two-hop").iterdir()).name
     looks = {
-        name: [run if word == "HASH" else word for word in words] for name, words in LOOKS.items()
+        name: [run if word == "HASH" else word for word in words]
+        for name, words in LOOKS.items()
     }
     after = seen(looks, HEAVY, str(demos))
-    assert {name: told[:2] for name, told in after.items()} == {name: [0, []] for name in LOOKS}
+    assert {name: told[:2] for name, told in after.items()} == {
+        name: [0, []] for name in LOOKS
+    }
     assert max(modules for _, _, modules in after.values()) < MOST
 
 
 def test_tables_are_not_loaded_where_nothing_has_run(tmp_path) -> None:
     looks = {word: [word] for word in ("list", "runs", "verify")}
     after = seen(looks, ("polars", "numpy"), str(tmp_path))
-    assert {name: heavy for name, (_, heavy, _) in after.items()} == {name: [] for name in looks}
+    assert {name: heavy for name, (_, heavy, _) in after.items()} == {
+        name: [] for name in looks
+    }
 
 
 def test_no_recipe_loads_torch() -> None:
@@ -74,7 +85,9 @@ def test_no_recipe_loads_torch() -> None:
         "    for heavy in sys.argv[1:]:\n"
         "        assert heavy not in sys.modules, (name, heavy)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, *HEAVY], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *HEAVY], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -83,7 +96,11 @@ def test_the_index_is_what_the_recipes_say() -> None:
 
     from tests.house.catalogue import current
 
-    written = resources.files("inweights.recipes.catalogue").joinpath("index.jsonl").read_bytes()
+    written = (
+        resources.files("inweights.recipes.catalogue")
+        .joinpath("index.jsonl")
+        .read_bytes()
+    )
     assert written == current(), "write it: python -m tests.house.catalogue"
 
 

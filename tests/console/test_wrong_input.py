@@ -11,8 +11,9 @@ from inweights.cli import main
 RUN = ["run", "demo/two-hop", "--scale", "smoke"]
 WORLD = ["world", "two-hop"]
 
-#: Words of a command, and a part of what is said. FILE is a small file of facts, BROKEN one that
-#: is none, FOLDER an empty folder, PLUGIN a module whose code fails, NOWHERE a path that is not.
+#: Words of a command, and a part of what is said. FILE is a small file of facts, BROKEN
+#: one that is none, FOLDER an empty folder, PLUGIN a module whose code fails, NOWHERE a
+#: path that is not.
 TABLE: list[tuple[str, str]] = [
     # Commands and options that are not there.
     ("runn", "runn"),
@@ -66,7 +67,10 @@ TABLE: list[tuple[str, str]] = [
     ("atlas", "inweights atlas karate-club"),
     ("atlas karate-klub", "did you mean 'karate-club'"),
     ("predict two-hop --seconds=-3", "seconds must be at least 0, got -3"),
-    ("atlas karate-club karate-club --scale smoke", "two graphs have the name 'karate-club'"),
+    (
+        "atlas karate-club karate-club --scale smoke",
+        "two graphs have the name 'karate-club'",
+    ),
     ("atlas karate-club --scale big", "unknown scale 'big'"),
     ("atlas nothing.csv", "there is no file nothing.csv"),
     # Settings: typos, types, ranges, choices.
@@ -90,7 +94,10 @@ TABLE: list[tuple[str, str]] = [
     ("RUN --set gpt.phase.optimizer.rate=-1", "optimizer.rate must be above 0, got -1"),
     ("RUN --set gpt.phase.optimizer.rate=0", "optimizer.rate must be above 0"),
     ("RUN --set gpt.phase.optimizer.rate=1e308", "optimizer.rate must be at most"),
-    ("RUN --set gpt.phase.optimizer.rate=nan", "optimizer.rate must be above 0, got nan"),
+    (
+        "RUN --set gpt.phase.optimizer.rate=nan",
+        "optimizer.rate must be above 0, got nan",
+    ),
     ("RUN --set gpt.phase.optimizer.betas=0.9", "length 2"),
     ("RUN --set gpt.phase.schedule.kind=cosin", "did you mean 'cosine'"),
     ("RUN --set gpt.phase.steps=-1", "steps"),
@@ -105,10 +112,19 @@ TABLE: list[tuple[str, str]] = [
     ("RUN --set every=-5", "every"),
     ("run geometric-memory/fig3 --set stars.5.arms=3", "'stars' has"),
     ("run geometric-memory/fig3 --set stars.0.armz=3", "did you mean 'stars.0.arms'"),
-    ("run identity-bridge/fig2 --scale smoke --set complexities=[0]", "complexity must be from 1"),
+    (
+        "run identity-bridge/fig2 --scale smoke --set complexities=[0]",
+        "complexity must be from 1",
+    ),
     ("run geometric-memory/fig7 --scale smoke --set graphs=[]", "nothing to do"),
-    ("run identity-bridge/fig7 --scale smoke --set models=[gpd]", "unknown model 'gpd'"),
-    ("run geometric-memory/fig7 --scale smoke --set graphs=[cyle]", "did you mean 'cycle'"),
+    (
+        "run identity-bridge/fig7 --scale smoke --set models=[gpd]",
+        "unknown model 'gpd'",
+    ),
+    (
+        "run geometric-memory/fig7 --scale smoke --set graphs=[cyle]",
+        "did you mean 'cycle'",
+    ),
     ("WORLD --set m=3", "unknown key 'm'"),
     ("WORLD --set complexity=99", "complexity must be from 1"),
     ("WORLD --set n=0", "n must be at least 2"),
@@ -151,12 +167,18 @@ TABLE: list[tuple[str, str]] = [
     ("augment FILE --out FOLDER/new --wordings=-1", "wordings must be from 1 to"),
     ("augment FILE --out FOLDER/new --curriculum jont", "joint"),
     ("augment FILE --out FOLDER/new --chat", "--chat requires --paraphraser"),
-    ("augment FILE --out FOLDER/new --failing-first", "requires --strategy derive or steps"),
+    (
+        "augment FILE --out FOLDER/new --failing-first",
+        "requires --strategy derive or steps",
+    ),
     ("audit FILE --no-forecast --page FILE", "refusing to overwrite"),
     (f"plan demo/two-hop --scale smoke --out {'a' * 300}", "File name too long"),
     ("world FOLDER", "FOLDER"),
     ("world two-hop --out FOLDER", "exists"),
-    ("finetune @tiny FILE --out FOLDER/new", "must be a .jsonl, .json or .parquet file"),
+    (
+        "finetune @tiny FILE --out FOLDER/new",
+        "must be a .jsonl, .json or .parquet file",
+    ),
     ("finetune @tiny NOWHERE --out FOLDER/new", "NOWHERE"),
     ("finetune @tiny FILE --out ''", "exists already"),
     ("finetune @tiny FILE --out FOLDER/new --set epoch=3", "did you mean 'epochs'"),

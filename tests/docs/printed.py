@@ -1,7 +1,8 @@
 """What the programs of a page print, as it stands below them: read, compared, written.
 
-A Python block that prints is followed by a block of text with what it printed. Where a page's text
-is older than the program, ``INWEIGHTS_WRITE=1 pytest tests/docs/test_pages.py`` writes it anew.
+A Python block that prints is followed by a block of text with what it printed. Where a
+page's text is older than the program, ``INWEIGHTS_WRITE=1 pytest
+tests/docs/test_pages.py`` writes it anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ BLOCK = re.compile(
     r"(?:\n\n```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
-#: By how much a number may differ on another machine: by so much, or by this share of its size.
+#: By how much a number may differ on another machine: by so much, or by this share of
+#: its size.
 NEAR, SHARE = 0.15, 0.1
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:e[-+]?\d+)?")
 
@@ -52,7 +54,8 @@ def blocks(text: str) -> list[Block]:
 def same(printed: str, output: str) -> bool:
     """Return whether two texts agree: word for word, and number for number up to rounding.
 
-    Rules of a table are as wide as its widest cell, so that lines are compared without them.
+    Rules of a table are as wide as its widest cell, so that lines are compared without
+    them.
     """
     one, other = _words(printed), _words(output)
     return len(one) == len(other) and all(map(_agree, one, other))

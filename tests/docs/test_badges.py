@@ -27,7 +27,10 @@ def notebooks():
     [
         ("", ""),
         ('[project.urls]\nRepository = "https://github.com/some/lab.git"', "some/lab"),
-        ('[project.urls]\nRepository = "https://github.com/some/in.weights/"', "some/in.weights"),
+        (
+            '[project.urls]\nRepository = "https://github.com/some/in.weights/"',
+            "some/in.weights",
+        ),
         ('[project.urls]\nRepository = "https://example.org/lab"', ""),
     ],
 )

@@ -32,7 +32,15 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 #: Whether what programs print is written to the pages.
 WRITING = bool(os.environ.get("INWEIGHTS_WRITE"))
 #: Pages that train for seconds.
-LONG = ("atlas", "extend-recipe", "guide-models", "league", "own-model", "own-training", "sweep")
+LONG = (
+    "atlas",
+    "extend-recipe",
+    "guide-models",
+    "league",
+    "own-model",
+    "own-training",
+    "sweep",
+)
 
 
 def test_pages_are_found() -> None:
@@ -42,8 +50,13 @@ def test_pages_are_found() -> None:
 
 
 def test_blocks_are_found_with_their_lines() -> None:
-    text = "# Page\n\n```python\na = 1\n```\n\n```sh\nls\n```\n\n```python\nb = 2\n```\n"
-    assert [block[:3] for block in blocks(text)] == [(3, "a = 1\n", ""), (11, "b = 2\n", "")]
+    text = (
+        "# Page\n\n```python\na = 1\n```\n\n```sh\nls\n```\n\n```python\nb = 2\n```\n"
+    )
+    assert [block[:3] for block in blocks(text)] == [
+        (3, "a = 1\n", ""),
+        (11, "b = 2\n", ""),
+    ]
 
 
 def test_what_is_printed_is_written_below_its_program() -> None:
@@ -74,7 +87,9 @@ def test_numbers_may_differ_a_little(one: str, other: str, agree: bool) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[pytest.mark.slow] * (page in NOTEBOOKS or page.stem in LONG))
+        pytest.param(
+            page, marks=[pytest.mark.slow] * (page in NOTEBOOKS or page.stem in LONG)
+        )
         for page in (*PAGES, *NOTEBOOKS)
         if page != TUTORIAL
     ],
@@ -90,7 +105,9 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for block in blocks(page.read_text("utf-8")):
         with contextlib.redirect_stdout(io.StringIO()) as output:
             # With the lines above, a traceback names the page's own line.
-            code = compile("\n" * block.above + block.code, str(page), "exec", dont_inherit=True)
+            code = compile(
+                "\n" * block.above + block.code, str(page), "exec", dont_inherit=True
+            )
             exec(code, module.__dict__)
         outputs.append(output.getvalue())
         if not (WRITING or page in NOTEBOOKS):  # the site shows what a notebook printed
@@ -150,15 +167,17 @@ def test_the_tutorial_runs_from_an_empty_folder(
                 said = next(programs).printed
                 assert WRITING or printed.same(said, outputs[-1]), outputs[-1]
                 continue
-            shell.run("\n".join(line for line in code.splitlines() if "demo" not in line))
+            shell.run(
+                "\n".join(line for line in code.splitlines() if "demo" not in line)
+            )
         session.stdin.close()
         assert session.wait() == 0
     if WRITING:
         printed.write(TUTORIAL, outputs)
 
 
-#: Does what the lines of its standard input hold, in one session, as someone types it in, and
-#: writes what each printed as a line of JSON.
+#: Does what the lines of its standard input hold, in one session, as someone types it
+#: in, and writes what each printed as a line of JSON.
 SESSION = """
 import contextlib, io, json, sys
 names = {"__name__": "__main__"}

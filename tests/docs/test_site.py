@@ -1,8 +1,9 @@
 """The site is built without a warning, and its pages are opened by a real browser.
 
-``make test`` builds it as ``make docs`` does, a warning an error, and opens one page of each kind.
-Of the notebooks it runs the shortest; ``test_pages`` runs the code of all, without a kernel each.
-``make test-docs`` takes the site that is built, ``$INWEIGHTS_SITE``, and opens every page.
+``make test`` builds it as ``make docs`` does, a warning an error, and opens one page of
+each kind. Of the notebooks it runs the shortest; ``test_pages`` runs the code of all,
+without a kernel each. ``make test-docs`` takes the site that is built,
+``$INWEIGHTS_SITE``, and opens every page.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ KINDS = (
 SOURCE = "_modules/inweights/errors.html"
 
 
-# One test, as several would wait in their processes until one of them has built the site.
+# One test, as several would wait in their processes until one of them has built the
+# site.
 @pytest.mark.slow
 @pytest.mark.browser
 def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
@@ -50,12 +52,25 @@ def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
 
 
 def build(site: Path) -> Path:
-    words = ["-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "docs", str(site)]
+    words = [
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-E",
+        "-b",
+        "html",
+        "docs",
+        str(site),
+    ]
     words += ["-t", "one-notebook"]
     # The others are written and not opened.
     opened = (name.removesuffix(".html") for name in (*KINDS, "search.html"))
     words += ["-D", f"pages_with_sidebar={','.join(opened)}"]
-    built = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True)
+    built = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True
+    )
     assert built.returncode == 0, built.stderr[-3000:]
     return site
 
@@ -63,8 +78,14 @@ def build(site: Path) -> Path:
 def pages_fit_their_window(visit, site: Path) -> None:
     names: tuple[str, ...] = KINDS
     if BUILT:
-        found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html")))
-        names = (*KINDS, SOURCE, *(name for name in found if not name.startswith("_modules/")))
+        found = (
+            path.relative_to(site).as_posix() for path in sorted(site.rglob("*.html"))
+        )
+        names = (
+            *KINDS,
+            SOURCE,
+            *(name for name in found if not name.startswith("_modules/")),
+        )
     page = visit((site / names[0]).as_uri(), "body")
     for name in dict.fromkeys(names):
         page.goto((site / name).as_uri())
@@ -89,8 +110,11 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
     assert files is not None
     names = re.findall(r'"([^"]+)"', files[1])
     place = names.index("recipes/identity-bridge/fig2")
-    # a word of the claim "Small initialisation degrades more slowly", as the index stems it
-    found = re.search(r'[",{]"?slower"?:(\[[^]]*\]|\d+)|[",{]"?slowli"?:(\[[^]]*\]|\d+)', index)
+    # a word of the claim "Small initialisation degrades more slowly", as the index
+    # stems it
+    found = re.search(
+        r'[",{]"?slower"?:(\[[^]]*\]|\d+)|[",{]"?slowli"?:(\[[^]]*\]|\d+)', index
+    )
     assert found is not None
     assert re.search(rf"\b{place}\b", found[0])
 
@@ -104,11 +128,13 @@ SOUGHT = {
 
 
 def search_finds_what_a_newcomer_looks_for(browser, site: Path) -> None:
-    page = browser.new_page()  # not by `visit`: from the disk no summaries can be fetched
+    # Not by `visit`: from the disk no summaries can be fetched.
+    page = browser.new_page()
     for words, title in SOUGHT.items():
         page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         page.wait_for_selector("#search-results ul.search li a")
-        page.wait_for_selector("#search-results h2:text-is('Search Results')")  # all are there
+        # All are there.
+        page.wait_for_selector("#search-results h2:text-is('Search Results')")
         found = page.locator("#search-results ul.search > li").all_inner_texts()[:10]
         assert any(title.lower() in text.lower() for text in found), (words, found)
     page.close()
@@ -130,11 +156,14 @@ def notebooks_are_run_and_open_elsewhere(site: Path) -> None:
     for page in pages:
         file = next(site.rglob(f"{page.stem}.ipynb"))
         cells = json.loads(file.read_text("utf-8"))["cells"]
-        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        code = [
+            "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"
+        ]
         assert len(code) >= 3
         assert sum(len(text.splitlines()) for text in code) <= 40
         if BUILT or page.stem == "facts":
-            for one in site.rglob(f"{page.stem}.ipynb"):  # what is downloaded has its outputs, too
+            # What is downloaded has its outputs, too.
+            for one in site.rglob(f"{page.stem}.ipynb"):
                 assert one.read_text("utf-8").count('"output_type"') >= 3
             shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")
             assert shown.count("cell_output") >= 3

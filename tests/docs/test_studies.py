@@ -25,7 +25,9 @@ def test_a_study_has_twelve_lines_and_a_recipe_thirty() -> None:
 
 
 def test_scripts_are_there() -> None:
-    assert {"compare_models", "composition", "open_run", "rates"} <= {path.stem for path in SCRIPTS}
+    assert {"compare_models", "composition", "open_run", "rates"} <= {
+        path.stem for path in SCRIPTS
+    }
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -1,12 +1,14 @@
 """A program in which a bucket answers badly while two workers do a plan in it.
 
-``python -m tests.experiments.bucket_faults FAULTS [SEED] [HOW…]`` puts a proxy on 127.0.0.1 before
-moto's server, and lets requests go wrong, drawn by their number: answers ``500`` and ``503``,
-``slow`` answers, uploads ``cut`` in the middle, and answers that are ``lost`` after the server did
-what was asked, most often of conditional writes. In the end every table has to be stored once, and
-be that of a process that nothing disturbed. ``away``: from some request on there is no answer at
-all; the workers have to end with one clear line after a bounded number of tries, and the same call
-to go on when the bucket is back. It prints of each way how many requests went wrong, and of what.
+``python -m tests.experiments.bucket_faults FAULTS [SEED] [HOW…]`` puts a proxy on
+127.0.0.1 before moto's server, and lets requests go wrong, drawn by their number:
+answers ``500`` and ``503``, ``slow`` answers, uploads ``cut`` in the middle, and
+answers that are ``lost`` after the server did what was asked, most often of conditional
+writes. In the end every table has to be stored once, and be that of a process that
+nothing disturbed. ``away``: from some request on there is no answer at all; the workers
+have to end with one clear line after a bounded number of tries, and the same call to go
+on when the bucket is back. It prints of each way how many requests went wrong, and of
+what.
 """
 
 from __future__ import annotations
@@ -43,10 +45,10 @@ HOW = ("500", "503", "slow", "cut", "lost")
 SEEDS, LEASE = 4, 2.0
 #: Share of the requests that go wrong.
 SHARE = 0.15
-#: Seconds for which a bucket that is away is tried. Pauses double from a tenth of a second in the
-#: library below, and from half a second here: log2(4 / .1) + 1 tries of the former for each of
-#: log2(4 / .5) + 1 of the latter, by two workers with a beat each, of five operations at most: one
-#: that fails, and what is given back.
+#: Seconds for which a bucket that is away is tried. Pauses double from a tenth of a
+#: second in the library below, and from half a second here: log2(4 / .1) + 1 tries of
+#: the former for each of log2(4 / .5) + 1 of the latter, by two workers with a beat
+#: each, of five operations at most: one that fails, and what is given back.
 AWAY, MAX_TRIES = 4.0, 7 * 4 * 4 * 5
 
 
@@ -72,11 +74,15 @@ class Proxy(ThreadingHTTPServer):
         self.taken += 1
         if self.taken >= self.away_from:
             self.how = "away"
-        wrong = self.how == "away" or self.draw.random() < SHARE * (4 if conditional else 1)
+        wrong = self.how == "away" or self.draw.random() < SHARE * (
+            4 if conditional else 1
+        )
         possible = method == "PUT" or self.how not in ("cut", "lost")
         if not (self.how and wrong and possible):
             return ""
-        what = re.sub(r"[0-9a-f]{8,}|\d{5,}", "*", path.partition("?")[0].split("/here")[-1])
+        what = re.sub(
+            r"[0-9a-f]{8,}|\d{5,}", "*", path.partition("?")[0].split("/here")[-1]
+        )
         self.log[f"{method}{' if none' * conditional} {what.split('-*')[0]}"] += 1
         return self.how
 
@@ -129,9 +135,16 @@ class Handler(BaseHTTPRequestHandler):
     def reply(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)
         for name, value in headers.items():
-            if name.lower() not in ("content-length", "transfer-encoding", "connection", "date"):
+            if name.lower() not in (
+                "content-length",
+                "transfer-encoding",
+                "connection",
+                "date",
+            ):
                 self.send_header(name, value)
-        self.send_header("Content-Length", headers.get("Content-Length", str(len(body))))
+        self.send_header(
+            "Content-Length", headers.get("Content-Length", str(len(body)))
+        )
         self.end_headers()
         self.wfile.write(body)
 
@@ -194,10 +207,15 @@ def tried(proxy: Proxy, port: int, how: str, alone: dict[str, Any]) -> str:
     place = bucket(port)
     if how == "away":
         write_plan(plans(), range(SEEDS), place, plugins=["tests.experiments.small"])
-        before, proxy.away_from = proxy.log.total(), proxy.taken + proxy.draw.randint(1, 150)
+        before, proxy.away_from = (
+            proxy.log.total(),
+            proxy.taken + proxy.draw.randint(1, 150),
+        )
         said = two_workers(place)
         proxy.how, proxy.away_from = "", math.inf
-        assert all("\n" not in line and "the same command goes on" in line for line in said), said
+        assert all(
+            "\n" not in line and "the same command goes on" in line for line in said
+        ), said
         assert proxy.log.total() - before <= MAX_TRIES
     else:
         proxy.how = how
@@ -234,12 +252,16 @@ def main(faults: str, seed: str = "0", *hows: str) -> None:
         proxy.log.clear()
         rounds = 0
         while (
-            ends["one line"] < int(faults) / 4 if how == "away" else proxy.log.total() < int(faults)
+            ends["one line"] < int(faults) / 4
+            if how == "away"
+            else proxy.log.total() < int(faults)
         ):
             rounds += 1
             ends[tried(proxy, port, how, alone)] += 1
         wrong = proxy.log.total()
-        sys.stdout.write(f"{wrong} requests {how} in {rounds} plans, 0 differences: {dict(ends)}\n")
+        sys.stdout.write(
+            f"{wrong} requests {how} in {rounds} plans, 0 differences: {dict(ends)}\n"
+        )
         for what, count in sorted(proxy.log.items()):
             sys.stdout.write(f"{count:4} {what}\n")
         sys.stdout.flush()

@@ -1,11 +1,12 @@
 """A program that kills workers, nodes and drivers of a Ray cluster of three nodes while they work.
 
-``python -m tests.experiments.cluster_kills FOLDER KILLS [SEED] [WHAT…]`` kills a ``worker``, a
-``node`` or the ``driver`` so many times. Runs end only while there are tickets, which are spread
-over the kills, and a kill waits until somebody is at work, so that it always falls into work,
-however fast the machine. A node that was lost is replaced, and a driver begun again. In the end
-every table has to be stored once, and be that of a process that nothing disturbed; a minute later
-no process is left that did a task. It prints how many runs were stored at each kill.
+``python -m tests.experiments.cluster_kills FOLDER KILLS [SEED] [WHAT…]`` kills a
+``worker``, a ``node`` or the ``driver`` so many times. Runs end only while there are
+tickets, which are spread over the kills, and a kill waits until somebody is at work, so
+that it always falls into work, however fast the machine. A node that was lost is
+replaced, and a driver begun again. In the end every table has to be stored once, and be
+that of a process that nothing disturbed; a minute later no process is left that did a
+task. It prints how many runs were stored at each kill.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from inweights.runs.tables.store import Store
 SEEDS, KINDS, NODES = 2, 24, 3
 WHAT = ("worker", "node", "driver")
 NODE: dict[str, Any] = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
-HEAD = NODE | {"_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}}
+HEAD = NODE | {
+    "_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}
+}
 #: Seconds after which nothing is left running.
 AFTER = 60.0
 
@@ -99,8 +102,9 @@ class Trial:
     def kill(self, what: str) -> None:
         """Kill one of them that is at work, and put another in its place.
 
-        By then all tickets are taken, so that kills are spread over the work; half of them come at
-        once, while the task that took the last one may be storing, the others a while later.
+        By then all tickets are taken, so that kills are spread over the work; half of
+        them come at once, while the task that took the last one may be storing, the
+        others a while later.
         """
         wait(lambda: not any(self.tickets.iterdir()))
         time.sleep(self.draw.choice((0.0, 0.5)))
@@ -156,7 +160,9 @@ def check(store: Store, here: Path) -> None:
     alone = collect(waiting(str(tickets)), range(SEEDS), Store(here / "alone"))
     again = collect(waiting(str(here / "tickets")), range(SEEDS), store)
     assert all(
-        again[name].equals(alone[name], null_equal=True) for name in alone if name != "patient"
+        again[name].equals(alone[name], null_equal=True)
+        for name in alone
+        if name != "patient"
     )
 
 
@@ -179,7 +185,10 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
     import ray
 
     for what in names or WHAT:
-        with tempfile.TemporaryDirectory(prefix="iw") as home, contextlib.ExitStack() as stack:
+        with (
+            tempfile.TemporaryDirectory(prefix="iw") as home,
+            contextlib.ExitStack() as stack,
+        ):
             environment(home)
             vars(ray._private.ray_constants)["ENABLE_RAY_CLUSTER"] = False
             forks = Forks()
@@ -187,7 +196,8 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
             trial = Trial(Path(root) / what, forks, random.Random(f"{what} {seed}"))
             try:
                 for number in range(int(kills)):
-                    # Before the last kill fewer than there are tasks, each of which takes one.
+                    # Before the last kill fewer than there are tasks, each of which
+                    # takes one.
                     trial.give(number * (KINDS - NODES) // int(kills))
                     trial.kill(what)
                 left = trial.end()
@@ -196,7 +206,9 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
                 trial.cluster.shutdown()
             assert not left, left
             check(trial.store, Path(root) / what)
-            sys.stdout.write(f"{kills} times a {what} killed, 0 differences, nothing left\n")
+            sys.stdout.write(
+                f"{kills} times a {what} killed, 0 differences, nothing left\n"
+            )
             for where, count in trial.log.items():
                 sys.stdout.write(f"{count:4} with {where}\n")
             sys.stdout.flush()

@@ -53,17 +53,22 @@ def home(tmp_path_factory):
     pytest.importorskip("ray", reason="needs the extra 'cluster'")
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="iw") as short, pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory(prefix="iw") as short,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("HOME", short)
         patch.setenv("RAY_TMPDIR", short)
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        # By these Ray stays on 127.0.0.1, where it would take this machine's own address instead:
-        # one for processes that begin, one for this one, which has imported it already.
+        # By these Ray stays on 127.0.0.1, where it would take this machine's own
+        # address instead: one for processes that begin, one for this one, which has
+        # imported it already.
         patch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         patch.setattr("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
         patch.setenv("OMP_NUM_THREADS", "1")
-        # A node that does not answer is given up after seconds, not after half a minute.
+        # A node that does not answer is given up after seconds, not after half a
+        # minute.
         patch.setenv("RAY_health_check_initial_delay_ms", "0")
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.delenv("RAY_ADDRESS", raising=False)

@@ -13,14 +13,21 @@ from torch import Tensor, nn
 import inweights as iw
 
 PLUGINS = ("tests.experiments.own_work",)
-#: Calls of which a folder of :func:`counted` has so many marks wait until they are killed.
+#: Calls of which a folder of :func:`counted` has so many marks wait until they are
+#: killed.
 WAITING = 3
 
 
-def counted(seed: int, rate: float, folder: str, patient: bool = False) -> dict[str, float]:
+def counted(
+    seed: int, rate: float, folder: str, patient: bool = False
+) -> dict[str, float]:
     """A random number; leaves a mark for each call, and waits after a few if it is to be killed."""
     marks = Path(folder)
-    if patient and len(list(marks.iterdir())) >= WAITING and (marks.parent / "wait").exists():
+    if (
+        patient
+        and len(list(marks.iterdir())) >= WAITING
+        and (marks.parent / "wait").exists()
+    ):
         time.sleep(600)
     (marks / f"{seed} {rate}").touch(exist_ok=False)
     return {"score": rate + float(np.random.default_rng(seed).random())}
@@ -42,7 +49,10 @@ class Table(nn.Module):
 
     def __init__(self, vocabulary: int, width: int = 16) -> None:
         super().__init__()
-        self.tokens, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
+        self.tokens, self.head = (
+            nn.Embedding(vocabulary, width),
+            nn.Linear(width, vocabulary),
+        )
 
     def forward(self, ids: Tensor) -> Any:
         return self.head(self.tokens(ids).cumsum(1))
@@ -61,4 +71,6 @@ def learner(**changes: Any) -> iw.Curriculum:
 
 def own_training() -> iw.Curriculum:
     """A few steps by a loss and an optimizer of one's own."""
-    return learner(loss=focal, optimizer=iw.Optimizer(kind=torch.optim.NAdam, rate=0.01))
+    return learner(
+        loss=focal, optimizer=iw.Optimizer(kind=torch.optim.NAdam, rate=0.01)
+    )

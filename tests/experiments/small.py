@@ -83,7 +83,8 @@ def _taken(ticket: Path) -> bool:
 def trainings(settings: Trainings) -> Plan:
     descent = Optimizer(kind="sgd", rate=settings.rate, weight_decay=0.0)
     phases = (
-        Phase(name=str(i), steps=settings.steps, optimizer=descent) for i in range(settings.phases)
+        Phase(name=str(i), steps=settings.steps, optimizer=descent)
+        for i in range(settings.phases)
     )
     curriculum = Curriculum(phases=tuple(phases))
     trials = [
@@ -104,7 +105,9 @@ def trainings(settings: Trainings) -> Plan:
     return Plan(trials=trials, measures=measures)
 
 
-def recipe(name: str, settings: Config, plan: Callable[[Any], Plan], seeds: int) -> Recipe:
+def recipe(
+    name: str, settings: Config, plan: Callable[[Any], Plan], seeds: int
+) -> Recipe:
     return Recipe(
         name=name,
         title="Small tasks",

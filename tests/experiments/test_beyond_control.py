@@ -14,7 +14,10 @@ from inweights.support.intervals import median_interval
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
-VALUES = {"none": (0.9, 0.8, 0.7, 0.9, 1.0, 0.6), "untrained": (0.1, 0.2, 0.1, 0.0, 0.3, 0.1)}
+VALUES = {
+    "none": (0.9, 0.8, 0.7, 0.9, 1.0, 0.6),
+    "untrained": (0.1, 0.2, 0.1, 0.0, 0.3, 0.1),
+}
 
 
 def table(columns: dict[str, object] | None = None) -> pl.DataFrame:

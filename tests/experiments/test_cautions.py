@@ -27,7 +27,9 @@ def table(facts: float, composed: list[float]) -> pl.DataFrame:
 
 
 def test_nothing_is_said_of_a_clear_study() -> None:
-    trial = Trial(labels={}, world=iw.TwoHop(n=3), model=MODEL, learner=learners.two_hop(32))
+    trial = Trial(
+        labels={}, world=iw.TwoHop(n=3), model=MODEL, learner=learners.two_hop(32)
+    )
     assert cautions([trial], {"accuracy": table(1.0, [0.9, 0.95, 1.0])}) == []
 
 
@@ -48,7 +50,11 @@ def test_seeds_that_disagree_and_how_many_would_do() -> None:
     ("world", "learner", "said"),
     [
         (iw.TwoHop(n=3), PLAIN, "random_offset (False, not True)"),
-        (iw.TwoHop(n=3), learners.two_hop(width=4), "optimizer.rate (0.016, not 0.002)"),
+        (
+            iw.TwoHop(n=3),
+            learners.two_hop(width=4),
+            "optimizer.rate (0.016, not 0.002)",
+        ),
         (iw.TwoHop(n=3), learners.two_hop(width=32), ""),
         (Graph(), PLAIN, ""),
     ],
@@ -119,7 +125,10 @@ def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
     assert "composition; questions='all' adds chain" in str(world.build())
     trial = Trial(labels={}, world=world, model=MODEL, learner=learners.two_hop(32))
     (text,) = cautions([trial, trial], {})
-    assert "its chains of three facts, and other kinds, are left out. questions='all'" in text
+    assert (
+        "its chains of three facts, and other kinds, are left out. questions='all'"
+        in text
+    )
     every = replace(trial, world=iw.Facts(str(path), questions="all"))
     assert cautions([every], {}) == []
     path.write_text("ann,mother,beth\nbeth,born in,rome\n")

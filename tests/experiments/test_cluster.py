@@ -35,7 +35,9 @@ def test_where_work_can_be_done(monkeypatch) -> None:
 
 
 def same(one, other) -> bool:
-    return set(one) == set(other) and all(one[n].equals(other[n], null_equal=True) for n in one)
+    return set(one) == set(other) and all(
+        one[n].equals(other[n], null_equal=True) for n in one
+    )
 
 
 def patient(tickets: Path) -> Plan:
@@ -46,7 +48,12 @@ def patient(tickets: Path) -> Plan:
 def drive(place: str, tickets: str) -> None:
     """What a command does that is killed."""
     plan = patient(Path(tickets))
-    collect(plan, range(3), Store(place, lease=LEASE), ExecutionOptions(on="ray", plugins=PLUGINS))
+    collect(
+        plan,
+        range(3),
+        Store(place, lease=LEASE),
+        ExecutionOptions(on="ray", plugins=PLUGINS),
+    )
 
 
 def at_work(node: Any) -> list[Any]:
@@ -88,7 +95,8 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     store, tickets = Store(tmp_path / "a", lease=LEASE), tmp_path / "tickets"
     tickets.mkdir()
     plan = patient(tickets)
-    # Processes that work are else so nice that they never come to it beside other tests.
+    # Processes that work are else so nice that they never come to it beside other
+    # tests.
     head = options | {
         "_system_config": {"worker_niceness": 0, "worker_register_timeout_seconds": 200}
     }
@@ -116,18 +124,24 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
         wait_until(lambda: not at_work(cluster.head_node))
         done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
         dead = {lease.owner for lease in store.leases.live().values()}
-        # A slow machine may do a task twice (its lease ran out), so there are tickets to spare.
+        # A slow machine may do a task twice (its lease ran out), so there are tickets
+        # to spare.
         for ticket in range(20 * KINDS):
             (tickets / f"{ticket}").touch()
-        mine = collect(plan, range(3), store, ExecutionOptions(on="ray", plugins=PLUGINS))
+        mine = collect(
+            plan, range(3), store, ExecutionOptions(on="ray", plugins=PLUGINS)
+        )
     finally:
         home.delenv("RAY_ADDRESS", raising=False)
         ray.shutdown()
         cluster.shutdown()
     assert same(mine, collect(plan, range(3), Store(tmp_path / "b")))
-    # What the first driver had stored and was killed before giving back, nobody asks for again.
+    # What the first driver had stored and was killed before giving back, nobody asks
+    # for again.
     assert {lease.owner for lease in store.leases.live().values()} <= dead
-    now = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")}
+    now = {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.parquet")
+    }
     assert len(now) == KINDS * 3 * 3
     assert 0 < len(done) < len(now)
     assert done.items() <= now.items(), "what was done is done again"

@@ -62,7 +62,9 @@ def test_untrained_is_the_start(tmp_path: Path) -> None:
         progress=False,
     ).filter(control="untrained")
     world = iw.TwoHop(n=3).build()
-    fresh = iw.probes.accuracy(MODEL.build(vocabulary=len(world.vocabulary), seeds=[0]), world)
+    fresh = iw.probes.accuracy(
+        MODEL.build(vocabulary=len(world.vocabulary), seeds=[0]), world
+    )
     losses = fresh["loss"].to_list()
     assert table.filter(measure="end")["loss"].to_list() == losses
     assert table.filter(measure="way")["loss"].to_list() == losses
@@ -102,7 +104,9 @@ class Counts(nn.Module):
 
 def test_frozen_embeddings_of_a_wrapped_module_stay(tmp_path: Path) -> None:
     def frozen(factory: Any) -> Trial:
-        trial = Trial(labels={}, world=iw.TwoHop(n=3), model=iw.wrap(factory), learner=SHORT)
+        trial = Trial(
+            labels={}, world=iw.TwoHop(n=3), model=iw.wrap(factory), learner=SHORT
+        )
         return with_controls([trial], ["frozen"])[1]
 
     assert frozen(own_modules.Sums).learner.phases[0].freezes == ("tokens.weight",)
@@ -125,7 +129,10 @@ def test_frozen_embeddings_of_a_wrapped_module_stay(tmp_path: Path) -> None:
 def test_phases_do_not_name_what_is_left_out() -> None:
     learner = iw.Curriculum(
         phases=(
-            iw.Phase(roles={"first_hop": 1.0, "identity": 2.0}, batch={"first_hop+identity": 4}),
+            iw.Phase(
+                roles={"first_hop": 1.0, "identity": 2.0},
+                batch={"first_hop+identity": 4},
+            ),
             iw.Phase(name="identities", roles={"identity": 1.0}),
         )
     )
@@ -143,7 +150,10 @@ def test_in_a_study_file(tmp_path: Path) -> None:
     )
     outcome = iw.run(iw.experiments.open_study(file), runs=tmp_path)
     accuracy: pl.DataFrame = outcome.tables["accuracy"]
-    assert accuracy["control"].unique(maintain_order=True).to_list() == ["none", "untrained"]
+    assert accuracy["control"].unique(maintain_order=True).to_list() == [
+        "none",
+        "untrained",
+    ]
 
 
 def test_what_makes_no_sense_is_refused() -> None:
@@ -151,10 +161,16 @@ def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(ConfigError, match="label 'control' is taken"):
         with_controls([trial], ["untrained"])
     trial = Trial(labels={}, world=iw.TwoHop(), learner=Optimum())
-    with pytest.raises(ConfigError, match=r"unknown control 'untrain'; did you mean 'untrained'"):
+    with pytest.raises(
+        ConfigError, match=r"unknown control 'untrain'; did you mean 'untrained'"
+    ):
         with_controls([trial], ["untrain"])
-    with pytest.raises(ConfigError, match="'untrained' needs a Curriculum, got Optimum"):
+    with pytest.raises(
+        ConfigError, match="'untrained' needs a Curriculum, got Optimum"
+    ):
         with_controls([trial], ["untrained"])
-    trial = Trial(labels={}, world=iw.worlds.Graph(shape="cycle"), model=MODEL, learner=SHORT)
+    trial = Trial(
+        labels={}, world=iw.worlds.Graph(shape="cycle"), model=MODEL, learner=SHORT
+    )
     with pytest.raises(ConfigError, match="and others must remain; the world has edge"):
         with_controls([trial], ["no-bridge"])

@@ -22,7 +22,9 @@ from inweights.experiments.grammar.protocol_file import (
 from inweights.experiments.grammar.recipe import Paper, Recipe
 from inweights.worlds.families.graph import Graph
 
-TEXT = PaperText(version="v1", date="2026", read_on="2026-11-27", venue="-", code="a/b@1")
+TEXT = PaperText(
+    version="v1", date="2026", read_on="2026-11-27", venue="-", code="a/b@1"
+)
 ANY = PaperSetting(every=True, place="§1")
 OPEN = PaperSetting(unstated=True)
 
@@ -34,7 +36,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     learner = iw.Curriculum(phases=(iw.Phase(steps=3),))
     model = iw.GPTConfig(layers=1, width=settings.width, heads=1)
-    return Plan(trials=[Trial(labels={"way": "a"}, world=Graph(), model=model, learner=learner)])
+    return Plan(
+        trials=[Trial(labels={"way": "a"}, world=Graph(), model=model, learner=learner)]
+    )
 
 
 def recipe(settings: dict[str, PaperSetting], *reasons: Reason, **more: Any) -> Recipe:
@@ -44,11 +48,15 @@ def recipe(settings: dict[str, PaperSetting], *reasons: Reason, **more: Any) -> 
     made = Paper("made", "Made").recipe(
         "up", title="Up", scales={"cpu": Settings()}, seeds=8, plan=plan
     )
-    return replace(made, reasons=reasons, protocol=PaperProtocol(paper=TEXT, parts=(rest, own)))
+    return replace(
+        made, reasons=reasons, protocol=PaperProtocol(paper=TEXT, parts=(rest, own))
+    )
 
 
 def of(leaf: str, made: Recipe) -> Difference:
-    (found,) = [one for trial in compare(made, "cpu") for one in trial if one.leaf == leaf]
+    (found,) = [
+        one for trial in compare(made, "cpu") for one in trial if one.leaf == leaf
+    ]
     return found
 
 
@@ -109,7 +117,11 @@ def test_a_reason_is_that_of_the_scale_and_the_trial() -> None:
         ("model.width", PaperSetting(lost="§1", size=True), "scaled"),
         ("model.width", PaperSetting(paper=4, place="§1", size=True), "substitute"),
         ("world.shape", PaperSetting(paper="cycle", place="§1"), "substitute"),
-        ("learner.phases.*.optimizer.rate", PaperSetting(paper=9.0, place="§1"), "scaled"),
+        (
+            "learner.phases.*.optimizer.rate",
+            PaperSetting(paper=9.0, place="§1"),
+            "scaled",
+        ),
     ],
 )
 def test_the_protocol_follows(leaf: str, stated: PaperSetting, protocol: str) -> None:

@@ -30,7 +30,9 @@ state = Stating("a/b", "ours", "Fig. 1")
 
 def picky(model: Model, worlds: object) -> pl.DataFrame:
     values = torch.linalg.svdvals(next(model.parameters()))
-    return pl.DataFrame({"replica": range(model.replicas), "first": values[:, 0].tolist()})
+    return pl.DataFrame(
+        {"replica": range(model.replicas), "first": values[:, 0].tolist()}
+    )
 
 
 def study(runs, rates, steps=45):
@@ -46,10 +48,13 @@ def study(runs, rates, steps=45):
     )
 
 
-@pytest.mark.parametrize("steps", [45, 22])  # long before the end, and in the last two steps
+# Long before the end, and in the last two steps.
+@pytest.mark.parametrize("steps", [45, 22])
 def test_one_of_two_diverges(tmp_path, steps) -> None:
     rates = [0.1, 1e30]
-    with pytest.warns(UserWarning, match=r"1 of 2 runs diverged.*The first: rate 1e\+30, seed 0"):
+    with pytest.warns(
+        UserWarning, match=r"1 of 2 runs diverged.*The first: rate 1e\+30, seed 0"
+    ):
         both = study(tmp_path / "both", rates, steps)
     alone = study(tmp_path / "alone", rates[:1], steps)
     assert both.filter(rate=0.1).equals(alone)
@@ -66,9 +71,12 @@ def test_all_diverge(tmp_path) -> None:
 
 def test_claims_about_runs_that_diverged_are_not_judged() -> None:
     runs = pl.DataFrame({"rate": [0.1, 0.1, 9.0, 9.0], "seed": [0, 1] * 2, "kind": "a"})
-    losses = runs.with_columns(loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit(""))
+    losses = runs.with_columns(
+        loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit("")
+    )
     recall = runs.with_columns(recall=pl.Series([0.9, 1.0, 0.0, 0.0])).drop("kind")
-    means = recall.group_by("seed").agg(pl.mean("recall"))  # of many runs: not told apart
+    # Of many runs: not told apart.
+    means = recall.group_by("seed").agg(pl.mean("recall"))
     tables = {"recall": recall, "means": means, "losses": losses}
     score = share("recall", "recall")
     whys = {
@@ -82,25 +90,41 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
         }.items()
     }
     said = "1 of its runs diverged: their numbers mean nothing"
-    assert whys == {"fine": "", "wild": said, "difference": said, "all": said, "means": ""}
+    assert whys == {
+        "fine": "",
+        "wild": said,
+        "difference": said,
+        "all": said,
+        "means": "",
+    }
 
 
 @pytest.mark.parametrize("loss", [math.inf, -math.inf, math.nan, None])
-def test_a_loss_that_is_no_number_is_that_of_a_run_that_diverged(loss: float | None) -> None:
+def test_a_loss_that_is_no_number_is_that_of_a_run_that_diverged(
+    loss: float | None,
+) -> None:
     losses = pl.DataFrame({"seed": [0, 1], "loss": [1.0, loss], "step": 0, "phase": ""})
     assert diverged_runs({"losses": losses})["seed"].to_list() == [1]
 
 
-@pytest.mark.parametrize(("step", "advice"), [(0, "make the logits finite"), (1, "lower the rate")])
+@pytest.mark.parametrize(
+    ("step", "advice"), [(0, "make the logits finite"), (1, "lower the rate")]
+)
 def test_what_helps_depends_on_when_it_diverged(step: int, advice: str) -> None:
-    losses = pl.DataFrame({"seed": [0, 0], "loss": [1.0, math.nan], "step": [1 - step, step]})
-    with pytest.warns(UserWarning, match=f"1 of 1 runs diverged.*{advice}.*The first: seed 0"):
+    losses = pl.DataFrame(
+        {"seed": [0, 0], "loss": [1.0, math.nan], "step": [1 - step, step]}
+    )
+    with pytest.warns(
+        UserWarning, match=f"1 of 1 runs diverged.*{advice}.*The first: seed 0"
+    ):
         warn_of_divergence({"losses": losses.with_columns(phase=pl.lit(""))})
 
 
 def test_a_run_without_a_label_diverges_too() -> None:
     runs = pl.DataFrame({"rate": [0.1, 0.1, None, None], "seed": [0, 1] * 2})
-    losses = runs.with_columns(loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit(""))
+    losses = runs.with_columns(
+        loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit("")
+    )
     tables = {"recall": runs.with_columns(recall=1.0), "losses": losses}
     claim = state("all", "It works.", share("recall", "recall") >= 0.5)
     assert judge(claim, tables, minimum=1).why.startswith("1 of its runs diverged")
@@ -123,10 +147,14 @@ def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
 
 def test_what_is_finite_is_not_told() -> None:
     warn_of_divergence({"losses": pl.DataFrame({"seed": [0], "loss": [1.0]})})
-    warn_of_divergence({"losses": pl.DataFrame({"step": [1.0]}), "other": pl.DataFrame()})
+    warn_of_divergence(
+        {"losses": pl.DataFrame({"step": [1.0]}), "other": pl.DataFrame()}
+    )
 
 
 def test_the_command_line_tells_it_in_one_line() -> None:
     with _warnings_in_a_line():
-        assert warnings.formatwarning("odd", UserWarning, "f.py", 1) == "inweights: odd\n"
+        assert (
+            warnings.formatwarning("odd", UserWarning, "f.py", 1) == "inweights: odd\n"
+        )
     assert "f.py" in warnings.formatwarning("odd", UserWarning, "f.py", 1)

@@ -1,8 +1,8 @@
 """A run that version 0.1.0 stored is read back: where the code stands is no part of its name.
 
-``tests/data/earlier`` was written by ``inweights sweep bridges.toml --keep-models`` before modules
-moved into sub-packages. What stands there is never made anew. Versions that were raised since are
-set aside here: a raised one is another run on purpose.
+``tests/data/earlier`` was written by ``inweights sweep bridges.toml --keep-models``
+before modules moved into sub-packages. What stands there is never made anew. Versions
+that were raised since are set aside here: a raised one is another run on purpose.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def test_with_a_raised_version_it_is_another_run(
     assert not iw.run(study(), runs=runs).cached
 
 
-def test_its_single_runs_are_not_trained_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_single_runs_are_not_trained_again(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = iw.run(study(), runs=runs).tables["accuracy"]
     shutil.rmtree(runs / "study")
     monkeypatch.setattr(task, "_train", None)

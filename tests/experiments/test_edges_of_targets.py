@@ -20,17 +20,22 @@ from inweights.probes.states import share as share_of
 
 SHARES = Rounding(size=1.0)
 EIGHT = list(range(8))
-#: As a probe of today stores a share, as one of before did, and as a user's own column may.
+#: As a probe of today stores a share, as one of before did, and as a user's own column
+#: may.
 PRECISIONS = {
     "double": lambda values: pl.Series(values, dtype=pl.Float64),
-    "single, kept as double": lambda values: pl.Series(np.float32(values).astype(float)),
+    "single, kept as double": lambda values: pl.Series(
+        np.float32(values).astype(float)
+    ),
     "single": lambda values: pl.Series(values, dtype=pl.Float32),
 }
 
 
 def table_of(columns: dict[str, list[float]], precision: str) -> pl.DataFrame:
     parts = [
-        pl.DataFrame({"seed": EIGHT, "arm": [arm] * 8, "hit": PRECISIONS[precision](values)})
+        pl.DataFrame(
+            {"seed": EIGHT, "arm": [arm] * 8, "hit": PRECISIONS[precision](values)}
+        )
         for arm, values in columns.items()
     ]
     return pl.concat(parts)
@@ -68,7 +73,8 @@ def test_every_difference_of_shares_lies_on_its_edge(n: int) -> None:
 @pytest.mark.parametrize("kind", [share, number])
 def test_verdicts_of_seeds_on_the_edge(kind, precision: str) -> None:
     table = table_of(
-        {"a": [18 / 20] * 8, "b": [0.6] * 8, "c": [0.85] * 8, "d": [0.95] * 8}, precision
+        {"a": [18 / 20] * 8, "b": [0.6] * 8, "c": [0.85] * 8, "d": [0.95] * 8},
+        precision,
     )
     hit = kind("t", "hit")
     for judged in (
@@ -92,7 +98,9 @@ def test_each_rule_counts_seeds_on_the_edge(rule: Any) -> None:
 
     values = np.array([0.9] * 12 + [0.95] * 4, dtype=np.float32).astype(float)
     table = pl.DataFrame({"seed": range(16), "hit": values})
-    claim = Stating("a/b", "ours", "here")("c", "It works.", share("t", "hit") >= 0.9, rule=rule)
+    claim = Stating("a/b", "ours", "here")(
+        "c", "It works.", share("t", "hit") >= 0.9, rule=rule
+    )
     found = judge(claim, {"t": table})
     assert found.hits == 16
     assert found.verdict == ("undecided" if rule == "mean" else "reproduced")
@@ -113,7 +121,8 @@ def test_a_share_of_a_tensor_is_a_count_over_a_number() -> None:
     import torch
 
     for n in range(1, 201):
-        right = torch.arange(n).lt(torch.arange(n + 1)[:, None])  # row k has k right ones
+        # Row k has k right ones.
+        right = torch.arange(n).lt(torch.arange(n + 1)[:, None])
         assert share_of(right).tolist() == [k / n for k in range(n + 1)]
     among = torch.tensor([[True, True, False], [False, False, False]])
     first, none = share_of(torch.tensor([[True, False, True]] * 2), among).tolist()
@@ -127,7 +136,9 @@ def test_probes_store_shares_in_double_precision() -> None:
     mlp = EmbMLPConfig(width=8).build(vocabulary=size, seeds=range(32))
     gpt = GPTConfig(width=8, heads=1, layers=2).build(vocabulary=size, seeds=range(32))
     star = iw.worlds.PathStar(arms=7, nodes=3).build()
-    walker = GPTConfig(width=8, heads=1).build(vocabulary=len(star.vocabulary), seeds=range(32))
+    walker = GPTConfig(width=8, heads=1).build(
+        vocabulary=len(star.vocabulary), seeds=range(32)
+    )
     tables = {
         "accuracy": (probes.accuracy(mlp, world), ["accuracy", "accuracy_among"]),
         "logit_lens": (probes.logit_lens(mlp, world), ["accuracy"]),
@@ -139,7 +150,9 @@ def test_probes_store_shares_in_double_precision() -> None:
         statements = table["statements"].to_numpy()
         for column in columns:
             found = table[column].to_numpy()
-            assert np.array_equal(found, np.round(found * statements) / statements), name
+            assert np.array_equal(found, np.round(found * statements) / statements), (
+                name
+            )
         rounded = table.select(pl.col(columns).cast(pl.Float32).cast(pl.Float64))
         assert not rounded.equals(table.select(columns)), (
             f"{name}: no share tells single from double"

@@ -49,7 +49,9 @@ def stored(root: Path) -> dict[Path, int]:
         pytest.param("beyond/when-to-decay", marks=pytest.mark.slow),
     ],
 )
-def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, monkeypatch) -> None:
+def test_runs_are_equal_to_the_last_bit_alone_and_in_company(
+    name, tmp_path, monkeypatch
+) -> None:
     """What the store stands on: grouping is scheduling, and no part of a run's identity."""
     recipe = get_recipe(name)
     whole = execute(recipe, "smoke", seeds=3, store=RunStore(tmp_path / "a"))
@@ -99,7 +101,12 @@ def test_recipes_share_runs(tmp_path) -> None:
 def test_seeds_can_be_chosen(tmp_path) -> None:
     outcome = execute(DEMO, "smoke", seeds=(907, 5), store=RunStore(tmp_path))
     assert set(outcome.tables["accuracy"]["seed"]) == {907, 5}
-    for wrong, match in (((), "at least one"), ((1, 1), "twice"), ((-1,), "from 0"), (0, "least")):
+    for wrong, match in (
+        ((), "at least one"),
+        ((1, 1), "twice"),
+        ((-1,), "from 0"),
+        (0, "least"),
+    ):
         with pytest.raises(ConfigError, match=match):
             execute(DEMO, "smoke", seeds=wrong, store=RunStore(tmp_path))
     with pytest.raises(ConfigError, match=r"is a decreasing range; write 7\.\.9"):
@@ -138,7 +145,8 @@ def share(folder: str) -> None:
 def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
     """Two programs on one store: each waits for, or takes over, what the other makes."""
     both = [
-        forks.start("tests.experiments.test_engine:share", tmp_path / "shared") for _ in range(2)
+        forks.start("tests.experiments.test_engine:share", tmp_path / "shared")
+        for _ in range(2)
     ]
     assert [process.wait() for process in both] == [0, 0]
     settings = DEMO.scales["smoke"]
@@ -148,13 +156,18 @@ def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch) -> None:
+def test_a_process_that_dies_is_begun_again_and_then_told(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(RunError, match=r"3 processes that worked on it"):
-        execute(DEMO, "smoke", store=RunStore(tmp_path), execution=ExecutionOptions(jobs=2))
+        execute(
+            DEMO, "smoke", store=RunStore(tmp_path), execution=ExecutionOptions(jobs=2)
+        )
 
 
-#: So many steps that no group of replicas ends before the last kill: 14 writes, one every 7 steps.
+#: So many steps that no group of replicas ends before the last kill: 14 writes, one
+#: every 7 steps.
 LONG = ["gpt.phase.steps=120", "emb_mlp.steps=120"]
 
 
@@ -176,7 +189,11 @@ def train_long(folder: str, writes: str = "-1") -> None:
     """What each of the killed processes does; it writes checkpoints often."""
     vars(task)["Checkpoint"] = partial(Stalling, every_steps=7, writes=int(writes))
     execute(
-        DEMO, "smoke", store=RunStore(folder), overrides=LONG, execution=ExecutionOptions(jobs=1)
+        DEMO,
+        "smoke",
+        store=RunStore(folder),
+        overrides=LONG,
+        execution=ExecutionOptions(jobs=1),
     )
 
 
@@ -189,7 +206,9 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     unfinished = tmp_path / "store" / "unfinished"
     for writes in (1, 4, 9):
         before = stamps(unfinished, "*/state")
-        process = forks.start("tests.experiments.test_engine:train_long", tmp_path, writes)
+        process = forks.start(
+            "tests.experiments.test_engine:train_long", tmp_path, writes
+        )
         wait_for_a_write(unfinished, "*/state", before, process.end)
         process.kill()
         assert process.wait() == -signal.SIGKILL
@@ -204,7 +223,9 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch) -> None:
+def test_a_damaged_checkpoint_starts_again_and_ends_alike(
+    tmp_path, monkeypatch
+) -> None:
     store = RunStore(tmp_path)
     overrides = ["gpt.phase.steps=40", "emb_mlp.steps=5"]
     checkpoint = task.Checkpoint  # type: ignore[attr-defined]
@@ -229,7 +250,9 @@ def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch)
     data[len(data) // 2] ^= 4
     state.write_bytes(data)
     outcome = execute(DEMO, "smoke", store=store, overrides=overrides)
-    alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides)
+    alone = execute(
+        DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=overrides
+    )
     assert same(outcome.tables, alone.tables)
 
 
@@ -238,16 +261,23 @@ def test_bad_settings_leave_no_folder(tmp_path) -> None:
     with pytest.raises(ConfigError, match="n must be at least 2"):
         execute(DEMO, "smoke", store=store, overrides=["n=1"])
     with pytest.raises(DataError, match="Known: first_hop, identity, second_hop"):
-        execute(DEMO, "smoke", store=store, overrides=["gpt.phase.roles={firsthop=1.0}"])
+        execute(
+            DEMO, "smoke", store=store, overrides=["gpt.phase.roles={firsthop=1.0}"]
+        )
     assert list(store) == []
 
 
 def test_settings_may_be_a_mapping(tmp_path) -> None:
     outcome = execute(
-        DEMO, "smoke", store=RunStore(tmp_path), overrides={"gpt": {"phase": {"steps": 2}}, "n": 3}
+        DEMO,
+        "smoke",
+        store=RunStore(tmp_path),
+        overrides={"gpt": {"phase": {"steps": 2}}, "n": 3},
     )
     assert outcome.overrides == ("gpt.phase.steps=2", "n=3")
-    again = execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=list(outcome.overrides))
+    again = execute(
+        DEMO, "smoke", store=RunStore(tmp_path), overrides=list(outcome.overrides)
+    )
     assert again.cached
 
 
@@ -266,7 +296,11 @@ def test_full_disk_says_so_and_can_be_resumed(tmp_path, monkeypatch) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_diverged_is_told_and_not_judged(tmp_path) -> None:
-    wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
+    wild = [
+        "gpt.phase.optimizer.kind=sgd",
+        "gpt.phase.optimizer.rate=1e30",
+        "gpt.phase.steps=60",
+    ]
     with pytest.warns(UserWarning, match="runs diverged.*lower the rate"):
         outcome = execute(DEMO, "smoke", store=RunStore(tmp_path), overrides=wild)
     assert outcome.folder.complete
@@ -280,7 +314,9 @@ def test_a_run_is_judged_again_without_training(tmp_path) -> None:
     first = execute(DEMO, "smoke", store=store)
     fewer = replace(DEMO, claims=DEMO.claims[:1])
     seen: list[int] = []
-    second = refresh(fewer, first.folder, lambda outcome, work: seen.append(len(outcome.claims)))
+    second = refresh(
+        fewer, first.folder, lambda outcome, work: seen.append(len(outcome.claims))
+    )
     assert [len(first.claims), len(second.claims), *seen] == [2, 1, 1]
     first.folder.verify()
     again = execute(fewer, "smoke", store=store)
@@ -306,14 +342,20 @@ def test_version_is_part_of_the_identity() -> None:
     assert newer.resolve("smoke")[2] != DEMO.resolve("smoke")[2]
 
 
-def test_no_world_and_no_model_is_built_to_plan_ten_thousand_trials(monkeypatch) -> None:
+def test_no_world_and_no_model_is_built_to_plan_ten_thousand_trials(
+    monkeypatch,
+) -> None:
     recipe = get_recipe("identity-bridge/fig2")
     settings = recipe.scales["cpu"]
     plan = recipe.plan(settings)
-    for kind in {type(part) for trial in plan.trials for part in (trial.world, trial.model)}:
+    for kind in {
+        type(part) for trial in plan.trials for part in (trial.world, trial.model)
+    }:
         monkeypatch.delattr(kind, "build")
     seeds = -(-10_000 // len(plan.trials))
     work = expand_plan(plan, range(seeds))
     tasks = tasks_of(work, lambda owner, part: True)
     assert len(work.runs) == seeds * len(plan.trials) >= 10_000
-    assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(work.runs)
+    assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(
+        work.runs
+    )

@@ -28,7 +28,12 @@ from inweights.experiments import Plan
 from inweights.experiments.engine.cluster import Leader, Ray, joined
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.executors import Executor, Leased, Processes, SameProcess
+from inweights.experiments.engine.executors import (
+    Executor,
+    Leased,
+    Processes,
+    SameProcess,
+)
 from inweights.runs.tables.store import Store
 from inweights.training import Observer
 
@@ -41,7 +46,9 @@ def plan_of(words: str) -> Plan:
     about = json.loads(words)
     trainings, drawn = TRAININGS.plan(Trainings(**about["trainings"])), about["draws"]
     computations = DRAWS.plan(Draws(**drawn)).computations if drawn is not None else ()
-    return Plan(trials=trainings.trials, measures=trainings.measures, computations=computations)
+    return Plan(
+        trials=trainings.trials, measures=trainings.measures, computations=computations
+    )
 
 
 def say(what: object) -> None:
@@ -59,7 +66,9 @@ class Heard(Observer):
     def measured(self, name: str, table: pl.DataFrame) -> None:
         labels = [one for one in ("n", "seed") if one in table.columns]
         with self._file.open("a") as file:
-            file.writelines(f"{[name, *row]}\n" for row in table.select(labels).unique().rows())
+            file.writelines(
+                f"{[name, *row]}\n" for row in table.select(labels).unique().rows()
+            )
 
 
 def drive(way: str, folder: str, words: str) -> None:
@@ -89,7 +98,9 @@ def drive(way: str, folder: str, words: str) -> None:
     with joined() if way == "Leader" else nullcontext(True) as first:
         if first:
             try:
-                collect(plan_of(words), range(SEEDS), Store(f"{folder}/store"), execution)
+                collect(
+                    plan_of(words), range(SEEDS), Store(f"{folder}/store"), execution
+                )
             except RunError as error:
                 say(error)
 
@@ -107,7 +118,8 @@ class ExecutorCase:
     Attributes:
         executor: The class that is held to it.
         again: Whether the same command has to be given again after a worker was killed.
-        tolerance: How far numbers may lie from those of one process, where sums have another order.
+        tolerance: How far numbers may lie from those of one process, where sums have
+            another order.
     """
 
     executor: ClassVar[type]
@@ -115,7 +127,9 @@ class ExecutorCase:
     tolerance = 0.0
 
     @pytest.fixture(autouse=True)
-    def here(self, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch) -> None:
+    def here(
+        self, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.folder, self.forks, self.patch = tmp_path, forks, monkeypatch
         self.store = Store(tmp_path / "store")
 
@@ -123,25 +137,37 @@ class ExecutorCase:
         """Start the processes that a user, or the tool of this way, starts."""
         return [
             self.forks.start(
-                "tests.experiments.test_executors:drive", self.executor.__name__, self.folder, words
+                "tests.experiments.test_executors:drive",
+                self.executor.__name__,
+                self.folder,
+                words,
             )
         ]
 
     def stored(self) -> dict[Path, int]:
-        return {path: path.stat().st_mtime_ns for path in self.folder.glob("store/*/*/*.parquet")}
+        return {
+            path: path.stat().st_mtime_ns
+            for path in self.folder.glob("store/*/*/*.parquet")
+        }
 
     def check(self, words: str, runs: int) -> None:
         """All is stored, each table once, and is what one process makes."""
         plan = plan_of(words)
-        names = Counter((p.parent.name, p.name.rpartition("-")[0]) for p in self.stored())
+        names = Counter(
+            (p.parent.name, p.name.rpartition("-")[0]) for p in self.stored()
+        )
         assert set(names.values()) == {1}
         assert len({owner for owner, _ in names}) == runs
-        mine = collect(plan, range(SEEDS), self.store, ExecutionOptions(executor=Refuses()))
+        mine = collect(
+            plan, range(SEEDS), self.store, ExecutionOptions(executor=Refuses())
+        )
         alone = collect(plan, range(SEEDS), Store(self.folder / "alone"))
         assert set(mine) == set(alone)
         exact = not self.tolerance
         for name, table in alone.items():
-            assert_frame_equal(mine[name], table, check_exact=exact, abs_tol=self.tolerance)
+            assert_frame_equal(
+                mine[name], table, check_exact=exact, abs_tol=self.tolerance
+            )
 
     def test_tables_and_progress(self) -> None:
         words = json.dumps({"trainings": {"steps": 400, "kinds": 2}, "draws": {}})
@@ -192,7 +218,9 @@ class ExecutorCase:
         for ticket in range(20):
             (tickets / str(ticket)).touch()
         lost = [child.number for child in children].count(victim)
-        assert sorted(child.wait() for child in children)[lost:] == [0] * (len(children) - lost)
+        assert sorted(child.wait() for child in children)[lost:] == [0] * (
+            len(children) - lost
+        )
         assert done
         assert done.items() <= self.stored().items(), "what was done is done again"
         self.check(words, runs=3 * SEEDS)
@@ -226,7 +254,11 @@ class TestLeader(ExecutorCase):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        about = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+        about = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "WORLD_SIZE": "2",
+        }
         children = []
         for rank in "01":
             with self.patch.context() as patch:
@@ -245,12 +277,15 @@ class TestLeased(ExecutorCase):
         """Workers of a plan, as on so many machines."""
         place, store = str(self.folder / "plan"), str(self.folder / "store")
         write_plan(plan_of(words), range(SEEDS), place, store=store, plugins=PLUGINS)
-        return [child for _ in range(workers) for child in ExecutorCase.begin(self, words)]
+        return [
+            child for _ in range(workers) for child in ExecutorCase.begin(self, words)
+        ]
 
 
 def test_every_way_of_running_tasks_is_held_to_the_contract() -> None:
     modules = [
-        import_module(f"inweights.experiments.engine.{name}") for name in ("executors", "cluster")
+        import_module(f"inweights.experiments.engine.{name}")
+        for name in ("executors", "cluster")
     ]
     ways = {
         one

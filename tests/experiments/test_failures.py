@@ -43,7 +43,9 @@ def test_where_the_memory_is_full_half_of_the_runs_are_tried(tmp_path) -> None:
     assert tables["hungry"].height == 4
 
 
-def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys, known) -> None:
+def test_an_error_costs_its_own_task_alone_and_is_tried_again(
+    tmp_path, capsys, known
+) -> None:
     words = ["run", "tests/draws", "--seeds", "5", "--set", "poison=102", "--jobs", "1"]
     words += ["--runs", str(tmp_path)]
     assert main(words) == 1
@@ -51,17 +53,23 @@ def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys, 
     assert "1 of 5 tasks failed" in said
     assert "seed of trouble" in said
     assert "Traceback" not in said
-    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.glob("store/*/*/*.parquet")}
+    stamps = {
+        path: path.stat().st_mtime_ns for path in tmp_path.glob("store/*/*/*.parquet")
+    }
     assert len(stamps) == 4
     assert main(words) == 1
     assert "seed of trouble" in capsys.readouterr().err
-    assert {p: p.stat().st_mtime_ns for p in tmp_path.glob("store/*/*/*.parquet")} == stamps
+    assert {
+        p: p.stat().st_mtime_ns for p in tmp_path.glob("store/*/*/*.parquet")
+    } == stamps
 
 
 def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
     plan = DRAWS.plan(Draws())
     (one,) = tasks_of(expand_plan(plan, [0]), lambda *_: True)
-    job = Job(store=str(tmp_path), plugins=("tests.experiments.small",), version="0.0.1")
+    job = Job(
+        store=str(tmp_path), plugins=("tests.experiments.small",), version="0.0.1"
+    )
     line = msgspec.json.encode(to_wire(one)).decode()
     end = task.attempt_sent(job, line, print)
     assert (end.how, end.error) == ("failed", ConfigError.__name__)
@@ -98,7 +106,13 @@ def fails_at_one(seed: int, rate: float) -> dict[str, float]:
 
 def test_a_failed_task_is_named_once_with_settings_and_seed(tmp_path) -> None:
     with pytest.raises(RunError) as raised:
-        iw.sweep(fails_at_one, over={"rate": [0.1, 0.2]}, seeds=2, runs=tmp_path, progress=False)
+        iw.sweep(
+            fails_at_one,
+            over={"rate": [0.1, 0.2]},
+            seeds=2,
+            runs=tmp_path,
+            progress=False,
+        )
     said = str(raised.value)
     assert said.count("rate=0.2, seed 1: KeyError: 'boom' (test_failures.py, line") == 1
     assert said.count("rate=0.2") == 1

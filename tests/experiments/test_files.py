@@ -70,10 +70,15 @@ def test_near_files_are_kept_when_they_say_so(files) -> None:
         assert path.read_bytes() == b"half"
 
 
-def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(tmp_path, monkeypatch) -> None:
+def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(
+    tmp_path, monkeypatch
+) -> None:
     """Killed while it removes what is done, a process leaves what says that it is."""
     store = Store(tmp_path)
-    with monkeypatch.context() as patch, store.unfinished("k", [("a" * 20, "x")]) as (state, _):
+    with (
+        monkeypatch.context() as patch,
+        store.unfinished("k", [("a" * 20, "x")]) as (state, _),
+    ):
         state.write_bytes(b"1" * 100)
         store.write("a" * 20, "x", pl.DataFrame({"x": [1]}))
         patch.setattr(Folder, "remove_folder", lambda *_: None)
@@ -84,7 +89,9 @@ def test_a_checkpoint_that_was_half_removed_is_tidied_up_later(tmp_path, monkeyp
         assert not store.files.names("unfinished")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+@pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason="there are no pipes in folders here"
+)
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path) -> None:
     os.mkfifo(tmp_path / "one")
     assert Folder(tmp_path).read("one") is None
@@ -123,7 +130,9 @@ def test_an_address_that_cannot_be_is_refused() -> None:
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-def test_a_creation_without_an_answer_is_tried_again(monkeypatch, arrived: bool) -> None:
+def test_a_creation_without_an_answer_is_tried_again(
+    monkeypatch, arrived: bool
+) -> None:
     """The store may have done it all the same; then the second try meets the first, and won."""
     obstore = pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     store = open_files("memory:///")

@@ -38,7 +38,9 @@ def test_a_forecast_is_what_then_happens(tmp_path) -> None:
     more.run(progress=False)
     done = more.forecast()
     assert (done.stored, done.trained, done.minutes) == (10, 0, None)
-    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
+    assert (
+        str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
+    )
 
 
 class Uneven(Config):
@@ -66,7 +68,9 @@ def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
 def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
     """It counts all steps, as without them: when a run ends is not known before."""
     phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
-    ahead = iw.Study(WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path).forecast()
+    ahead = iw.Study(
+        WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path
+    ).forecast()
     assert (ahead.trained, ahead.steps) == (2, 2 * 180)
     assert ahead.minutes is not None
     assert 0 < ahead.minutes < 1
@@ -113,7 +117,9 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
 
 
 @pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])
-def test_an_estimate_of_what_takes_long_tries_more(seconds, tries, tmp_path, monkeypatch) -> None:
+def test_an_estimate_of_what_takes_long_tries_more(
+    seconds, tries, tmp_path, monkeypatch
+) -> None:
     tried: list[str] = []
 
     def slowly(task, *_: object) -> tuple[float, int]:

@@ -27,7 +27,9 @@ def test_interval_is_students() -> None:
     assert mean == pytest.approx(0.5)
     assert (low, high) == pytest.approx(expected)
     assert interval([0.3]) == (0.3, 0.3, 0.3)
-    assert interval([0.2, 0.4])[1:] == pytest.approx(stats.t.interval(0.95, 1, 0.3, 0.1))
+    assert interval([0.2, 0.4])[1:] == pytest.approx(
+        stats.t.interval(0.95, 1, 0.3, 0.1)
+    )
     assert interval(values, 0.01)[1] == pytest.approx(
         stats.t.interval(0.99, 3, np.mean(values), stats.sem(values))[0]
     )
@@ -91,7 +93,9 @@ def score(gained: int, lost: int, total: int, difference: float) -> float:
     return float((gained - lost - total * difference) / np.sqrt(variance))
 
 
-@pytest.mark.parametrize(("gained", "lost", "total"), [(12, 2, 50), (5, 3, 30), (1, 6, 9)])
+@pytest.mark.parametrize(
+    ("gained", "lost", "total"), [(12, 2, 50), (5, 3, 30), (1, 6, 9)]
+)
 def test_the_interval_of_a_paired_difference_ends_where_its_score_is_1_96(
     gained: int, lost: int, total: int
 ) -> None:
@@ -104,7 +108,9 @@ def test_the_interval_of_a_paired_difference_ends_where_its_score_is_1_96(
 
 
 def test_the_interval_of_a_paired_difference_has_a_width_without_a_change() -> None:
-    assert paired_interval(0, 0, 20)[1:] == pytest.approx((-0.161125, 0.161125), abs=1e-5)
+    assert paired_interval(0, 0, 20)[1:] == pytest.approx(
+        (-0.161125, 0.161125), abs=1e-5
+    )
     assert paired_interval(20, 0, 20)[1:] == pytest.approx((0.677750, 1.0), abs=1e-5)
 
 
@@ -124,11 +130,17 @@ def test_the_interval_of_a_paired_difference_covers_what_it_says() -> None:
 
 def test_versions_and_further_looks_spend_no_more_than_they_have() -> None:
     """All versions have .05; further interim analyses half as much as the first."""
-    assert sum(version_alpha(v) for v in range(1, 1000)) == pytest.approx(0.05, rel=2e-3)
+    assert sum(version_alpha(v) for v in range(1, 1000)) == pytest.approx(
+        0.05, rel=2e-3
+    )
     for version in (1, 2, 5):
         first = alpha_of(8, stated=8, version=version)
         assert first == version_alpha(version) == alpha_of(5, stated=8, version=version)
         alphas = [alpha_of(8 * 2**k, stated=8, version=version) for k in range(1, 40)]
         assert sum(alphas) < first / 2
         assert alphas == sorted(alphas, reverse=True)
-        assert alpha_of(9, 8, version) == alpha_of(16, 8, version) == pytest.approx(first / 6)
+        assert (
+            alpha_of(9, 8, version)
+            == alpha_of(16, 8, version)
+            == pytest.approx(first / 6)
+        )

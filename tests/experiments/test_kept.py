@@ -35,7 +35,9 @@ QUIET: dict[str, Any] = {"progress": False}
 
 
 def files(root) -> list[str]:
-    return sorted(p.name.partition("-")[0] for p in root.glob("store/*/*/*.safetensors"))
+    return sorted(
+        p.name.partition("-")[0] for p in root.glob("store/*/*/*.safetensors")
+    )
 
 
 def test_a_measure_of_kept_weights_trains_nothing(tmp_path, trained) -> None:
@@ -78,7 +80,9 @@ def test_models_are_opened_with_their_worlds(tmp_path) -> None:
     for one in kept:
         own = iw.probes.accuracy(one.model, one.world)
         stored = table.filter(rate=one.labels["rate"], seed=one.seed)
-        assert own["loss"].to_list() == pytest.approx(stored["loss"].to_list(), abs=1e-6)
+        assert own["loss"].to_list() == pytest.approx(
+            stored["loss"].to_list(), abs=1e-6
+        )
     assert repr(study.models(rate=1e-2, seed=1)) == "[SavedModel(rate=0.01, seed=1)]"
     with pytest.raises(ConfigError, match="unknown label 'raet'; did you mean 'rate'"):
         study.models(raet=1)
@@ -91,7 +95,9 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
     content = bytearray(first.read_bytes())
     content[len(content) // 2] ^= 1
     first.write_bytes(bytes(content))
-    with pytest.raises(FolderError, match="weights of 1 of 4 runs were not stored, or are damaged"):
+    with pytest.raises(
+        FolderError, match="weights of 1 of 4 runs were not stored, or are damaged"
+    ):
         study.models()
     study.run(keep_models=True, **QUIET)
     assert trained == [4, 1]
@@ -101,7 +107,9 @@ def test_damaged_weights_are_made_again(tmp_path, trained) -> None:
 def test_weights_that_were_not_kept_are_an_error(tmp_path) -> None:
     study = iw.Study(**STUDY, runs=tmp_path)
     study.run(**QUIET)
-    with pytest.raises(FolderError, match=r"4 of 4 runs were not stored.*keep_models=True"):
+    with pytest.raises(
+        FolderError, match=r"4 of 4 runs were not stored.*keep_models=True"
+    ):
         study.models()
 
 
@@ -118,12 +126,17 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
     graph = isinstance(learner, iw.Descent)
     world = Graph(shape="cycle", nodes=5) if graph else iw.TwoHop(n=3, identity=True)
     trial = Trial(
-        labels={}, world=world, learner=learner, model=Node2VecConfig(width=4) if graph else None
+        labels={},
+        world=world,
+        learner=learner,
+        model=Node2VecConfig(width=4) if graph else None,
     )
 
     def tables(store: str, *probes, keep: bool = False):
         plan = Plan(trials=[trial], measures=probes)
-        return collect(plan, [0, 1], Store(tmp_path / store), ExecutionOptions(keep_models=keep))
+        return collect(
+            plan, [0, 1], Store(tmp_path / store), ExecutionOptions(keep_models=keep)
+        )
 
     probe = iw.probes.cosines if graph else iw.probes.margins
     tables("a", iw.probes.accuracy, keep=True)
@@ -133,7 +146,9 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
     for name, table in tables("b", iw.probes.accuracy, probe).items():
         numbers = [c for c in table.columns if table[c].dtype.is_float()]
         for column in numbers:
-            assert later[name][column].to_list() == pytest.approx(table[column].to_list())
+            assert later[name][column].to_list() == pytest.approx(
+                table[column].to_list()
+            )
 
 
 def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None:
@@ -142,7 +157,10 @@ def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None
     assert iw.run("demo/two-hop", "smoke", keep_models=True, **asked).models()
     assert iw.run("demo/two-hop", "smoke", **asked).models()  # read back
     assert not (runs / "store").exists()
-    assert actions.forecast("demo/two-hop", "smoke", keep_models=True, **asked).trained == 0
+    assert (
+        actions.forecast("demo/two-hop", "smoke", keep_models=True, **asked).trained
+        == 0
+    )
 
 
 def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
@@ -159,14 +177,18 @@ def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
     before = len(trained)
     again = execute(demo, "smoke", seeds=1, store=store, execution=keep)
     assert len(trained) == before
-    fresh = execute(demo, "smoke", seeds=1, store=store, execution=ExecutionOptions(fresh=True))
+    fresh = execute(
+        demo, "smoke", seeds=1, store=store, execution=ExecutionOptions(fresh=True)
+    )
     assert len(trained) > before
     assert len(fresh.models()) == len(again.models())  # what was kept is kept again
     for name, table in kept.tables.items():
         assert table.equals(fresh.tables[name]), name
 
 
-def test_a_model_that_cannot_be_kept_says_so_before_it_trains(tmp_path, trained) -> None:
+def test_a_model_that_cannot_be_kept_says_so_before_it_trains(
+    tmp_path, trained
+) -> None:
     class Bare(iw.EmbMLPConfig, tag="bare"):
         def build(self, **words):
             model = super().build(**words)
@@ -174,5 +196,12 @@ def test_a_model_that_cannot_be_kept_says_so_before_it_trains(tmp_path, trained)
             return model
 
     with pytest.raises(ConfigError, match="cannot be saved"):
-        iw.sweep(iw.TwoHop(n=3), Bare(width=4), BRIEF, runs=tmp_path, keep_models=True, **QUIET)
+        iw.sweep(
+            iw.TwoHop(n=3),
+            Bare(width=4),
+            BRIEF,
+            runs=tmp_path,
+            keep_models=True,
+            **QUIET,
+        )
     assert trained == []

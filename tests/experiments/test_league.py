@@ -20,7 +20,10 @@ SHORT = {"steps": 1, "shares": [0.0, 0.75]}
 class Reader(nn.Module):
     def __init__(self, vocabulary: int, width: int = 8) -> None:
         super().__init__()
-        self.embed, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
+        self.embed, self.head = (
+            nn.Embedding(vocabulary, width),
+            nn.Linear(width, vocabulary),
+        )
 
     def forward(self, ids: Tensor) -> Tensor:
         return self.head(self.embed(ids).cumsum(1))
@@ -72,11 +75,17 @@ def test_changed_scores_are_seen_and_a_folder_that_is_no_entry_is_refused(
 
 
 def test_what_cannot_take_part_says_so() -> None:
-    with pytest.raises(ConfigError, match="has a model 'GPT' already; choose another name"):
+    with pytest.raises(
+        ConfigError, match="has a model 'GPT' already; choose another name"
+    ):
         iw.league(Reader, name="GPT")
-    with pytest.raises(ConfigError, match="a 'node2vec' cannot take part: give a factory"):
+    with pytest.raises(
+        ConfigError, match="a 'node2vec' cannot take part: give a factory"
+    ):
         iw.league(iw.models.Node2VecConfig())
-    with pytest.raises(ConfigError, match="unknown model of the league 'GTP'; did you mean 'GPT'"):
+    with pytest.raises(
+        ConfigError, match="unknown model of the league 'GTP'; did you mean 'GPT'"
+    ):
         iw.run("beyond/league", "smoke", overrides={"models": ["GTP"]})
 
 

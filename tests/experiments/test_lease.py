@@ -52,7 +52,9 @@ def test_one_holds_and_the_next_gets_it_when_it_is_free(tmp_path) -> None:
     assert not Folder(tmp_path).names("")
 
 
-def test_a_dead_holder_is_taken_over_after_the_lease_and_not_before(tmp_path, clock) -> None:
+def test_a_dead_holder_is_taken_over_after_the_lease_and_not_before(
+    tmp_path, clock
+) -> None:
     files = Folder(tmp_path)
     dead, other = Leases(files, 10.0, "a"), Leases(files, 10.0, "b")
     assert dead._take("t")[1]  # and never a beat again

@@ -34,8 +34,12 @@ def against_all(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 heads, above = share("tosses", "heads"), share("ranks", "above")
-CLEAR = state("clear", "The false coin falls on its head.", heads.at(coin="false") >= 0.5)
-EDGE = state("edge", "The lucky coin does so seven times of ten.", heads.at(coin="lucky") >= 0.7)
+CLEAR = state(
+    "clear", "The false coin falls on its head.", heads.at(coin="false") >= 0.5
+)
+EDGE = state(
+    "edge", "The lucky coin does so seven times of ten.", heads.at(coin="lucky") >= 0.7
+)
 BETTER = heads.at(coin="lucky") - heads.at(coin="fair")
 CLOSE = state("close", "The lucky coin beats the fair one.", BETTER >= 0.1)
 ABOVE = state("above", "The lucky coin beats the mean.", above.at(coin="lucky") >= 0.0)
@@ -76,7 +80,9 @@ def test_a_look_trains_what_the_open_claims_are_about(store) -> None:
     assert again.outcome.claims == done.outcome.claims
 
 
-def test_a_look_says_what_the_whole_recipe_says_with_as_many_seeds(store, tmp_path) -> None:
+def test_a_look_says_what_the_whole_recipe_says_with_as_many_seeds(
+    store, tmp_path
+) -> None:
     recipe = replace(COINS_RECIPE, claims=(CLEAR, EDGE, CLOSE))
     done = settle(recipe, "cpu", store=store, seconds=1000)
     assert {"mine/coins/edge", "mine/coins/close"} == set(done.before)
@@ -84,7 +90,9 @@ def test_a_look_says_what_the_whole_recipe_says_with_as_many_seeds(store, tmp_pa
     for look, other in zip(done.outcome.claims, whole.claims, strict=True):
         if look.replicates == done.seeds:
             assert look == other
-    assert "false" not in {one.labels["coin"] for one in _asked(recipe, "edge", "close")}
+    assert "false" not in {
+        one.labels["coin"] for one in _asked(recipe, "edge", "close")
+    }
 
 
 def test_two_claims_of_which_one_is_settled_first(store) -> None:
@@ -102,7 +110,11 @@ def test_a_table_that_draws_on_other_trials_is_looked_at_whole(store) -> None:
     done = settle(recipe, "cpu", store=store, seconds=1000)
     assert done.seeds > 8
     assert set(TOSSED.values()) == {done.seeds}
-    assert verdicts(done.outcome)["clear"] == ("reproduced", 8)  # what is settled stays so
+    # What is settled stays so.
+    assert verdicts(done.outcome)["clear"] == (
+        "reproduced",
+        8,
+    )
 
 
 def _asked(recipe, *names: str):
@@ -147,7 +159,9 @@ def known(monkeypatch):
 
 def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     settle(COINS_RECIPE, "cpu", store=store, seconds=1000, publish=finished.add_page)
-    looks = [folder for folder in store.of(COINS_RECIPE.name) if "claims" in folder.config]
+    looks = [
+        folder for folder in store.of(COINS_RECIPE.name) if "claims" in folder.config
+    ]
     assert all(folder.config["claims"] == ["edge"] for folder in looks)
     one = min(looks, key=lambda folder: len(folder.seeds))
     opened = actions.open_run(one.path.name, runs=store.root)

@@ -30,11 +30,15 @@ def test_a_function_goes_on_after_a_kill(tmp_path: Path, forks: Forks) -> None:
     waiting.touch()
     place = tmp_path / "runs"
     process = forks.start("tests.experiments.own_work:drive", str(place), str(marks))
-    wait_until(lambda: len(list(place.rglob("*.parquet"))) >= own_work.WAITING, unless=process.end)
+    wait_until(
+        lambda: len(list(place.rglob("*.parquet"))) >= own_work.WAITING,
+        unless=process.end,
+    )
     process.kill()
     assert process.wait() == -signal.SIGKILL
     waiting.unlink()
-    own_work.drive(str(place), str(marks))  # a second call for one run would be an error
+    # A second call for one run would be an error.
+    own_work.drive(str(place), str(marks))
     assert len(list(marks.iterdir())) == 6
 
 
@@ -56,7 +60,9 @@ def test_on_ray_all_is_as_it_is_here(home: Any, tmp_path: Path) -> None:
 
     try:
         few: dict[str, Any] = {"seeds": 2, "progress": False}
-        both(partial(iw.sweep, WORLD, iw.wrap(own_work.Table), own_work.learner(), **few))
+        both(
+            partial(iw.sweep, WORLD, iw.wrap(own_work.Table), own_work.learner(), **few)
+        )
         small = iw.GPTConfig(layers=1, width=16)
         both(partial(iw.sweep, WORLD, small, own_work.own_training(), **few))
         both(partial(iw.sweep, own_work.scored, over={"rate": [0.5, 1.0]}, **few))
@@ -71,9 +77,15 @@ def test_torchrun_trains_a_wrapped_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: Forks
 ) -> None:
     trial = iw.Trial(
-        labels={}, world=WORLD, model=iw.wrap(own_work.Table), learner=own_work.learner()
+        labels={},
+        world=WORLD,
+        model=iw.wrap(own_work.Table),
+        learner=own_work.learner(),
     )
-    plan, place = iw.Plan(trials=[trial], measures=[iw.probes.accuracy]), str(tmp_path / "plan")
+    plan, place = (
+        iw.Plan(trials=[trial], measures=[iw.probes.accuracy]),
+        str(tmp_path / "plan"),
+    )
     made = write_plan(plan, range(2), place, plugins=own_work.PLUGINS)
     processes = two_ranks(monkeypatch, forks, "work", place)
     alone = collect(plan, range(2), Store(tmp_path / "alone"))

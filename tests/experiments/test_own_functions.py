@@ -42,7 +42,9 @@ def _no_calls() -> None:
 
 
 def sweep(folder: Path, function: Any = experiment, **about: Any) -> pl.DataFrame:
-    return iw.sweep(function, **{"seeds": 3, "runs": folder, "progress": False, **about})
+    return iw.sweep(
+        function, **{"seeds": 3, "runs": folder, "progress": False, **about}
+    )
 
 
 def test_a_function_is_called_once_for_each_run(tmp_path: Path) -> None:
@@ -51,13 +53,17 @@ def test_a_function_is_called_once_for_each_run(tmp_path: Path) -> None:
     assert table.columns == ["rate", "size", "seed", "score"]
     assert table.height == len(CALLS) == 6
     for row in table.iter_rows(named=True):
-        assert row["score"] == experiment(row["seed"], row["rate"], row["size"])["score"]
+        assert (
+            row["score"] == experiment(row["seed"], row["rate"], row["size"])["score"]
+        )
     CALLS.clear()
     assert sweep(tmp_path, over=over).equals(table)
     more = sweep(tmp_path, over={"rate": [0.5, 2.0], "size": [3]}, seeds=4)
     assert sorted(CALLS) == [(0, 2.0), (1, 2.0), (2, 2.0), (3, 0.5), (3, 2.0)]
     assert more.height == 8
-    points = sweep(tmp_path, over=[{"rate": 1.0, "size": 3}, {"rate": 2.0, "size": 5}], seeds=[7])
+    points = sweep(
+        tmp_path, over=[{"rate": 1.0, "size": 3}, {"rate": 2.0, "size": 5}], seeds=[7]
+    )
     assert points.select("rate", "size", "seed").rows() == [(1.0, 3, 7), (2.0, 5, 7)]
 
 
@@ -84,10 +90,13 @@ def test_rows_frames_and_claims(tmp_path: Path) -> None:
     assert sweep(tmp_path, frame)["value"].to_list() == [0, 1, 1, 2, 2, 3]
     assert sweep(tmp_path, columns)["value"].to_list() == [0, 0, 1, 2, 2, 4]
     table = sweep(tmp_path, over={"rate": [2.0]}, seeds=8)
-    high = iw.claim(table, iw.experiments.number("result", "score") >= 2.0, "It is high.")
+    high = iw.claim(
+        table, iw.experiments.number("result", "score") >= 2.0, "It is high."
+    )
     assert (high.verdict, high.text) == ("reproduced", "It is high.")
     assert (
-        iw.claim(table, iw.experiments.number("result", "score") <= 1.0).verdict == "not reproduced"
+        iw.claim(table, iw.experiments.number("result", "score") <= 1.0).verdict
+        == "not reproduced"
     )
 
 
@@ -101,7 +110,9 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
     table = sweep(tmp_path, together, **about, seeds=5)
     assert ASKED == [[0, 1, 2], [0, 1, 2], [3, 4], [3, 4]]
     assert table.filter(rate=2.0)["score"].to_list() == [0.0, 2.0, 4.0, 6.0, 8.0]
-    with pytest.raises(DataError, match=r"rows for every seed, .* \[0, 1, 2\], got \[0\]"):
+    with pytest.raises(
+        DataError, match=r"rows for every seed, .* \[0, 1, 2\], got \[0\]"
+    ):
         sweep(tmp_path, lambda seeds: [{"seed": 0}], replicated=True)
 
 
@@ -112,10 +123,30 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
         (experiment, {}, ConfigError, "needs a value of 'rate'"),
         (experiment, {"rat": [1.0]}, ConfigError, "'rat'; did you mean 'rate'"),
         (experiment, {"rate": []}, ConfigError, "empty list"),
-        (lambda seed: None, {}, DataError, r"returned nothing; return a number or a text, a map"),
-        (lambda seed: ["a"], {}, DataError, r"a list, .* \(a row of it is 'a'\); return a"),
-        (lambda seed: {"a": object()}, {}, DataError, "returned in 'a' a object, which no table"),
-        (lambda seeds: {"a": 1}, {}, ConfigError, "'seed'.*; replicated=True gives it all of them"),
+        (
+            lambda seed: None,
+            {},
+            DataError,
+            r"returned nothing; return a number or a text, a map",
+        ),
+        (
+            lambda seed: ["a"],
+            {},
+            DataError,
+            r"a list, .* \(a row of it is 'a'\); return a",
+        ),
+        (
+            lambda seed: {"a": object()},
+            {},
+            DataError,
+            "returned in 'a' a object, which no table",
+        ),
+        (
+            lambda seeds: {"a": 1},
+            {},
+            ConfigError,
+            "'seed'.*; replicated=True gives it all of them",
+        ),
         (lambda seed: [], {}, DataError, "returned no row"),
         (
             lambda seed: {"a": 1} | ({"b": 2} if seed else {}),
@@ -129,7 +160,12 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
             DataError,
             r"columns a \(number\) for seed=0, and a \(text\) for seed=1; .*None where there",
         ),
-        (lambda seed: {"seed": seed}, {}, DataError, "the column 'seed', which the sweep adds"),
+        (
+            lambda seed: {"seed": seed},
+            {},
+            DataError,
+            "the column 'seed', which the sweep adds",
+        ),
     ],
 )
 def test_what_is_refused(
@@ -146,9 +182,14 @@ def test_what_is_not_a_number_is_said(tmp_path: Path) -> None:
     def half(seed: int) -> dict[str, float]:
         return {"score": float("nan") if seed else 1.0}
 
-    with pytest.warns(CautionWarning, match=r"NaN in 'score' for seed=1 \(2 of 3 runs\); .*None"):
+    with pytest.warns(
+        CautionWarning, match=r"NaN in 'score' for seed=1 \(2 of 3 runs\); .*None"
+    ):
         table = sweep(tmp_path, half)
-    assert "not a number" in iw.claim(table, iw.experiments.number("result", "score") >= 1.0).why
+    assert (
+        "not a number"
+        in iw.claim(table, iw.experiments.number("result", "score") >= 1.0).why
+    )
     missing = sweep(tmp_path, lambda seed: {"score": None if seed else 1.0})
     assert missing["score"].to_list() == [1.0, None, None]
 
@@ -156,10 +197,14 @@ def test_what_is_not_a_number_is_said(tmp_path: Path) -> None:
 def test_a_sweep_is_of_a_config_or_a_function() -> None:
     learner, mlp = iw.learners.two_hop_mlp(steps=2), iw.EmbMLPConfig(width=8)
     for wrong in (partial(experiment, rate=1.0), iw.TwoHop, "two-hop"):
-        with pytest.raises(ConfigError, match=r"world must be a config .* def experiment\(seed"):
+        with pytest.raises(
+            ConfigError, match=r"world must be a config .* def experiment\(seed"
+        ):
             iw.sweep(wrong, progress=False)
     for model in (torch.nn.Linear, torch.nn.Linear(2, 2), lambda vocabulary: None):
-        with pytest.raises(ConfigError, match=r"model must be a config .* iw.wrap\(lambda"):
+        with pytest.raises(
+            ConfigError, match=r"model must be a config .* iw.wrap\(lambda"
+        ):
             iw.sweep(iw.TwoHop(n=3), model, learner, progress=False)
     learners: list[Any] = [iw.Phase(), iw.learners.two_hop]
     for taught in learners:
@@ -176,7 +221,9 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
 def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:
     asked = partial(sweep, tmp_path, over={"rate": [0.5]})
     score = iw.experiments.number("result", "score")
-    table, [close, far] = iw.add_seeds_until_decided(asked, score >= 0.99, score >= 0.5, most=64)
+    table, [close, far] = iw.add_seeds_until_decided(
+        asked, score >= 0.99, score >= 0.5, most=64
+    )
     assert (far.verdict, far.replicates) == ("reproduced", 8)
     assert (close.verdict, close.replicates) == ("undecided", 64)
     assert table.height == len(CALLS) == 64  # each run is computed once
@@ -205,7 +252,9 @@ def gradient(seed: int, size: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("library", "function"), [("sklearn", fit), ("jax", gradient)])
-def test_functions_of_other_libraries(library: str, function: Any, tmp_path: Path) -> None:
+def test_functions_of_other_libraries(
+    library: str, function: Any, tmp_path: Path
+) -> None:
     pytest.importorskip(library)
     name = "samples" if function is fit else "size"
     table = sweep(tmp_path, function, over={name: [40]})
@@ -240,12 +289,20 @@ def test_a_study_in_a_file_and_in_processes(
     load_plugins(["own_study"])
     try:
         study = sys.modules["own_study"].study
-        about: dict[str, Any] = {"over": {"rate": [1.0]}, "plugins": ["own_study"], "seeds": 3}
-        both = [sweep(tmp_path / str(jobs), study, **about, jobs=jobs) for jobs in (1, 2)]
+        about: dict[str, Any] = {
+            "over": {"rate": [1.0]},
+            "plugins": ["own_study"],
+            "seeds": 3,
+        }
+        both = [
+            sweep(tmp_path / str(jobs), study, **about, jobs=jobs) for jobs in (1, 2)
+        ]
         assert both[0].equals(both[1])
         assert main(["sweep", "own.toml", "--plugin", "own_study"]) == 0
         assert "The score is high." in capsys.readouterr().out
-        close = STUDY.replace("least = 1.0", "least = 3.5").replace("[1.0, 2.0]", "[1.0]")
+        close = STUDY.replace("least = 1.0", "least = 3.5").replace(
+            "[1.0, 2.0]", "[1.0]"
+        )
         Path("close.toml").write_text(close)  # a mean of 4.5 in six seeds is undecided
         recipe = open_study("close.toml")
         done = settle(recipe, "cpu", store=RunStore(tmp_path / "settled"), seconds=1000)

@@ -96,8 +96,14 @@ def test_parts_are_one_config_a_list_or_names(tmp_path: Path) -> None:
     for wrong, message in (
         (iw.Study(WORLD, []), "the list of the model is empty"),
         (iw.Study(WORLD, [iw.GPTConfig()] * 2), "give the models names"),
-        (iw.Study(WORLD, widths, over={"model": widths}), "'model' is varied by two axes"),
-        (iw.Study(WORLD, widths, over=[{"world.n": 3}]), "in a list of points set it in each"),
+        (
+            iw.Study(WORLD, widths, over={"model": widths}),
+            "'model' is varied by two axes",
+        ),
+        (
+            iw.Study(WORLD, widths, over=[{"world.n": 3}]),
+            "in a list of points set it in each",
+        ),
     ):
         with pytest.raises(ConfigError, match=message):
             _ = wrong.trials
@@ -196,12 +202,16 @@ def test_a_registered_model_and_learner_from_python_and_a_file(
         assert table["seed"].n_unique() == 2
         model = mine.Twice().learn(WORLD.build(0), mine.TableConfig(), seed=0)
         again = iw.load_model(iw.save_model(model, tmp_path / "own.safetensors"))
-        assert all(map(torch.equal, again.state_dict().values(), model.state_dict().values()))
-        study = STUDY.replace('wrap = "mine_models:make"', 'kind = "own-table"').replace(
-            "[[learner.phases]]", '[learner]\nkind = "twice"'
+        assert all(
+            map(torch.equal, again.state_dict().values(), model.state_dict().values())
         )
+        study = STUDY.replace(
+            'wrap = "mine_models:make"', 'kind = "own-table"'
+        ).replace("[[learner.phases]]", '[learner]\nkind = "twice"')
         Path("own.toml").write_text(study.replace("model.options.width", "model.width"))
-        assert main(["sweep", "own.toml", "--plugin", "named_models", "--seeds", "2"]) == 0
+        assert (
+            main(["sweep", "own.toml", "--plugin", "named_models", "--seeds", "2"]) == 0
+        )
         capsys.readouterr()
         Path("own.toml").write_text(study.replace('"twice"', '"twic"'))
         assert main(["sweep", "own.toml", "--plugin", "named_models"]) == 2
@@ -225,14 +235,17 @@ def test_an_installed_plug_in_registers_a_learner(
     about = packages / "own_lab-1.0.dist-info"
     about.mkdir(parents=True)
     (packages / "own_lab.py").write_text(NAMED)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-lab\nVersion: 1.0\n")
+    (about / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: own-lab\nVersion: 1.0\n"
+    )
     Path("own.toml").write_text(
         STUDY.replace('wrap = "mine_models:make"', 'kind = "own-table"')
         .replace("[[learner.phases]]", '[learner]\nkind = "twice"')
         .replace("model.options.width", "model.width")
     )
     monkeypatch.syspath_prepend(packages)
-    monkeypatch.setattr("inweights.support.plugins.entry_points", entry_points)  # looks each time
+    # Looks each time.
+    monkeypatch.setattr("inweights.support.plugins.entry_points", entry_points)
     assert main(["sweep", "own.toml", "--seeds", "2"]) == 2
     assert "unknown model 'own-table'" in capsys.readouterr().err
     (about / "entry_points.txt").write_text("[inweights.plugins]\nlab = own_lab\n")

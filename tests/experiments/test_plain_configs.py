@@ -42,7 +42,9 @@ def test_a_config_comes_back(config: Config) -> None:
 def test_settings_of_recipes_come_back() -> None:
     for name in recipe_names():
         for settings in get_recipe(name).scales.values():
-            assert iw.from_dict(json.loads(json.dumps(iw.to_dict(settings)))) == settings
+            assert (
+                iw.from_dict(json.loads(json.dumps(iw.to_dict(settings)))) == settings
+            )
 
 
 def test_other_mappings_are_taken_and_left_as_they_are() -> None:
@@ -57,7 +59,9 @@ def test_other_mappings_are_taken_and_left_as_they_are() -> None:
 
 
 def test_omegaconf_and_hydra_hold_configs() -> None:
-    omegaconf = pytest.importorskip("omegaconf", reason="pip install omegaconf lifts this")
+    omegaconf = pytest.importorskip(
+        "omegaconf", reason="pip install omegaconf lifts this"
+    )
     held = omegaconf.OmegaConf.create(iw.to_dict(iw.learners.two_hop(steps=5)))
     held.phases[0].steps = 7
     assert iw.from_dict(held) == iw.learners.two_hop(steps=7)

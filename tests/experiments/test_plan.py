@@ -44,9 +44,15 @@ def rated(rate: float) -> Curriculum:
 
 
 def test_what_differs_in_labels_alone_is_one_run() -> None:
-    work = expand_plan(Plan(trials=[trial("a"), trial("b")], measures=[ACCURACY]), [0, 1])
+    work = expand_plan(
+        Plan(trials=[trial("a"), trial("b")], measures=[ACCURACY]), [0, 1]
+    )
     assert len(work.runs) == 2
-    asked = [(one.labels["name"], one.seed) for one in work.requests if one.name == "accuracy"]
+    asked = [
+        (one.labels["name"], one.seed)
+        for one in work.requests
+        if one.name == "accuracy"
+    ]
     assert sorted(asked) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
 
 
@@ -61,8 +67,12 @@ def test_what_differs_in_labels_alone_is_one_run() -> None:
         ({"world": TwoHop(n=4)}, False),
     ],
 )
-def test_runs_train_together_where_scales_and_rates_alone_differ(changes, together) -> None:
-    work = expand_plan(Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0])
+def test_runs_train_together_where_scales_and_rates_alone_differ(
+    changes, together
+) -> None:
+    work = expand_plan(
+        Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0]
+    )
     assert len(work.runs) == 2
     assert len(tasks_of(work, EVERYTHING)) == 2 - together
 
@@ -132,7 +142,10 @@ def test_measures_go_by_what_they_do() -> None:
         Measure(name="accuracy", probe=accuracy, options={"draws": 3}),
     ):
         assert changed.key != ACCURACY.key
-    assert plain({"look": accuracy, "at": (1, 2)}) == {"look": "inweights:accuracy", "at": [1, 2]}
+    assert plain({"look": accuracy, "at": (1, 2)}) == {
+        "look": "inweights:accuracy",
+        "at": [1, 2],
+    }
 
 
 def test_own_functions_go_by_their_code_in_every_process() -> None:
@@ -147,7 +160,11 @@ def test_own_functions_go_by_their_code_in_every_process() -> None:
     environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in ("1", "2", "3")]
     keys = {
         subprocess.run(
-            [sys.executable, "-c", script], env=one, capture_output=True, text=True, check=True
+            [sys.executable, "-c", script],
+            env=one,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for one in environments
     }
@@ -162,7 +179,9 @@ def counted(n: int, seed: int = 0) -> pl.DataFrame:
 
 def test_computations_are_made_once_or_for_each_seed() -> None:
     one = Computation(name="t", labels={"n": 1}, compute=counted, options={"n": 1})
-    each = Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
+    each = Computation(
+        name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True
+    )
     work = expand_plan(Plan(computations=[one, each]), [7, 8])
     assert [(a.labels["n"], a.seed) for a in work.requests] == [(1, 7), (2, 7), (2, 8)]
     later = expand_plan(Plan(computations=[one]), [9])
@@ -175,15 +194,28 @@ def tasks() -> list[Any]:
             trial("a"),
             trial("b", learner=rated(0.25)),
             trial("c", model=None, learner=Optimum(gap=1e-3)),
-            trial("d", world=Graph(shape="cycle"), model=Node2VecConfig(), learner=Descent()),
+            trial(
+                "d",
+                world=Graph(shape="cycle"),
+                model=Node2VecConfig(),
+                learner=Descent(),
+            ),
         ],
         measures=[
             Measure(name="accuracy", probe=accuracy, where={"name": "a"}),
             Measure(name="seen", probe=graph_recall, where={"name": "d"}, every=3),
-            Measure(name="margins", probe=margins, options={"of": margins, "w": TwoHop(n=9)}),
+            Measure(
+                name="margins", probe=margins, options={"of": margins, "w": TwoHop(n=9)}
+            ),
         ],
         computations=[
-            Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
+            Computation(
+                name="t",
+                labels={"n": 2},
+                compute=counted,
+                options={"n": 2},
+                seeded=True,
+            )
         ],
     )
     return tasks_of(expand_plan(plan, [0, 1]), EVERYTHING)
@@ -231,13 +263,17 @@ def test_what_no_other_process_can_find_stays_here() -> None:
     def own(model, worlds):
         return accuracy(model, worlds)
 
-    work = expand_plan(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
+    work = expand_plan(
+        Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0]
+    )
     (one,) = tasks_of(work, EVERYTHING)
     assert not sendable(one)
 
 
 @pytest.mark.parametrize("plugin", ["my_lab", "./my_lab.py", "labs/my_lab"])
-def test_what_a_plugin_defines_is_found_however_it_is_named(monkeypatch, plugin: str) -> None:
+def test_what_a_plugin_defines_is_found_however_it_is_named(
+    monkeypatch, plugin: str
+) -> None:
     monkeypatch.setattr(counted, "__module__", "my_lab")
     computation = Computation(name="t", labels={}, compute=counted, options={"n": 1})
     (task,) = tasks_of(expand_plan(Plan(computations=[computation]), [0]), EVERYTHING)

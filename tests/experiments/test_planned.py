@@ -36,7 +36,9 @@ from inweights.training.checkpoint import Checkpoint
 
 def write(place: object, recipe=DRAWS, seeds: int = 6, settings=None):
     plan = recipe.plan(settings or recipe.scales["smoke"])
-    return write_plan(plan, range(seeds), str(place), plugins=["tests.experiments.small"])
+    return write_plan(
+        plan, range(seeds), str(place), plugins=["tests.experiments.small"]
+    )
 
 
 def stored_once(store: Store, runs: int) -> None:
@@ -48,7 +50,9 @@ def stored_once(store: Store, runs: int) -> None:
     assert all(store.has(owner, name.rpartition("/")[2]) for owner, name in counts)
 
 
-def test_what_is_planned_and_done_is_what_one_process_makes(tmp_path, monkeypatch) -> None:
+def test_what_is_planned_and_done_is_what_one_process_makes(
+    tmp_path, monkeypatch
+) -> None:
     monkeypatch.setattr(plans, "PART", 2)
     made = write(tmp_path / "p", TRAININGS)
     assert made.status().waiting == made.status().tasks == 1
@@ -74,7 +78,8 @@ def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
     assert "seed of trouble" in why.message
     assert "small.py, line" in why.message
     stamps = {
-        name: Path(made.job.store, name).stat().st_mtime_ns for name in made.store.files.names("")
+        name: Path(made.job.store, name).stat().st_mtime_ns
+        for name in made.store.files.names("")
     }
     assert work(Planned(made.place)).failed == 1  # nothing is tried again unasked
     again = Planned(made.place)
@@ -100,7 +105,9 @@ def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
     assert made.status().done == 3
 
 
-def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeypatch) -> None:
+def test_a_dead_worker_is_taken_over_by_one_that_has_processes(
+    tmp_path, monkeypatch
+) -> None:
     """Each attempt opens the store anew, as in another process, and knows no earlier look."""
     made = write(tmp_path / "p", seeds=2)
     assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
@@ -122,7 +129,8 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeyp
 def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
     made = write(tmp_path / "p", seeds=3)
     entry = made.index()[-1]
-    assert made.store.leases._take(entry.key)[1]  # by a process of its own that was killed
+    # By a process of its own that was killed.
+    assert made.store.leases._take(entry.key)[1]
     other = Planned(made.place)
     other.store.leases._take(made.index()[0].key)
 
@@ -134,12 +142,16 @@ def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
     assert list(made.store.leases.live()) == [made.index()[0].key]
 
 
-def test_the_work_of_planning_grows_with_the_trials_and_not_their_square(tmp_path) -> None:
+def test_the_work_of_planning_grows_with_the_trials_and_not_their_square(
+    tmp_path,
+) -> None:
     """benchmarks/many_machines.py has the time."""
     made = write(tmp_path / "p", seeds=1000)
     assert len(made.index()) == 1000
     assert made.about.parts == 5
-    few, many = (lines_of(partial(write, tmp_path / str(n), seeds=n)) for n in (100, 200))
+    few, many = (
+        lines_of(partial(write, tmp_path / str(n), seeds=n)) for n in (100, 200)
+    )
     assert many < 3 * few
 
 
@@ -195,7 +207,9 @@ def test_a_task_has_parts_for_each_of_its_runs(tmp_path, capsys) -> None:
 
 
 @pytest.mark.parametrize("name", ["plan.json", "index.json", "tasks/00000.jsonl"])
-@pytest.mark.parametrize("damage", [None, b"[1]", b'{"parts": "\xff"}', b"[" * 100_000, b"null"])
+@pytest.mark.parametrize(
+    "damage", [None, b"[1]", b'{"parts": "\xff"}', b"[" * 100_000, b"null"]
+)
 def test_a_damaged_plan_is_told_in_a_line(tmp_path, capsys, name, damage) -> None:
     place = Path(write(tmp_path / "plan", seeds=1).place)
     (place / name).unlink()
@@ -266,7 +280,9 @@ class Proxy(threading.Thread):
 def server():
     """The address of moto's server."""
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
-    module = pytest.importorskip("moto.server", reason="needs moto; 'make test' installs it")
+    module = pytest.importorskip(
+        "moto.server", reason="needs moto; 'make test' installs it"
+    )
     server = module.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     yield server._server.server_address[1]
@@ -288,7 +304,9 @@ def bucket(server, monkeypatch) -> str:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     name = f"runs-{secrets.token_hex(4)}"
-    urllib.request.urlopen(urllib.request.Request(f"{url}/{name}", method="PUT")).close()
+    urllib.request.urlopen(
+        urllib.request.Request(f"{url}/{name}", method="PUT")
+    ).close()
     return f"s3://{name}/here"
 
 
@@ -339,21 +357,30 @@ def test_a_store_that_is_away_for_a_while_is_waited_for(bucket, proxy) -> None:
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, forks) -> None:
+def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(
+    bucket, tmp_path, forks
+) -> None:
     """A worker is killed in mid-training; the next one, with an empty disk, goes on."""
     settings = Trainings(steps=300)
     made = write(bucket, TRAININGS, seeds=2, settings=settings)
     first = forks.start(WORKER, bucket, 1, 2 * 150)
 
     def states() -> list[str]:
-        return [name for name in made.store.files.names("unfinished") if name.endswith("state")]
+        return [
+            name
+            for name in made.store.files.names("unfinished")
+            if name.endswith("state")
+        ]
 
     wait_until(states, unless=first.end)
     first.kill()
     assert first.wait() == -signal.SIGKILL
     assert made.status().done == 0
     seen: list[int] = []
-    work(Planned(bucket, lease=1.0), ExecutionOptions(progress=lambda done, *_: seen.append(done)))
+    work(
+        Planned(bucket, lease=1.0),
+        ExecutionOptions(progress=lambda done, *_: seen.append(done)),
+    )
     assert min(seen) > 2 * 100  # of two replicas: it did not begin at 0
     plan = TRAININGS.plan(settings)
     mine = collect(plan, range(2), made.store)

@@ -131,7 +131,9 @@ def test_a_package_in_the_current_folder(lab) -> None:
 def test_a_file_does_not_take_the_place_of_a_library(lab) -> None:
     (lab / "polars.py").write_text("raise SystemExit(3)\n")
     load_plugins(["polars"])  # the library
-    with pytest.raises(ConfigError, match="another module has the name 'polars'; rename the file"):
+    with pytest.raises(
+        ConfigError, match="another module has the name 'polars'; rename the file"
+    ):
         load_plugins(["./polars.py"])
 
 
@@ -146,7 +148,9 @@ def test_a_plugin_that_fails_leaves_nothing_behind(lab) -> None:
 def test_a_module_beside_it_has_to_be_named(lab, plugin: str) -> None:
     (lab / "beside.py").write_text("VALUE = 3\n")
     (lab / "my_lab.py").write_text("from beside import VALUE\n")
-    with pytest.raises(ConfigError, match=r"beside\.py, which lies beside .* --plugin beside"):
+    with pytest.raises(
+        ConfigError, match=r"beside\.py, which lies beside .* --plugin beside"
+    ):
         load_plugins([plugin])
     load_plugins([plugin.replace("my_lab", "beside"), plugin])
     assert sys.modules["my_lab"].VALUE == 3
@@ -154,4 +158,9 @@ def test_a_module_beside_it_has_to_be_named(lab, plugin: str) -> None:
 
 
 def test_the_module_of_a_path() -> None:
-    assert [module_of(p) for p in ("a", "a.b", "./x/a.py", "a.py")] == ["a", "a.b", "a", "a"]
+    assert [module_of(p) for p in ("a", "a.b", "./x/a.py", "a.py")] == [
+        "a",
+        "a.b",
+        "a",
+        "a",
+    ]

@@ -54,7 +54,8 @@ def test_a_command_on_two_processes_where_all_runs_diverge(
     assert "all tasks are done" in processes[0].output
     assert processes[1].output == "", "the others say nothing"
     assert made.status().done == 1
-    together = collect(plan, range(2), made.store)  # all of it is stored, and nothing is trained
+    # All of it is stored, and nothing is trained.
+    together = collect(plan, range(2), made.store)
     for name, table in alone.items():
         assert_frame_equal(together[name], table, abs_tol=1e-4)
     assert not alone["losses"].select(pl.col("loss").is_finite().all()).item()

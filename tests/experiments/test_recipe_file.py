@@ -92,14 +92,22 @@ def read(tmp_path: Path, words: str = WORDS, **changed):
 
 def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
     recipe = read(tmp_path)
-    assert (recipe.name, recipe.title, recipe.place) == ("mine/two-coins", "Coins", "Figure 1, §2")
+    assert (recipe.name, recipe.title, recipe.place) == (
+        "mine/two-coins",
+        "Coins",
+        "Figure 1, §2",
+    )
     assert recipe.summary == "Throws coins, and counts."
     assert recipe.ours == ("n", "A coin is fair.", "Seeds were not chosen.")
     smoke = Settings(coin=Coin(weight=0.5, side="tails"), more=(LIGHT, Coin()))
     assert recipe.scales == {"cpu": Settings(), "paper": Settings(n=9), "smoke": smoke}
     assert recipe.meanings == {"n": "How many coins are thrown."}
     even, sure = recipe.claims
-    assert (even.id, even.place, even.source) == ("mine/two-coins/even", "Fig. 1", "mine")
+    assert (even.id, even.place, even.source) == (
+        "mine/two-coins/even",
+        "Fig. 1",
+        "mine",
+    )
     assert (even.published, even.check) == ("0.5", False)
     assert (sure.place, sure.source, sure.check) == ("§3", "ours", True)
     assert (even.score, even.target) == (SCORES["even"].score, SCORES["even"].target)
@@ -110,7 +118,9 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
 
 def test_seeds_and_version_of_the_file_come_first(tmp_path: Path) -> None:
     assert (read(tmp_path).seeds["cpu"], read(tmp_path).version) == (4, 1)
-    stated = read(tmp_path, f"seeds = {{ smoke = 1, cpu = 2, paper = 6 }}\nversion = 3\n{WORDS}")
+    stated = read(
+        tmp_path, f"seeds = {{ smoke = 1, cpu = 2, paper = 6 }}\nversion = 3\n{WORDS}"
+    )
     assert stated.seeds == {"smoke": 1, "cpu": 2, "paper": 6}
     assert stated.version == 3
 
@@ -132,14 +142,20 @@ def test_a_module_that_is_no_recipe_says_what_it_lacks() -> None:
         ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
-        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: coin, more, n"),
+        (
+            "[settings]\nn =",
+            "[settings]\nm =",
+            "unknown setting 'm'. Known: coin, more, n",
+        ),
         ("mint.LIGHT", "mint.HEAVY", "use = 'mint.HEAVY' is no config"),
         ("n = 9", "m = 9", "scales.paper: unknown key 'm'"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),
     ],
 )
-def test_what_does_not_fit_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_what_does_not_fit_is_named(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
     with pytest.raises(ConfigError) as refused:
         read(tmp_path, WORDS.replace(old, new, 1))
     assert says in str(refused.value)

@@ -55,7 +55,12 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 
 @pytest.mark.parametrize("device", ["cuda:99", "meta", "x", ""])
 @pytest.mark.parametrize(
-    "words", [FIG2, ("atlas", "edges.csv", "--scale", "smoke"), ("finetune", "@tiny", "data.jsonl")]
+    "words",
+    [
+        FIG2,
+        ("atlas", "edges.csv", "--scale", "smoke"),
+        ("finetune", "@tiny", "data.jsonl"),
+    ],
 )
 def test_device(folder, capsys, words, device) -> None:
     more = ("--out", "model") if words[0] == "finetune" else ()
@@ -72,10 +77,22 @@ def test_device(folder, capsys, words, device) -> None:
         ((*FIG2, "--threads", "0"), "threads must be at least 1, got 0"),
         ((*FIG2, "--jobs=-2"), "jobs must be at least 1, got -2"),
         ((*FIG2, "--seeds=-1"), "seed"),
-        (("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"), "no trial"),
-        (("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"), "tokens"),
-        (("world", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
-        (("predict", "two-hop", "--seed=-1"), "seed must be an integer of at least 0, got -1"),
+        (
+            ("run", "geometric-memory/fig7", "--scale", "smoke", "--set", "graphs=[]"),
+            "no trial",
+        ),
+        (
+            ("run", "identity-bridge/fig3", "--scale", "smoke", "--set", "shown=99"),
+            "tokens",
+        ),
+        (
+            ("world", "two-hop", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
+        (
+            ("predict", "two-hop", "--seed=-1"),
+            "seed must be an integer of at least 0, got -1",
+        ),
         (("predict", "two-hop", "--seconds=-3"), "seconds must be at least 0"),
         (("audit", "facts.csv", "--seconds=-3"), "seconds must be at least 0"),
         (
@@ -86,7 +103,10 @@ def test_device(folder, capsys, words, device) -> None:
             ("finetune", "@tiny", "facts.csv", "--out", "new", "--seed=-1"),
             "seed must be an integer of at least 0, got -1",
         ),
-        (("verify", "--settle", "--minutes", "nan"), "minutes must be at least 0, got nan"),
+        (
+            ("verify", "--settle", "--minutes", "nan"),
+            "minutes must be at least 0, got nan",
+        ),
     ],
 )
 def test_arguments(folder, capsys, words, told) -> None:
@@ -99,7 +119,9 @@ def test_arguments(folder, capsys, words, told) -> None:
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("width", [0, HUGE])
 def test_width(kind, width) -> None:
-    with pytest.raises(ConfigError, match=r"width must be at (least 1|most 65536), got"):
+    with pytest.raises(
+        ConfigError, match=r"width must be at (least 1|most 65536), got"
+    ):
         kind(width=width)
 
 

@@ -7,7 +7,13 @@ from tests.experiments.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.schedule import ATTEMPTS, End, Failure, Schedule, halves
+from inweights.experiments.engine.schedule import (
+    ATTEMPTS,
+    End,
+    Failure,
+    Schedule,
+    halves,
+)
 from inweights.experiments.engine.tasks import LearnTask
 
 
@@ -60,10 +66,13 @@ def test_a_run_that_kills_its_process_is_found_and_the_others_go_on(group) -> No
     schedule = Schedule([group])
     sizes = drain(schedule, end_of)
     assert schedule.left == 0
-    assert schedule.done == len(sizes) - ATTEMPTS * 4  # groups of 5, 3, 2 and 1, each thrice
+    # Groups of 5, 3, 2 and 1, each thrice.
+    assert schedule.done == len(sizes) - ATTEMPTS * 4
     (failure,) = schedule.failures
     assert [run.key for run in failure.task.runs] == [bad]
-    with pytest.raises(RunError, match=r"1 of \d+ tasks failed.*3 processes that worked on it"):
+    with pytest.raises(
+        RunError, match=r"1 of \d+ tasks failed.*3 processes that worked on it"
+    ):
         schedule.finish()
 
 
@@ -93,7 +102,9 @@ def test_an_error_sets_one_task_aside(group) -> None:
 def test_errors_of_one_class_stay_what_they_are() -> None:
     schedule = Schedule(tasks(DRAWS, 3))
     drain(schedule, lambda _: End("failed", "ConfigError", "width is at least 1"))
-    with pytest.raises(ConfigError, match=r"width is at least 1 \(2 more tasks failed\)"):
+    with pytest.raises(
+        ConfigError, match=r"width is at least 1 \(2 more tasks failed\)"
+    ):
         schedule.finish()
 
 

@@ -34,7 +34,8 @@ def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
     assert "mine/coin/close" in done.before
     assert verdicts["close"].verdict == "reproduced"
     assert verdicts["close"].level > 0.99
-    # A mean on the edge is never settled, but for chance; the most that is tried is 64 times.
+    # A mean on the edge is never settled, but for chance; the most that is tried is 64
+    # times.
     assert done.left == ("mine/coin/edge",)
     assert done.seeds == 256
     assert "256 seeds are the most" in done.why
@@ -47,18 +48,23 @@ def test_a_budget_is_kept(tmp_path) -> None:
     assert "more seeds take about" in done.why
 
 
-def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatch) -> None:
+def test_a_look_that_takes_longer_than_it_should_is_stopped(
+    tmp_path, monkeypatch
+) -> None:
     """Later seeds may take longer than those whose pace was seen, or were stored before."""
     clock = [0.0]
     monkeypatch.setattr(
-        "inweights.experiments.studies.settle.time", SimpleNamespace(monotonic=lambda: clock[0])
+        "inweights.experiments.studies.settle.time",
+        SimpleNamespace(monotonic=lambda: clock[0]),
     )
 
     def later(*_: object) -> None:
         clock[0] += 100.0
 
     execution = ExecutionOptions(progress=later)
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, execution=execution)
+    done = settle(
+        COIN, "cpu", store=RunStore(tmp_path), seconds=600, execution=execution
+    )
     assert (done.seeds, done.left) == (4, done.before)
     assert "8 seeds took longer" in done.why
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)

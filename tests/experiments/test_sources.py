@@ -95,7 +95,9 @@ class Folder:
         self.write("deep", DEEP)
 
     def write(self, name: str, text: str) -> None:
-        text = text.replace("HELPER", f"helper_{self.mark}").replace("inner", f"inner_{self.mark}")
+        text = text.replace("HELPER", f"helper_{self.mark}").replace(
+            "inner", f"inner_{self.mark}"
+        )
         file = f"inner_{self.mark}/deep" if name == "deep" else f"{name}_{self.mark}"
         (self.path / f"{file}.py").write_text(text)
 
@@ -171,7 +173,9 @@ def test_what_runs_is_what_the_file_says(folder: Folder) -> None:
     module = folder.load()
     key_of(module, "probe")
     folder.write("mine", MINE.replace("FACTOR = 2.0", "FACTOR = 7.0"))
-    with pytest.raises(ConfigError, match=r"mine_\d+\.py was edited after it was imported"):
+    with pytest.raises(
+        ConfigError, match=r"mine_\d+\.py was edited after it was imported"
+    ):
         key_of(module, "probe")
     folder.write("mine", MINE.replace("FACTOR + least", "least"))
     with pytest.raises(ConfigError, match="was edited after it was imported"):
@@ -186,7 +190,8 @@ def test_functions_of_a_script_count_with_what_they_reach() -> None:
         return scope
 
     text = (
-        "import math\nSIZE = {}\ndef helper(x): return x {} SIZE\ndef probe(m): return helper(m)\n"
+        "import math\nSIZE = {}\ndef helper(x): return x {} SIZE\n"
+        "def probe(m): return helper(m)\n"
     )
     one, same = made(text.format(1, "+")), made(text.format(1, "+") + "\nOTHER = 3\n")
     assert reached(one["probe"]) == reached(same["probe"])
@@ -297,7 +302,9 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     (task,) = tasks_of(work, lambda *_: True)
     assert isinstance(task, LearnTask)
     # Beside the library's raised versions.
-    assert [name for name in task.sources if not name.startswith("inweights:")] == [path]
+    assert [name for name in task.sources if not name.startswith("inweights:")] == [
+        path
+    ]
     sent = from_wire(to_wire(task))
     facts(tmp_path / "f.csv", 4)
     store = Store(tmp_path / "store")
@@ -333,11 +340,16 @@ def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) 
         work = expand_plan(recipe.plan(settings), [0])
         tasks = tasks_of(work, lambda *_: True)
         assert tasks
-        raised = {f"inweights:{name}" for name in RAISED}  # name a folder, and no single task
-        outside = {at: content for at, content in config["sources"].items() if at not in raised}
+        # Name a folder, and no single task.
+        raised = {f"inweights:{name}" for name in RAISED}
+        outside = {
+            at: content for at, content in config["sources"].items() if at not in raised
+        }
         assert all(task.sources == outside for task in tasks)
         assert list(outside) == [str(folder)]
-        assert [from_wire(to_wire(task)).sources for task in tasks] == [t.sources for t in tasks]
+        assert [from_wire(to_wire(task)).sources for task in tasks] == [
+            t.sources for t in tasks
+        ]
         return digest(config), set(work.computations)
 
     (folder / "model.safetensors").write_bytes(b"0")
@@ -359,7 +371,9 @@ def test_a_model_of_the_hub_counts_with_its_revision(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With that which is on this disk; where none is, with its name, as before."""
-    constants = pytest.importorskip("huggingface_hub.constants", reason="needs inweights[hf]")
+    constants = pytest.importorskip(
+        "huggingface_hub.constants", reason="needs inweights[hf]"
+    )
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     option = Outside(name="someone/model")
     assert plain(option) == "someone/model"

@@ -35,7 +35,9 @@ world.identity = [false, true]
 
 
 def documented() -> str:
-    found = re.search(r"^```toml\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.search(
+        r"^```toml\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert found
     return found[1]
 
@@ -80,7 +82,14 @@ def test_the_documented_file_runs_is_listed_shown_and_made_again(
     ahead = json.loads(capsys.readouterr().out)
     assert (ahead["conditions"], ahead["runs"], ahead["stored"]) == (6, 24, 0)
     assert not (tmp_path / "runs").exists()
-    words = ["sweep", "bridges.toml", "--set", "over.world.identity=[0.0, 1.0]", "--seeds", "3"]
+    words = [
+        "sweep",
+        "bridges.toml",
+        "--set",
+        "over.world.identity=[0.0, 1.0]",
+        "--seeds",
+        "3",
+    ]
     assert main([*words, "--json"]) == 0
     done = json.loads(capsys.readouterr().out)
     assert done["recipe"] == "study/bridges"
@@ -110,14 +119,19 @@ def test_the_documented_file_runs_is_listed_shown_and_made_again(
 @pytest.mark.slow
 def test_a_file_without_figures_and_claims_has_a_page(tmp_path, capsys) -> None:
     file = write(tmp_path, "seeds = [7, 9]\n" + BRIEF + OVER)
-    assert main(["sweep", str(file), "--runs", str(tmp_path / "runs"), "--keep-models"]) == 0
+    assert (
+        main(["sweep", str(file), "--runs", str(tmp_path / "runs"), "--keep-models"])
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "study/own" in printed
     assert "verdict" not in printed
     outcome = actions.open_run("study/own", runs=tmp_path / "runs")
     assert outcome.seeds == (7, 9)
     assert len(outcome.models(identity=True)) == 4
-    assert "accuracy by what was varied" in (outcome.folder.path / "page.html").read_text("utf-8")
+    assert "accuracy by what was varied" in (
+        outcome.folder.path / "page.html"
+    ).read_text("utf-8")
 
 
 def test_whole_parts_points_and_linked_axes_are_written_in_a_file(tmp_path) -> None:
@@ -129,7 +143,10 @@ def test_whole_parts_points_and_linked_axes_are_written_in_a_file(tmp_path) -> N
         '[over.learner.optimum]\nkind = "optimum"\n'
     )
     assert [trial.labels["model"] for trial in parts] == ["wide", "gpt"]
-    assert [type(trial.model).__name__ for trial in parts] == ["EmbMLPConfig", "GPTConfig"]
+    assert [type(trial.model).__name__ for trial in parts] == [
+        "EmbMLPConfig",
+        "GPTConfig",
+    ]
     assert {type(trial.learner).__name__ for trial in parts} == {"Optimum"}
     linked = labels('[over]\n"world.n, model.width" = [[3, 8], [4, 16]]\n')
     assert [t.labels for t in linked] == [{"n": 3, "width": 8}, {"n": 4, "width": 16}]
@@ -138,7 +155,10 @@ def test_whole_parts_points_and_linked_axes_are_written_in_a_file(tmp_path) -> N
 
 
 def test_a_measure_has_options_and_a_cadence(tmp_path) -> None:
-    text = 'measures = ["margins", {probe = "accuracy", name = "seen", every = 1}]\n' + BRIEF
+    text = (
+        'measures = ["margins", {probe = "accuracy", name = "seen", every = 1}]\n'
+        + BRIEF
+    )
     plan = study_of(open_study(write(tmp_path, text))).plan
     assert [(m.name, m.every) for m in plan.measures] == [("margins", 0), ("seen", 1)]
 
@@ -146,29 +166,54 @@ def test_a_measure_has_options_and_a_cadence(tmp_path) -> None:
 WRONG = {
     "no world": ('title = "x"', "world"),
     "no kind": ("[world]\nn = 3", 'the world has no kind; add kind = "two-hop"'),
-    "kind": ('[world]\nkind = "two-hip"', "unknown world 'two-hip'; did you mean 'two-hop'"),
-    "setting": ('[world]\nkind = "two-hop"\ntrain = 3', "world: unknown key 'train'; did you mean"),
-    "range": ('[world]\nkind = "two-hop"\nn = 1', "world: two-hop: n must be at least 2, got 1"),
-    "model": (BRIEF.replace("emb-mlp", "gtp"), "unknown model 'gtp'; did you mean 'gpt'"),
+    "kind": (
+        '[world]\nkind = "two-hip"',
+        "unknown world 'two-hip'; did you mean 'two-hop'",
+    ),
+    "setting": (
+        '[world]\nkind = "two-hop"\ntrain = 3',
+        "world: unknown key 'train'; did you mean",
+    ),
+    "range": (
+        '[world]\nkind = "two-hop"\nn = 1',
+        "world: two-hop: n must be at least 2, got 1",
+    ),
+    "model": (
+        BRIEF.replace("emb-mlp", "gtp"),
+        "unknown model 'gtp'; did you mean 'gpt'",
+    ),
     "learner": (BRIEF + '[learner]\nkind = "x"', "unknown learner 'x'"),
     "learner kind": (
         '[world]\nkind = "two-hop"\n[learner]\nkind = "descend"',
         "unknown learner 'descend'; did you mean 'descent'",
     ),
     "key": ("worlds = 3\n" + BRIEF, "unknown key 'worlds'; did you mean 'world'"),
-    "path": (BRIEF + "[over]\nworld.m = [3]", "unknown path 'world.m'; did you mean 'world.n'"),
+    "path": (
+        BRIEF + "[over]\nworld.m = [3]",
+        "unknown path 'world.m'; did you mean 'world.n'",
+    ),
     "value": (BRIEF + '[over]\nworld.n = ["x"]', "world.n = 'x': n: expected `int`"),
-    "probe": ('measures = ["acuracy"]\n' + BRIEF, "unknown probe 'acuracy'; did you mean 'accur"),
+    "probe": (
+        'measures = ["acuracy"]\n' + BRIEF,
+        "unknown probe 'acuracy'; did you mean 'accur",
+    ),
     "no probe": ('measures = ["os:system"]\n' + BRIEF, "there is no probe os:system"),
-    "function": ('measures = ["shutil:rmtree"]\n' + BRIEF, "there is no probe shutil:rmtree"),
-    "own probe": ('measures = ["mine:look"]\n' + BRIEF, "load its module with --plugin mine"),
+    "function": (
+        'measures = ["shutil:rmtree"]\n' + BRIEF,
+        "there is no probe shutil:rmtree",
+    ),
+    "own probe": (
+        'measures = ["mine:look"]\n' + BRIEF,
+        "load its module with --plugin mine",
+    ),
     "no measure": ("measures = []\n" + BRIEF, "a sweep needs at least one measure"),
     "figure": (
         '[[figures]]\ntable = "acuracy"\n' + BRIEF,
         "unknown table 'acuracy'; did you mean 'accuracy'",
     ),
     "claim": (
-        BRIEF + '[[claims]]\nname = "a"\ntext = "b"\ntable = "accuracy"\ncolumn = "accuracy"',
+        BRIEF
+        + '[[claims]]\nname = "a"\ntext = "b"\ntable = "accuracy"\ncolumn = "accuracy"',
         "a target needs a least or a most value",
     ),
     "seeds": ("seeds = 0\n" + BRIEF, "at least one seed"),
@@ -197,7 +242,10 @@ def test_a_file_that_is_not_there_says_so(tmp_path) -> None:
 def test_a_figure_draws_the_table_of_its_measure_whatever_that_is_called() -> None:
     recipe = study_recipe(
         "study/own",
-        {"world": {"kind": "two-hop"}, "measures": [{"probe": "accuracy", "name": "a:b"}]},
+        {
+            "world": {"kind": "two-hop"},
+            "measures": [{"probe": "accuracy", "name": "a:b"}],
+        },
     )
     (look,) = recipe.plan(recipe.scales["cpu"]).measures
     assert [figure.sources for figure in recipe.figures] == [(look.name,)]

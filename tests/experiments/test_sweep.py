@@ -58,9 +58,15 @@ def test_a_sweep_is_one_tidy_table(tmp_path) -> None:
 
 def test_whole_parts_are_varied_by_name() -> None:
     trials = grid(
-        WORLD, None, SHORT, {"model": {"narrow": MODEL, "wide": iw.EmbMLPConfig(width=32)}}
+        WORLD,
+        None,
+        SHORT,
+        {"model": {"narrow": MODEL, "wide": iw.EmbMLPConfig(width=32)}},
     )
-    assert [trial.labels for trial in trials] == [{"model": "narrow"}, {"model": "wide"}]
+    assert [trial.labels for trial in trials] == [
+        {"model": "narrow"},
+        {"model": "wide"},
+    ]
     assert [trial.model.width for trial in trials] == [8, 32]
 
 
@@ -80,7 +86,11 @@ LINKED = [{"n": 3, "width": 8}, {"n": 4, "width": 16}]
         ({"world.n, model.width": [(3, 8), (4, 16)]}, LINKED),
         ({("world.n", "model.width"): [[3, 8], [4, 16]]}, LINKED),
         ([{"world.n": 3, "model.width": 8}, {"world.n": 4, "model.width": 16}], LINKED),
-        ({"world": {"n": [3, 4]}}, [{"n": 3}, {"n": 4}]),  # as TOML reads world.n = [3, 4]
+        # As TOML reads world.n = [3, 4].
+        (
+            {"world": {"n": [3, 4]}},
+            [{"n": 3}, {"n": 4}],
+        ),
         ({"learner": {"phases": {"0": {"steps": [5]}}}}, [{"steps": 5}]),
         ({"world.n": range(3, 5)}, [{"n": 3}, {"n": 4}]),
         ({"world.n": np.array([3, 4])}, [{"n": 3}, {"n": 4}]),
@@ -201,10 +211,17 @@ def test_a_sweep_measures_something(tmp_path) -> None:
 
 
 def test_conditions_of_a_grid_share_their_parts() -> None:
-    over = {"world.n": [3, 4], "model.width": [8, 9], "learner.phases.0.steps": [1, 2, 3]}
+    over = {
+        "world.n": [3, 4],
+        "model.width": [8, 9],
+        "learner.phases.0.steps": [1, 2, 3],
+    }
     trials = iw.Study(WORLD, MODEL, over=over).trials
     assert len(trials) == 12
-    counts = [len({id(getattr(t, part)) for t in trials}) for part in ("world", "model", "learner")]
+    counts = [
+        len({id(getattr(t, part)) for t in trials})
+        for part in ("world", "model", "learner")
+    ]
     assert counts == [2, 2, 3]
 
 
@@ -236,7 +253,10 @@ def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> No
 def test_two_measures_change_no_type() -> None:
     """What one measure calls a number and another a text, stands in two columns."""
     learner = iw.learners.two_hop_mlp(steps=2)
-    probes: list[Any] = [iw.probes.carries, iw.Measure(iw.probes.margins, where={"identity": 1.0})]
+    probes: list[Any] = [
+        iw.probes.carries,
+        iw.Measure(iw.probes.margins, where={"identity": 1.0}),
+    ]
     how: dict[str, Any] = {
         "model": iw.EmbMLPConfig(width=4),
         "learner": learner,
@@ -246,7 +266,10 @@ def test_two_measures_change_no_type() -> None:
     over = {"world.identity": [0.0, 1.0]}
     world = iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2)
     both = iw.sweep(world, over=over, measures=probes, **how)
-    assert both["measure"].unique(maintain_order=True).to_list() == ["carries", "margins"]
+    assert both["measure"].unique(maintain_order=True).to_list() == [
+        "carries",
+        "margins",
+    ]
     for name, probe in (("carries", probes[0]), ("margins", probes[1])):
         alone = iw.sweep(world, over=over, measures=[probe], **how)
         rows = both.filter(measure=name)
@@ -261,7 +284,9 @@ def test_a_measure_takes_its_probe_first() -> None:
     assert measure.name == "margins"
     assert (
         measure.key
-        == iw.Measure(name="m", probe=iw.probes.margins, options={"parts": ["facts"]}).key
+        == iw.Measure(
+            name="m", probe=iw.probes.margins, options={"parts": ["facts"]}
+        ).key
     )
     with pytest.raises(ConfigError, match="a measure takes a probe, such as"):
         iw.Measure("margins")  # type: ignore[arg-type]

@@ -68,6 +68,8 @@ def test_a_constant_of_the_graph_is_not_drawn_as_a_result(tmp_path: Path) -> Non
         Auto(table.drop("cumulative")).draw()
 
 
-@pytest.mark.parametrize("page", sorted(NOTEBOOKS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted(NOTEBOOKS.glob("*.md")), ids=lambda page: page.stem
+)
 def test_every_tutorial_says_what_decides(page: Path) -> None:
     assert "(../what-decides.md)" in page.read_text("utf-8")

@@ -10,7 +10,15 @@ from scipy import stats
 
 from inweights.config import decode, to_plain
 from inweights.errors import ConfigError, DataError
-from inweights.experiments import Judged, Stating, computed, cosine, judge, number, share
+from inweights.experiments import (
+    Judged,
+    Stating,
+    computed,
+    cosine,
+    judge,
+    number,
+    share,
+)
 from inweights.experiments.claims.claim import Statement
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.target import Target
@@ -74,11 +82,16 @@ def test_a_verdict_says_under_which_condition() -> None:
         (ACCURACY.at(model="a").within(0.6, 0.8), "undecided"),
     ],
 )
-def test_a_verdict_is_where_the_whole_interval_lies(judged: Judged, verdict: str) -> None:
-    found = result(judged)  # of eight seeds the interval of the median reaches from end to end
+def test_a_verdict_is_where_the_whole_interval_lies(
+    judged: Judged, verdict: str
+) -> None:
+    # Of eight seeds the interval of the median reaches from end to end.
+    found = result(judged)
     assert (found.measured, found.low, found.high) == pytest.approx((0.75, 0.55, 0.95))
     assert (found.verdict, found.replicates) == (verdict, 8)
-    assert found.hits == sum(judged.target.distance(value) >= 0 for value in TABLE["accuracy"][:8])
+    assert found.hits == sum(
+        judged.target.distance(value) >= 0 for value in TABLE["accuracy"][:8]
+    )
 
 
 def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
@@ -89,7 +102,9 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
         assert (found.verdict, found.needed is None) == ("undecided", False), rule
         for times, verdict in ((2, "reproduced"), (0.5, "undecided")):
             count = round(times * (found.needed or 0) / 8)
-            many = pl.concat([TABLE.with_columns(pl.col("seed") + 8 * k) for k in range(count)])
+            many = pl.concat(
+                [TABLE.with_columns(pl.col("seed") + 8 * k) for k in range(count)]
+            )
             assert result(judged, many, rule=rule).verdict == verdict, rule
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
 
@@ -129,7 +144,9 @@ def test_an_interval_that_ends_at_the_edge_is_undecided(
 
 
 def test_several_rows_of_a_seed_count_as_their_mean() -> None:
-    rows = pl.DataFrame({"seed": [*EIGHT, *EIGHT], "accuracy": [0.0, *[0.2] * 7, 1.0, *[0.6] * 7]})
+    rows = pl.DataFrame(
+        {"seed": [*EIGHT, *EIGHT], "accuracy": [0.0, *[0.2] * 7, 1.0, *[0.6] * 7]}
+    )
     found = result(ACCURACY >= 0.5, rows)
     assert found.replicates == 8
     assert (found.measured, found.low, found.high) == pytest.approx((0.4, 0.4, 0.5))
@@ -140,14 +157,16 @@ def test_each_case_has_to_hold_and_the_worst_decides() -> None:
     assert (found.verdict, found.case) == ("undecided", "model = b")
     found = result(ACCURACY.over("model") >= 0.96)  # both fail, b by more
     assert (found.verdict, found.case) == ("not reproduced", "model = b")
-    found = result(ACCURACY.over("model") <= 0.97)  # a comes closer to the edge, both are below
+    # A comes closer to the edge, both are below.
+    found = result(ACCURACY.over("model") <= 0.97)
     assert (found.verdict, found.case) == ("reproduced", "model = a")
 
 
 def test_a_failure_of_one_case_is_corrected_for_their_number() -> None:
     """Eight seeds can fail a claim of six cases at most: each has a sixth of the error.
 
-    The interval shown is that of the corrected level, which eight seeds of seven cases do not have.
+    The interval shown is that of the corrected level, which eight seeds of seven cases
+    do not have.
     """
     for cases, verdict in ((6, "not reproduced"), (7, "undecided")):
         table = pl.concat(
@@ -193,7 +212,9 @@ def test_a_substitute_has_words_of_its_own() -> None:
         judged = ACCURACY.at(model="a") >= target
         claim = state("c", "It works.", judged, protocol="substitute")
         assert judge(claim, {"t": TABLE}).verdict == verdict
-        assert judge(state("c", "It works.", judged, protocol="scaled"), {"t": TABLE}).verdict in (
+        assert judge(
+            state("c", "It works.", judged, protocol="scaled"), {"t": TABLE}
+        ).verdict in (
             "reproduced",
             "not reproduced",
         )
@@ -245,7 +266,10 @@ def test_an_undecided_case_decides_over_a_reproduced_one_that_is_closer() -> Non
 
 
 def test_a_target_may_be_one_number() -> None:
-    assert result(computed("t", "accuracy", model="a").within(0.75, 0.75)).verdict != "not judged"
+    assert (
+        result(computed("t", "accuracy", model="a").within(0.75, 0.75)).verdict
+        != "not judged"
+    )
     with pytest.raises(ConfigError):
         ACCURACY.within(0.76, 0.75)
 
@@ -279,7 +303,10 @@ def test_what_is_computed_needs_no_replicates() -> None:
     found = result(computed("t", "accuracy", model="a") >= 0.5, one)
     assert (found.verdict, found.low, found.replicates) == ("reproduced", None, 1)
     assert (found.hits, found.met) == (None, "")
-    assert result(computed("t", "accuracy", model="b") >= 0.5, one).verdict == "not reproduced"
+    assert (
+        result(computed("t", "accuracy", model="b") >= 0.5, one).verdict
+        == "not reproduced"
+    )
 
 
 def test_what_is_not_there_is_an_error_that_names_the_nearest() -> None:
@@ -311,10 +338,17 @@ def test_scores_refuse_what_cannot_be_judged() -> None:
 def test_bounds_of_differences_follow() -> None:
     assert (ACCURACY.at(model="a") - ACCURACY.at(model="b")).bounds == (-1.0, 1.0)
     near = cosine("t", "x", model="a")
-    assert (near.table, near.column, near.where, near.exact) == ("t", "x", {"model": "a"}, False)
+    assert (near.table, near.column, near.where, near.exact) == (
+        "t",
+        "x",
+        {"model": "a"},
+        False,
+    )
     assert near.bounds == (-1.0, 1.0)
     assert (near - near.at(model="b")).bounds == (-2.0, 2.0)
-    assert (number("t", "loss", model="a") - number("t", "loss", model="b")).bounds is None
+    assert (
+        number("t", "loss", model="a") - number("t", "loss", model="b")
+    ).bounds is None
 
 
 def test_checks_are_counted_apart() -> None:
@@ -324,7 +358,11 @@ def test_checks_are_counted_apart() -> None:
         state("three", "It works.", ACCURACY >= 0.5, check=True),
     ]
     counts = tally(unjudged(claim, "no run") for claim in claims)
-    assert [counts[kind]["not judged"] for kind in ("papers", "ours", "checks")] == [1, 1, 1]
+    assert [counts[kind]["not judged"] for kind in ("papers", "ours", "checks")] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_boards_of_earlier_versions_lack_some_fields() -> None:
@@ -333,11 +371,18 @@ def test_boards_of_earlier_versions_lack_some_fields() -> None:
     for name in ("level", "check", "condition", "needed"):
         del old[name]
     read = decode(ClaimResult, old)
-    assert (read.level, read.check, read.condition, read.needed) == (0.95, False, "", None)
+    assert (read.level, read.check, read.condition, read.needed) == (
+        0.95,
+        False,
+        "",
+        None,
+    )
 
 
 def test_a_statement_stays_as_it_is() -> None:
-    said = Statement(id="a/b/c", text="It works.", place="", source="ours", target=Target(least=1))
+    said = Statement(
+        id="a/b/c", text="It works.", place="", source="ours", target=Target(least=1)
+    )
     with pytest.raises(AttributeError):
         said.text = "It does not."  # type: ignore[misc]
 

@@ -12,7 +12,8 @@ import pytest
 from tests.waiting import ended, wait_until
 
 ROOT = Path(__file__).parents[2]
-#: Runs the demonstration in two processes, as the console script does: without the current folder.
+#: Runs the demonstration in two processes, as the console script does: without the
+#: current folder.
 RUN = (
     "import sys; from inweights.cli import main; "
     "sys.exit(main(['run', sys.argv[1], '--scale', 'smoke', '--jobs', '2', *sys.argv[2:]]))"
@@ -24,9 +25,14 @@ register(replace(get_recipe("demo/two-hop"), name="mine/demo", claims=()))
 """
 
 
-def start(here: Path, *words: str, path: tuple[Path, ...] = ()) -> subprocess.Popen[str]:
+def start(
+    here: Path, *words: str, path: tuple[Path, ...] = ()
+) -> subprocess.Popen[str]:
     search = os.pathsep.join(map(str, (ROOT / "src", *path)))
-    environment = os.environ | {"PYTHONPATH": search, "INWEIGHTS_RUNS": str(here / "runs")}
+    environment = os.environ | {
+        "PYTHONPATH": search,
+        "INWEIGHTS_RUNS": str(here / "runs"),
+    }
     return subprocess.Popen(
         [sys.executable, "-P", "-c", RUN, *words],
         cwd=here,
@@ -39,7 +45,9 @@ def start(here: Path, *words: str, path: tuple[Path, ...] = ()) -> subprocess.Po
 
 
 @pytest.mark.slow
-def test_plugins_are_found_on_the_path_and_nothing_in_the_current_folder(tmp_path) -> None:
+def test_plugins_are_found_on_the_path_and_nothing_in_the_current_folder(
+    tmp_path,
+) -> None:
     marker = tmp_path / "HIT"
     for name in ("polars", "queue"):
         (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
@@ -66,7 +74,10 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
 
     try:
         wait_until(two_children, unless=ended(process))
-        wait_until(lambda: list(tmp_path.glob("runs/store/unfinished/*")), unless=ended(process))
+        wait_until(
+            lambda: list(tmp_path.glob("runs/store/unfinished/*")),
+            unless=ended(process),
+        )
         process.kill()
         process.wait()
         wait_until(lambda: not any(_lives(child) for child in children))
@@ -79,6 +90,9 @@ def test_processes_end_with_their_parent(tmp_path) -> None:
 
 def _lives(process: str) -> bool:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (
+            Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+            != "Z"
+        )
     except OSError:
         return False

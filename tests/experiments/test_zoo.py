@@ -33,12 +33,17 @@ def test_cards_are_of_what_is_planned() -> None:
     # Options that came later, and change nothing, stand in no card.
     parts = ("world", "model", "learner")
     again = [
-        replace(card, **{part: iw.to_dict(iw.from_dict(getattr(card, part))) for part in parts})
+        replace(
+            card,
+            **{part: iw.to_dict(iw.from_dict(getattr(card, part))) for part in parts},
+        )
         for card in CARDS.values()
     ]
     bare = [replace(card, accuracy={}, hop_correlation=None, bytes=0) for card in again]
     assert bare == planned()
-    assert {file.name for file in WEIGHTS.iterdir()} == {weights(name).name for name in CARDS}
+    assert {file.name for file in WEIGHTS.iterdir()} == {
+        weights(name).name for name in CARDS
+    }
 
 
 def test_every_architecture_is_there_and_all_of_it_is_small() -> None:
@@ -53,7 +58,11 @@ def test_every_architecture_is_there_and_all_of_it_is_small() -> None:
         ("two-hop/gpt", "two-hop/gpt-no-identity", "queries/composition"),
         ("two-hop/emb-mlp", "two-hop/emb-mlp-no-identity", "queries/composition"),
         ("analogy/gpt", "analogy/gpt-attribution-first", "queries/conclusion"),
-        ("analogy/one-layer", "analogy/one-layer-attribution-first", "queries/conclusion"),
+        (
+            "analogy/one-layer",
+            "analogy/one-layer-attribution-first",
+            "queries/conclusion",
+        ),
         ("implication/emb-mlp", "implication/deep-linear", "queries/implication"),
     ],
 )
@@ -62,7 +71,9 @@ def test_pairs_show_what_decides(with_it: str, without: str, role: str) -> None:
     assert CARDS[without].accuracy[role] <= 0.3
 
 
-@pytest.mark.parametrize("name", ["two-hop/optimum", "cycle/node2vec", "grid/tiny-nn-frozen"])
+@pytest.mark.parametrize(
+    "name", ["two-hop/optimum", "cycle/node2vec", "grid/tiny-nn-frozen"]
+)
 def test_a_model_is_made_again_from_its_seeds(name: str) -> None:
     card: Card = CARDS[name]
     again = measured(card, made(card))

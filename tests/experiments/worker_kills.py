@@ -1,13 +1,13 @@
 """A program that kills workers of a plan at random, and looks what is left.
 
-``python tests/experiments/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three workers do
-a plan, each on its own as on three machines, kills one with SIGKILL after a random time (1 second
-at most, or PAUSE), again and again, and begins another in its place. Runs end only while there are
-tickets, which are spread over the kills, so that there is something to do for as long as workers
-are killed, however fast the machine. In the end every run has to be stored once, and the tables
-have to be those of a sweep that nothing disturbed. It prints how many were killed. Workers are
-forked, so that torch is imported once; this process never touches polars, whose threads would not
-survive that.
+``python tests/experiments/worker_kills.py FOLDER KILLS RUNS [SEED [PAUSE]]`` lets three
+workers do a plan, each on its own as on three machines, kills one with SIGKILL after a
+random time (1 second at most, or PAUSE), again and again, and begins another in its
+place. Runs end only while there are tickets, which are spread over the kills, so that
+there is something to do for as long as workers are killed, however fast the machine. In
+the end every run has to be stored once, and the tables have to be those of a sweep that
+nothing disturbed. It prints how many were killed. Workers are forked, so that torch is
+imported once; this process never touches polars, whose threads would not survive that.
 """
 
 from __future__ import annotations
@@ -32,12 +32,15 @@ from inweights.runs.tables.store import Store
 SEEDS, WORKERS, LEASE = 4, 3, 3.0
 
 
-def disturb(folder: Path, kinds: int, kills: int, draw: random.Random, pause: float) -> int:
+def disturb(
+    folder: Path, kinds: int, kills: int, draw: random.Random, pause: float
+) -> int:
     """Let workers do a plan, with so many kills on the way; return how many there were."""
     begin = lambda: start(lambda: work(Planned(str(folder / "plan"), LEASE)))  # noqa: E731
     workers, done, given = [begin() for _ in range(WORKERS)], 0, 0
     while workers:
-        # Before the last kill fewer than there are kinds, each of which takes one or more.
+        # Before the last kill fewer than there are kinds, each of which takes one or
+        # more.
         due = done * kinds // kills if done < kills else given + WORKERS
         while given < due:
             (folder / "tickets" / f"{given}").touch()
@@ -66,7 +69,9 @@ def look(folder: Path, plan: Plan, runs: int) -> None:
     tables = Counter((name.split("/")[-2], name.rpartition("-")[0]) for name in names)
     assert set(tables.values()) == {1}, "a table is stored twice"
     assert len({owner for owner, _ in tables}) == runs, "a run is lost"
-    mine, alone = (collect(plan, range(SEEDS), s) for s in (store, Store(folder / "alone")))
+    mine, alone = (
+        collect(plan, range(SEEDS), s) for s in (store, Store(folder / "alone"))
+    )
     assert all(mine[name].equals(alone[name], null_equal=True) for name in alone)
     assert len(store.listed()) == len(tables), "something was missing"
 
@@ -76,7 +81,9 @@ def main(folder: str, kills: str, runs: str, seed: str = "0", pause: str = "1") 
     tickets = here / "tickets"
     tickets.mkdir()
     plan = TRAININGS.plan(Trainings(kinds=kinds, steps=300, tickets=str(tickets)))
-    write_plan(plan, range(SEEDS), str(here / "plan"), plugins=["tests.experiments.small"])
+    write_plan(
+        plan, range(SEEDS), str(here / "plan"), plugins=["tests.experiments.small"]
+    )
     done = disturb(here, kinds, int(kills), random.Random(int(seed)), float(pause))
     assert forked(lambda: look(here, plan, int(runs))) == 0
     sys.stdout.write(f"{done} kills\n")

@@ -39,7 +39,9 @@ def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
     """Note what arrives, and return the usual loss."""
     SEEN.append(cap)
     return (
-        nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        nn.functional.cross_entropy(
+            logits.flatten(0, 1), targets.flatten(), reduction="none"
+        )
         .view_as(targets)
         .mean(-1)
     )

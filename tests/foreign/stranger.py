@@ -1,7 +1,7 @@
 """A GPT as people write it after nanoGPT, which knows nothing of this library.
 
-It gives logits of the last position alone where it gets no targets, ties its head, rounds its
-vocabulary up, and has dropout.
+It gives logits of the last position alone where it gets no targets, ties its head,
+rounds its vocabulary up, and has dropout.
 """
 
 from __future__ import annotations
@@ -30,12 +30,18 @@ class CausalSelfAttention(nn.Module):
         self.c_attn = nn.Linear(config.n_embd, 3 * config.n_embd)
         self.c_proj = nn.Linear(config.n_embd, config.n_embd)
         self.resid_dropout = nn.Dropout(config.dropout)
-        self.n_head, self.n_embd, self.dropout = config.n_head, config.n_embd, config.dropout
+        self.n_head, self.n_embd, self.dropout = (
+            config.n_head,
+            config.n_embd,
+            config.dropout,
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         b, t, c = x.size()
         parts = self.c_attn(x).split(self.n_embd, dim=2)
-        q, k, v = (p.view(b, t, self.n_head, c // self.n_head).transpose(1, 2) for p in parts)
+        q, k, v = (
+            p.view(b, t, self.n_head, c // self.n_head).transpose(1, 2) for p in parts
+        )
         rate = self.dropout if self.training else 0
         y = F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=True)
         y = y.transpose(1, 2).contiguous().view(b, t, c)
@@ -74,7 +80,9 @@ class GPT(nn.Module):
         self.lm_head = nn.Linear(width, config.vocab_size, bias=False)
         self.transformer["wte"].weight = self.lm_head.weight
 
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, idx: Tensor, targets: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         places = torch.arange(idx.shape[1], device=idx.device)
         x = self.transformer["wte"](idx) + self.transformer["wpe"](places)
         x = self.transformer["drop"](x)
@@ -95,7 +103,9 @@ def gpt(seed: int = 0, **settings: int) -> GPT:
         return GPT(Settings(**settings)).eval()
 
 
-def taught(steps: int, prompts: Tensor, answers: Tensor, seed: int = 0, **settings: int) -> GPT:
+def taught(
+    steps: int, prompts: Tensor, answers: Tensor, seed: int = 0, **settings: int
+) -> GPT:
     """Return a GPT that a plain training loop taught the answer to each prompt."""
     model = gpt(seed, **settings)
     targets = torch.full_like(prompts, -1)

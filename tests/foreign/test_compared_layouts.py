@@ -18,7 +18,9 @@ DATA = Path(__file__).parent / "data" / "facts"
 
 
 def settings(file: Path, **others: Any) -> TrainingSettings:
-    return TrainingSettings(facts=Outside(name=str(file)), model=Outside(name="@tiny"), **others)
+    return TrainingSettings(
+        facts=Outside(name=str(file)), model=Outside(name="@tiny"), **others
+    )
 
 
 def test_options_that_are_not_used_change_no_key() -> None:
@@ -31,11 +33,17 @@ def test_options_that_are_not_used_change_no_key() -> None:
     [
         (["--wide"], {"wide": True}),
         (["--columns", "name,city,started"], {"columns": "name,city,started"}),
-        (["--columns", "1,2,4", "--header", "no"], {"columns": "1,2,4", "header": "no"}),
+        (
+            ["--columns", "1,2,4", "--header", "no"],
+            {"columns": "1,2,4", "header": "no"},
+        ),
     ],
 )
 def test_options_arrive(
-    words: list[str], read: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    words: list[str],
+    read: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     given: list[TrainingSettings] = []
 
@@ -45,7 +53,15 @@ def test_options_arrive(
 
     monkeypatch.setattr(training, "sizes", noted)
     file = str(DATA / "wide.csv")
-    command = ["compare-training", file, "--model", "@tiny", "--dry-run", "--runs", str(tmp_path)]
+    command = [
+        "compare-training",
+        file,
+        "--model",
+        "@tiny",
+        "--dry-run",
+        "--runs",
+        str(tmp_path),
+    ]
     assert main([*command, *words]) == 1
     assert {name: getattr(given[0], name) for name in read} == read
 
@@ -68,5 +84,8 @@ def test_a_file_that_needs_options_is_refused_with_them(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = str(DATA / "wide.csv")
-    assert main(["compare-training", file, "--model", "@tiny", "--runs", str(tmp_path)]) == 2
+    assert (
+        main(["compare-training", file, "--model", "@tiny", "--runs", str(tmp_path)])
+        == 2
+    )
     assert "use --wide" in capsys.readouterr().err

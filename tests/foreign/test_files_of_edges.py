@@ -50,7 +50,10 @@ def table(path: Path, header: str, graph: Any = FAMILIES, more: str = "") -> Pat
         ("g.gexf", nx.write_gexf),
         ("g.graphml", nx.write_graphml),
         ("g.net", nx.write_pajek),
-        ("g.json", lambda g, f: f.write_text(json.dumps(nx.node_link_data(g, edges="links")))),
+        (
+            "g.json",
+            lambda g, f: f.write_text(json.dumps(nx.node_link_data(g, edges="links"))),
+        ),
         ("h.json", lambda g, f: f.write_text(json.dumps(nx.adjacency_data(g)))),
         ("c.json", lambda g, f: f.write_text(json.dumps(nx.cytoscape_data(g)))),
     ],
@@ -66,7 +69,9 @@ def test_weights_are_no_nodes_and_that_is_said(tmp_path: Path) -> None:
     nx.write_weighted_edgelist(NOVEL, tmp_path / "g.tsv", delimiter="\t")
     found = read_edges(tmp_path / "g.tsv")
     assert {frozenset(link) for link in found.links} == edges(NOVEL)
-    assert ["is a weight" in remark.text for remark in found.remarks if not remark.sure] == [True]
+    assert [
+        "is a weight" in remark.text for remark in found.remarks if not remark.sure
+    ] == [True]
 
 
 @pytest.mark.parametrize(
@@ -88,20 +93,28 @@ def test_a_header_is_no_edge(tmp_path: Path, header: str) -> None:
 
 
 def test_columns_beside_the_ends_are_not_read(tmp_path: Path) -> None:
-    path = table(tmp_path / "g.csv", "Source,Target,Type,Id,Weight", more=",Undirected,1,2")
+    path = table(
+        tmp_path / "g.csv", "Source,Target,Type,Id,Weight", more=",Undirected,1,2"
+    )
     assert read(path) == edges(FAMILIES)
 
 
-def test_a_header_of_unknown_words_is_refused_until_it_is_said(tmp_path: Path, capsys) -> None:
+def test_a_header_of_unknown_words_is_refused_until_it_is_said(
+    tmp_path: Path, capsys
+) -> None:
     path = table(tmp_path / "g.csv", "casa,famiglia")
-    with pytest.raises(UnclearHeaderError, match="'casa, famiglia' may be a header or an edge"):
+    with pytest.raises(
+        UnclearHeaderError, match="'casa, famiglia' may be a header or an edge"
+    ):
         read_edges(path)
     assert main(["atlas", str(path), "--scale", "smoke"]) == 2
     assert "--header yes or --header no" in capsys.readouterr().err
     assert read(path, header=True) == edges(FAMILIES)
     assert len(read(path, header=False)) == len(edges(FAMILIES)) + 1
     world = Graph(shape="file", file=str(path), header="yes").build()
-    assert set(world.vocabulary.groups["node"]) == {str(n) for e in FAMILIES.edges() for n in e}
+    assert set(world.vocabulary.groups["node"]) == {
+        str(n) for e in FAMILIES.edges() for n in e
+    }
 
 
 def test_an_edge_whose_nodes_occur_again_is_no_header(tmp_path: Path) -> None:
@@ -115,14 +128,21 @@ def test_columns_are_named_where_nothing_shows_them(tmp_path: Path) -> None:
     path.write_text("when,ann,whom\nMay,Ada,Bob\nJune,Bob,Cid\n")
     with pytest.raises(DataError, match="--columns"):
         read_edges(path, header=True)
-    assert read(path, columns="ann,whom") == {frozenset(["Ada", "Bob"]), frozenset(["Bob", "Cid"])}
+    assert read(path, columns="ann,whom") == {
+        frozenset(["Ada", "Bob"]),
+        frozenset(["Bob", "Cid"]),
+    }
     assert read(path, header=True, columns="2,3") == read(path, columns="ann,whom")
 
 
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("g.txt", "a b c\nb d\nc\n", "an adjacency list, .* end the name of the file in .adjlist"),
+        (
+            "g.txt",
+            "a b c\nb d\nc\n",
+            "an adjacency list, .* end the name of the file in .adjlist",
+        ),
         ("g.mtx", "%%MatrixMarket\n", "scipy.io.mmread"),
         ("g.dot", "graph { a -- b }", "read_dot"),
     ],
@@ -136,7 +156,9 @@ def test_what_is_not_read_names_what_reads_it(
 
 
 @pytest.mark.parametrize("graph", [nx.karate_club_graph, nx.les_miserables_graph])
-def test_a_multiline_adjacency_list_is_known_by_its_form(graph: Any, tmp_path: Path) -> None:
+def test_a_multiline_adjacency_list_is_known_by_its_form(
+    graph: Any, tmp_path: Path
+) -> None:
     """Its lines have two words, so that counts and braces were read as labels of edges."""
     made = nx.relabel_nodes(graph(), str)
     for node, name in enumerate(list(made)):

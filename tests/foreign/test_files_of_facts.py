@@ -1,7 +1,8 @@
 """Files of facts in the shapes that people have, each with what the command must say about it.
 
-The files in ``data/facts`` are small copies of what is reported to other projects: exports of
-spreadsheets, of Neo4j, of Wikidata, sets to train and to edit language models.
+The files in ``data/facts`` are small copies of what is reported to other projects:
+exports of spreadsheets, of Neo4j, of Wikidata, sets to train and to edit language
+models.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ EIGHT = [*TRIPLES[:3], ("Dag Holm", "works_for", "Tallpine"), *TRIPLES[3:]]
 TWO = [("Ana Ruiz", "works_for", "Nordwerk"), ("Nordwerk", "based_in", "Bergen")]
 
 
-def audited(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dict[str, Any]:
+def audited(
+    capsys: pytest.CaptureFixture[str], name: str, *words: str
+) -> dict[str, Any]:
     """What ``audit --json`` says of a file; its folder is that of the data."""
     assert main(["audit", str(DATA / name), "--no-forecast", "--json", *words]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -85,7 +88,10 @@ def test_a_header_in_other_words_is_no_fact(capsys, name: str) -> None:
         ("apoc_all.csv", [(s, r.upper(), o) for s, r, o in TWO]),
         (
             "wikidata_sparql.csv",
-            [("Ana Ruiz", "employer", "Nordwerk"), ("Nordwerk", "headquarters", "Bergen")],
+            [
+                ("Ana Ruiz", "employer", "Nordwerk"),
+                ("Nordwerk", "headquarters", "Bergen"),
+            ],
         ),
         ("counterfact.json", [("Danielle D.", "P103", "French")]),
     ],
@@ -101,19 +107,31 @@ def test_counterfact_after_its_edit_and_in_its_words() -> None:
     assert found.templates == {"P103": ("The mother tongue of {subject} is {object}.",)}
 
 
-def test_a_relation_in_the_last_column_is_recognised_and_said(capsys, tmp_path: Path) -> None:
+def test_a_relation_in_the_last_column_is_recognised_and_said(
+    capsys, tmp_path: Path
+) -> None:
     found = audited(capsys, "ent2.triples")
-    assert {row["relation"] for row in found["relations"]} == {"works_for", "based_in", "lies_in"}
+    assert {row["relation"] for row in found["relations"]} == {
+        "works_for",
+        "based_in",
+        "lies_in",
+    }
     (guess,) = [remark for remark in found["reading"] if not remark["sure"]]
     assert "third column is read as the relation" in guess["text"]
-    assert main(["augment", str(DATA / "ent2.triples"), "--out", str(tmp_path / "out")]) == 0
+    assert (
+        main(["augment", str(DATA / "ent2.triples"), "--out", str(tmp_path / "out")])
+        == 0
+    )
     assert "assumed: the third column" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("alpaca.jsonl", "Alpaca .*subject, relation and object; .*prompt and completion"),
+        (
+            "alpaca.jsonl",
+            "Alpaca .*subject, relation and object; .*prompt and completion",
+        ),
         (
             "dup_qa.jsonl",
             "questions and answers .*expected facts with subject, relation",
@@ -123,7 +141,9 @@ def test_a_relation_in_the_last_column_is_recognised_and_said(capsys, tmp_path: 
         ("wide.csv", "name, city, boss, started.*--wide if each column is a relation"),
     ],
 )
-def test_what_is_no_file_of_facts_says_what_is_needed(capsys, name: str, says: str) -> None:
+def test_what_is_no_file_of_facts_says_what_is_needed(
+    capsys, name: str, says: str
+) -> None:
     for command in (["audit"], ["predict"], ["augment", "--out", "new"]):
         text = refused(capsys, command[0], str(DATA / name), *command[1:])
         assert re.search(says, text), text
@@ -133,8 +153,13 @@ def test_what_is_no_file_of_facts_says_what_is_needed(capsys, name: str, says: s
     ("name", "learnt"),
     [("alpaca.jsonl", "output is learnt"), ("dup_qa.jsonl", "answer is learnt")],
 )
-def test_rows_of_trainers_are_examples_and_what_is_learnt_is_said(name: str, learnt: str) -> None:
-    rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+def test_rows_of_trainers_are_examples_and_what_is_learnt_is_said(
+    name: str, learnt: str
+) -> None:
+    rows = [
+        json.loads(line)
+        for line in (DATA / name).read_text(encoding="utf-8").splitlines()
+    ]
     with pytest.warns(CautionWarning, match=learnt):
         examples = read_examples(DATA / name)
     answers = [row.get("output") or row.get("answer") for row in rows]
@@ -144,7 +169,9 @@ def test_rows_of_trainers_are_examples_and_what_is_learnt_is_said(name: str, lea
 def test_finetune_names_the_columns_that_it_needs(capsys, tmp_path: Path) -> None:
     file = tmp_path / "other.jsonl"
     file.write_text('{"chapter": "one", "verse": "two"}\n', encoding="utf-8")
-    text = refused(capsys, "finetune", "@tiny", str(file), "--out", str(tmp_path / "out"))
+    text = refused(
+        capsys, "finetune", "@tiny", str(file), "--out", str(tmp_path / "out")
+    )
     assert "prompt and completion" in text
     assert "other.jsonl" in text
 
@@ -161,17 +188,30 @@ def test_a_wide_table_is_melted_when_that_is_said(capsys) -> None:
 def test_homonyms_are_reported_and_never_stated(capsys, tmp_path: Path) -> None:
     found = audited(capsys, "homonyms.csv")
     assert len(found["contradicted"]) == 3
-    (finding,) = [f for f in found["findings"] if "contradicted by the file" in f["title"]]
+    (finding,) = [
+        f for f in found["findings"] if "contradicted by the file" in f["title"]
+    ]
     assert "Warren, Bethel, Dover may each be two things" in finding["text"]
     out = tmp_path / "data"
-    words = ["augment", str(DATA / "homonyms.csv"), "--out", str(out), "--strategy", "derive"]
+    words = [
+        "augment",
+        str(DATA / "homonyms.csv"),
+        "--out",
+        str(out),
+        "--strategy",
+        "derive",
+    ]
     assert main([*words, "--strategy", "steps", "--strategy", "qa"]) == 0
     assert "3 facts begin no chain" in capsys.readouterr().out
     for name in ("train.jsonl", "questions.jsonl"):
         for line in (out / name).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             text = " ".join([row["prompt"], row.get("completion", "")])
-            for field, state in (("Sugar Bush", "AZ"), ("Oak Field", "AK"), ("Elm Field", "NH")):
+            for field, state in (
+                ("Sugar Bush", "AZ"),
+                ("Oak Field", "AK"),
+                ("Elm Field", "NH"),
+            ):
                 assert not (field in text and state in text), text
 
 
@@ -189,9 +229,17 @@ def test_a_chain_through_a_person_is_no_homonym() -> None:
         ("date_formats.csv", "date", ["43556", "2019-04-01"]),
         ("date_formats.csv", "date", ["2019-02-30", "no such day"]),
         ("excel_dates.csv", "date", ["2-Sep", "1-Mar", "SEPT2"]),
-        ("html_entities.csv", "markup", ["Quill &amp; Co", "(line 2)", "'Quill & Co' (line 3)"]),
+        (
+            "html_entities.csv",
+            "markup",
+            ["Quill &amp; Co", "(line 2)", "'Quill & Co' (line 3)"],
+        ),
         ("multi_cell.csv", "several", ["Spanish; Norwegian", "no question chains"]),
-        ("sci_account.csv", "rounded", ["1.9143100000101E+18", "lost digits", "2 lines"]),
+        (
+            "sci_account.csv",
+            "rounded",
+            ["1.9143100000101E+18", "lost digits", "2 lines"],
+        ),
     ],
 )
 def test_values_that_only_look_alike_are_named(
@@ -202,7 +250,8 @@ def test_values_that_only_look_alike_are_named(
 
 
 @pytest.mark.parametrize(
-    ("name", "facts"), [("date_formats.csv", 7), ("excel_dates.csv", 8), ("sci_account.csv", 3)]
+    ("name", "facts"),
+    [("date_formats.csv", 7), ("excel_dates.csv", 8), ("sci_account.csv", 3)],
 )
 def test_odd_values_cost_no_fact(capsys, name: str, facts: int) -> None:
     assert audited(capsys, name)["facts"] == facts
@@ -213,7 +262,10 @@ def test_names_in_single_quotes_lose_them_and_bridge(capsys) -> None:
     assert found["facts"] == 3
     assert sum(row["chains"] for row in found["compositions"]) == 1
     assert [row["entity"] for row in found["bridges"]] == ["bowel disease"]
-    assert facts_of(read_knowledge(DATA / "single_quoted.tsv"))[2][0] == "3',5'-phosphatase"
+    assert (
+        facts_of(read_knowledge(DATA / "single_quoted.tsv"))[2][0]
+        == "3',5'-phosphatase"
+    )
 
 
 def test_the_misspelt_name_of_a_company(capsys) -> None:

@@ -38,7 +38,9 @@ def test_a_file_that_an_option_names_counts(
 
     def study() -> list[str]:
         about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
-        return iw.sweep(read, over={"path": [as_given(file)]}, **about)["said"].to_list()
+        return iw.sweep(read, over={"path": [as_given(file)]}, **about)[
+            "said"
+        ].to_list()
 
     def keys() -> set[str]:
         measure = Measure(name="look", probe=look, options={"cap": as_given(file)})
@@ -73,9 +75,15 @@ def test_a_file_that_own_code_writes_is_no_input(tmp_path: Path) -> None:
         Path(path).write_text(f"{seed}", encoding="utf-8")
         return {"said": seed}
 
-    about: dict[str, Any] = {"runs": tmp_path, "progress": False, "over": {"path": [str(file)]}}
+    about: dict[str, Any] = {
+        "runs": tmp_path,
+        "progress": False,
+        "over": {"path": [str(file)]},
+    }
     assert iw.sweep(write, seeds=[3], **about)["said"].to_list() == [3]
-    with pytest.raises(iw.errors.InweightsError, match="make the name of a file that your code"):
+    with pytest.raises(
+        iw.errors.InweightsError, match="make the name of a file that your code"
+    ):
         iw.sweep(write, seeds=[4], **about)
 
 
@@ -94,5 +102,7 @@ def test_a_folder_counts_with_its_name_and_a_caution_says_so(
     before = [key_of(text) for text in ("/", "..", "data/")]
     Path("data").mkdir()
     Path("data", "one.txt").write_text("1", encoding="utf-8")
-    with pytest.warns(iw.errors.CautionWarning, match=r"'data/' names a folder.*Outside"):
+    with pytest.warns(
+        iw.errors.CautionWarning, match=r"'data/' names a folder.*Outside"
+    ):
         assert [key_of(text) for text in ("/", "..", "data/")] == before

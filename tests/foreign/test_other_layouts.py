@@ -19,7 +19,9 @@ from inweights.worlds import read_knowledge
 from inweights.worlds.readers.tables.arrange import UnclearHeaderError
 
 
-def lines(header: str = "", delimiter: str = ",", order: tuple[int, ...] = (0, 1, 2)) -> str:
+def lines(
+    header: str = "", delimiter: str = ",", order: tuple[int, ...] = (0, 1, 2)
+) -> str:
     rows = [delimiter.join(row[k] for k in order) for row in TRIPLES]
     return "\n".join([*([header] if header else []), *rows]) + "\n"
 
@@ -55,13 +57,19 @@ def lines(header: str = "", delimiter: str = ",", order: tuple[int, ...] = (0, 1
         "\n".join(str(row) for row in TRIPLES),
         "\n".join(json.dumps(row) + "," for row in TRIPLES),
         "Source,Target,Type,Id,Label,Weight\n"
-        + "\n".join(f"{s},{o},Directed,{k},{r},1" for k, (s, r, o) in enumerate(TRIPLES)),
+        + "\n".join(
+            f"{s},{o},Directed,{k},{r},1" for k, (s, r, o) in enumerate(TRIPLES)
+        ),
         "| subject | relation | object |\n|---|---|---|\n"
         + "\n".join(f"| {s} | {r} | {o} |" for s, r, o in TRIPLES),
     ],
 )
 def test_the_facts_are_the_same_in_every_layout(tmp_path: Path, text: str) -> None:
-    for name, encoding in (("f.csv", "utf-8"), ("g.csv", "utf-8-sig"), ("h.txt", "utf-16")):
+    for name, encoding in (
+        ("f.csv", "utf-8"),
+        ("g.csv", "utf-8-sig"),
+        ("h.txt", "utf-16"),
+    ):
         path = tmp_path / name
         path.write_text(text, encoding=encoding)
         assert facts_of(read_knowledge(path)) == TRIPLES
@@ -73,25 +81,44 @@ def test_the_facts_are_the_same_in_every_layout(tmp_path: Path, text: str) -> No
         [list(row) for row in TRIPLES],
         {"triples": [list(row) for row in TRIPLES]},
         {"data": [{"head": s, "type": r, "tail": o} for s, r, o in TRIPLES]},
-        [{"subject": {"id": s, "name": s}, "predicate": r, "object": o} for s, r, o in TRIPLES],
-        [{"text": "t", "triplets": [{"head": s, "relation": r, "tail": o} for s, r, o in TRIPLES]}],
+        [
+            {"subject": {"id": s, "name": s}, "predicate": r, "object": o}
+            for s, r, o in TRIPLES
+        ],
+        [
+            {
+                "text": "t",
+                "triplets": [
+                    {"head": s, "relation": r, "tail": o} for s, r, o in TRIPLES
+                ],
+            }
+        ],
         {
             "results": {
                 "bindings": [
-                    {k: {"type": "literal", "value": v} for k, v in zip("spo", row, strict=True)}
+                    {
+                        k: {"type": "literal", "value": v}
+                        for k, v in zip("spo", row, strict=True)
+                    }
                     for row in TRIPLES
                 ]
             }
         },
         {
-            "nodes": [{"id": n} for n in dict.fromkeys(x for s, _, o in TRIPLES for x in (s, o))],
+            "nodes": [
+                {"id": n}
+                for n in dict.fromkeys(x for s, _, o in TRIPLES for x in (s, o))
+            ],
             "relationships": [
-                {"source": {"id": s}, "target": {"id": o}, "type": r} for s, r, o in TRIPLES
+                {"source": {"id": s}, "target": {"id": o}, "type": r}
+                for s, r, o in TRIPLES
             ],
         },
     ],
 )
-def test_the_facts_are_the_same_in_every_form_of_json(tmp_path: Path, found: object) -> None:
+def test_the_facts_are_the_same_in_every_form_of_json(
+    tmp_path: Path, found: object
+) -> None:
     path = tmp_path / "f.json"
     path.write_text(json.dumps(found), encoding="utf-8")
     assert facts_of(read_knowledge(path)) == TRIPLES
@@ -100,7 +127,13 @@ def test_the_facts_are_the_same_in_every_form_of_json(tmp_path: Path, found: obj
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:NTSerializer")
 @pytest.mark.parametrize("suffix", ["jsonld", "nq", "trig", "ttl", "nt"])
 def test_rdf_that_rdflib_writes(tmp_path: Path, suffix: str) -> None:
-    form = {"jsonld": "json-ld", "nq": "nquads", "trig": "trig", "ttl": "turtle", "nt": "nt"}
+    form = {
+        "jsonld": "json-ld",
+        "nq": "nquads",
+        "trig": "trig",
+        "ttl": "turtle",
+        "nt": "nt",
+    }
     graph = rdflib.Dataset() if suffix in ("nq", "trig") else rdflib.Graph()
     space = rdflib.Namespace("http://example.org/")
     for row in TRIPLES:
@@ -113,7 +146,9 @@ def test_rdf_that_rdflib_writes(tmp_path: Path, suffix: str) -> None:
 
 def test_a_context_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonld"
-    path.write_text('{"@context": "https://example.org/c.jsonld", "@id": "x:a", "p": "b"}')
+    path.write_text(
+        '{"@context": "https://example.org/c.jsonld", "@id": "x:a", "p": "b"}'
+    )
     with pytest.raises(DataError, match="nothing is fetched"):
         read_knowledge(path)
 
@@ -133,7 +168,9 @@ def test_graphs_whose_edges_have_labels_are_facts(tmp_path: Path, suffix: str) -
 
 def test_labels_for_ids_come_from_a_second_file(tmp_path: Path) -> None:
     (tmp_path / "f.tsv").write_text("Q1\tP2\tQ3\nQ3\tP4\tQ5\n")
-    (tmp_path / "l.tsv").write_text("id\tlabel\nQ1\tAna\nP2\tlives in\nQ3\tOslo\nP4\tcountry\n")
+    (tmp_path / "l.tsv").write_text(
+        "id\tlabel\nQ1\tAna\nP2\tlives in\nQ3\tOslo\nP4\tcountry\n"
+    )
     found = read_knowledge(tmp_path / "f.tsv", labels=tmp_path / "l.tsv")
     assert facts_of(found) == [("Ana", "lives in", "Oslo"), ("Oslo", "country", "Q5")]
     assert "4 ids are replaced" in found.reading[-1].text
@@ -168,7 +205,10 @@ def test_a_first_row_of_unknown_words_is_refused_or_asked_about(
     ("text", "says"),
     [
         ("a name,b name\nAna,Oslo\nBen,Oslo\n", "2 columns.*inweights atlas"),
-        ("subject,relation,object\nAna,in,Oslo,Norway\n", "line 2: 4 field.*double quotes"),
+        (
+            "subject,relation,object\nAna,in,Oslo,Norway\n",
+            "line 2: 4 field.*double quotes",
+        ),
         ("subject,prompt,answer,more\nA,b,c,d\nE,b,f,d\n", "--columns"),
     ],
 )
@@ -195,9 +235,13 @@ def test_columns_by_name_or_number(tmp_path: Path) -> None:
         ("R&amp;D", "R&D"),
     ],
 )
-def test_broken_names_are_named_and_mended(tmp_path: Path, name: str, should: str) -> None:
+def test_broken_names_are_named_and_mended(
+    tmp_path: Path, name: str, should: str
+) -> None:
     path = tmp_path / "f.csv"
-    path.write_text(f"subject,relation,object\nAna,in,{name}\nBen,in,Rom\n", encoding="utf-8")
+    path.write_text(
+        f"subject,relation,object\nAna,in,{name}\nBen,in,Rom\n", encoding="utf-8"
+    )
     facts = read_knowledge(path)
     (remark,) = [remark for remark in facts.remarks if remark.kind == "markup"]
     assert f"'{name}' (line 2) as '{should}'" in remark.text
@@ -235,5 +279,7 @@ def test_too_few_columns_are_refused_whatever_stands_in_the_first_row(
     tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "f.txt").write_text(text)
-    with pytest.raises(DataError, match="a fact has a subject, a relation and an object"):
+    with pytest.raises(
+        DataError, match="a fact has a subject, a relation and an object"
+    ):
         read_knowledge(tmp_path / "f.txt")

@@ -1,7 +1,7 @@
 """Graphs, embeddings, spectra and a training, against networkx, SciPy, NumPy and plain PyTorch.
 
-The graphs are real ones that networkx ships; the references are written here, of a few lines each,
-and use nothing of the library but the numbers that go in.
+The graphs are real ones that networkx ships; the references are written here, of a few
+lines each, and use nothing of the library but the numbers that go in.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def cosines(vectors: np.ndarray) -> np.ndarray:
     return unit @ unit.T
 
 
-@pytest.mark.parametrize(("pairs", "kept"), [("all", {0, 1}), ("even", {0}), ("odd", {1})])
+@pytest.mark.parametrize(
+    ("pairs", "kept"), [("all", {0, 1}), ("even", {0}), ("odd", {1})]
+)
 def test_hop_correlation_is_scipys(graph: nx.Graph, pairs: Any, kept: set[int]) -> None:
     model, world, vectors = placed(graph)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
@@ -82,8 +84,12 @@ def test_eigenspaces_are_numpys(graph: nx.Graph) -> None:
         spaces = [np.abs(values - value) < 1e-6 for value in rows["eigenvalue"]]
         assert [int(space.sum()) for space in spaces] == rows["size"].to_list()
         inside = np.array([energy[space].sum() for space in spaces])
-        assert rows["energy"].to_numpy() == pytest.approx(inside / inside.sum(), abs=1e-6)
-        assert rows["degenerate"][0] == pytest.approx(1 - inside.sum() / energy.sum(), abs=1e-6)
+        assert rows["energy"].to_numpy() == pytest.approx(
+            inside / inside.sum(), abs=1e-6
+        )
+        assert rows["degenerate"][0] == pytest.approx(
+            1 - inside.sum() / energy.sum(), abs=1e-6
+        )
 
 
 #: Tokens of a prompt, and its answer.
@@ -101,7 +107,13 @@ def two_hops(n: int, *, identity: bool) -> tuple[list[Row], list[Row]]:
 
 
 def plain_training(
-    facts: list[Row], questions: list[Row], *, tokens: int, width: int, steps: int, rate: float
+    facts: list[Row],
+    questions: list[Row],
+    *,
+    tokens: int,
+    width: int,
+    steps: int,
+    rate: float,
 ) -> list[float]:
     """Shares of facts and questions that a sum of embeddings answers after gradient descent."""
     draw = torch.Generator().manual_seed(0)
@@ -119,7 +131,11 @@ def plain_training(
         optimizer.step()
     with torch.no_grad():
         return [
-            float((logits(rows).argmax(1) == torch.tensor([x for _, x in rows])).double().mean())
+            float(
+                (logits(rows).argmax(1) == torch.tensor([x for _, x in rows]))
+                .double()
+                .mean()
+            )
             for rows in (facts, questions)
         ]
 
@@ -134,9 +150,18 @@ def test_identities_make_compositions_in_plain_pytorch_and_here(
     about = {"tokens": 3 * n + 2, "width": width, "steps": steps}
     assert plain_training(facts, questions, rate=rate, **about) == [1.0, share]
     world = iw.TwoHop(n=n, identity=identity).build()
-    model = iw.EmbMLPConfig(width=width).build(vocabulary=len(world.vocabulary), seeds=[0])
+    model = iw.EmbMLPConfig(width=width).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
     sgd = iw.Optimizer(kind="sgd", rate=rate, weight_decay=0.0)
-    iw.train(model, world, iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=sgd),)), seeds=[0])
+    iw.train(
+        model,
+        world,
+        iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=sgd),)),
+        seeds=[0],
+    )
     table = iw.probes.accuracy(model, world)
-    assert table.filter(part="facts")["accuracy"].to_list() == [1.0] * (3 if identity else 2)
+    assert table.filter(part="facts")["accuracy"].to_list() == [1.0] * (
+        3 if identity else 2
+    )
     assert table.filter(role="composition")["accuracy"].to_list() == [share]

@@ -1,7 +1,8 @@
 """Every number that ``predict`` prints about a file, counted once more; and on each screen alike.
 
-What an optimum answers is not recomputed here but checked for consistency: ``tests/theory`` has
-the program against cvxpy. What is about the file is counted in plain Python.
+What an optimum answers is not recomputed here but checked for consistency:
+``tests/theory`` has the program against cvxpy. What is about the file is counted in
+plain Python.
 """
 
 from __future__ import annotations
@@ -54,12 +55,16 @@ def graphs() -> dict[str, list[Row]]:
 
 
 @pytest.fixture(scope="module", params=["citystates", "homonyms", "florentine", "club"])
-def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     if request.param not in graphs():
         return DATA / f"{request.param}.csv"
     made = tmp_path_factory.mktemp("graphs") / f"{request.param}.csv"
     rows = [",".join(row) for row in graphs()[request.param]]
-    made.write_text("\n".join(["subject,relation,object", *rows]) + "\n", encoding="utf-8")
+    made.write_text(
+        "\n".join(["subject,relation,object", *rows]) + "\n", encoding="utf-8"
+    )
     return made
 
 
@@ -129,7 +134,9 @@ def test_verdicts_agree_with_answers_and_margins(
             assert fitted is None or least - 1e-9 <= fitted <= 1
 
 
-def test_the_summary_counts_the_queries(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_counts_the_queries(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = predicted(file, capsys)
     assert sum(one["queries"] for one in found["summary"]) == len(found["queries"])
     for one in found["summary"]:
@@ -149,7 +156,9 @@ def test_the_summary_counts_the_queries(file: Path, capsys: pytest.CaptureFixtur
             assert one[mean] == pytest.approx(sum(q[mean] for q in own) / len(own))
         margins = sorted(q["margin"] for q in own)
         middle = (margins[len(own) // 2] + margins[(len(own) - 1) // 2]) / 2
-        assert (one["least_margin"], one["median_margin"]) == pytest.approx((margins[0], middle))
+        assert (one["least_margin"], one["median_margin"]) == pytest.approx(
+            (margins[0], middle)
+        )
     assert found["let_go_found"] == len(found["let_go"])
 
 
@@ -175,20 +184,39 @@ def test_every_screen_counts_the_same_questions(
     assert f"of {count} two-step questions follow" in page
     found = json.loads(told(capsys, *audit, "--no-forecast", "--json"))
     assert sum(one["subjects"] for one in found["compositions"]) == count
-    words = ("predict", str(file), "--no-advice", "--page", str(tmp_path / "predict.html"))
+    words = (
+        "predict",
+        str(file),
+        "--no-advice",
+        "--page",
+        str(tmp_path / "predict.html"),
+    )
     every = json.loads(told(capsys, *words, "--json"))
     assert sum(one["role"] == "composition" for one in every["queries"]) == count
     page = (tmp_path / "predict.html").read_text(encoding="utf-8")
     answered = sum(one["right_answers"] > 0 for one in every["queries"])
     assert _number(r"[\d,]+ of ([\d,]+) questions? follow", page) == str(answered)
-    assert _number(r">questions</\w+>\s*<\w+[^>]*>([\d,]+)<", page) == str(len(every["queries"]))
+    assert _number(r">questions</\w+>\s*<\w+[^>]*>([\d,]+)<", page) == str(
+        len(every["queries"])
+    )
 
 
 @pytest.mark.slow
-def test_citystates_are_counted_alike_by_training(capsys: pytest.CaptureFixture[str]) -> None:
+def test_citystates_are_counted_alike_by_training(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Singapore is its own capital: 13 questions, not the 5 without it; so also of what trained."""
     file = DATA / "citystates.csv"
-    words = ("predict", str(file), "--no-advice", "--by", "training", "--replicas", "1", "--json")
+    words = (
+        "predict",
+        str(file),
+        "--no-advice",
+        "--by",
+        "training",
+        "--replicas",
+        "1",
+        "--json",
+    )
     found = json.loads(told(capsys, *words))
     assert len(questions_of(rows_of(file))) == 13
     for one in found["training"]["kinds"]:
@@ -196,4 +224,6 @@ def test_citystates_are_counted_alike_by_training(capsys: pytest.CaptureFixture[
         assert one["queries"] == len(own) == 13
         shares = [query[one["model"]] for query in own]
         assert one["share"] == pytest.approx(sum(shares) / len(shares))
-        assert one["chance"] == pytest.approx(sum(query["chance"] for query in own) / len(own))
+        assert one["chance"] == pytest.approx(
+            sum(query["chance"] for query in own) / len(own)
+        )

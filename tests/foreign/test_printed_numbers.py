@@ -1,7 +1,7 @@
 """Every number that ``audit`` prints about a file, counted once more in plain Python.
 
-A number that is not counted here stands in :data:`NOT_COUNTED` with the reason, so that a new one
-is either counted or explained.
+A number that is not counted here stands in :data:`NOT_COUNTED` with the reason, so that
+a new one is either counted or explained.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def file(request: pytest.FixtureRequest) -> Path:
 def rows_of(file: Path) -> list[Row]:
     """The facts of a file, each once."""
     with file.open(encoding="utf-8", newline="") as text:
-        rows = [(row["subject"], row["relation"], row["object"]) for row in csv.DictReader(text)]
+        rows = [
+            (row["subject"], row["relation"], row["object"])
+            for row in csv.DictReader(text)
+        ]
     return list(dict.fromkeys(rows))
 
 
@@ -66,7 +69,9 @@ def chains_of(rows: list[Row]) -> list[tuple[Row, Row]]:
     return [(one, two) for one in rows for two in rows if one[2] == two[0]]
 
 
-def test_numbers_of_the_whole_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_of_the_whole_file(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows, found = rows_of(file), audited(file, capsys)
     subjects, objects = {row[0] for row in rows}, {row[2] for row in rows}
     assert found["facts"] == len(rows)
@@ -92,10 +97,13 @@ def test_numbers_of_relations(file: Path, capsys: pytest.CaptureFixture[str]) ->
         assert one["subjects"] == len({row[0] for row in own})
         assert one["objects"] == len({row[2] for row in own})
         assert one["values"] == pytest.approx(len(own) / one["subjects"])
-        assert one["share"] == pytest.approx(most / one["subjects"])  # of subjects that have it
+        # Of subjects that have it.
+        assert one["share"] == pytest.approx(most / one["subjects"])
 
 
-def test_numbers_of_compositions(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_of_compositions(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows, found = rows_of(file), audited(file, capsys)
     chains = chains_of(rows)
     pairs = Counter((one[1], two[1]) for one, two in chains)
@@ -122,10 +130,33 @@ def test_numbers_of_bridges(file: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_every_number_is_counted_or_explained(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    counted = {"facts", "entities", "leaks_found", "subject only", "object only", "both", "literal"}
-    counted |= {"triples", "subjects", "objects", "values", "share", "chains", "bridges"}
+    counted = {
+        "facts",
+        "entities",
+        "leaks_found",
+        "subject only",
+        "object only",
+        "both",
+        "literal",
+    }
+    counted |= {
+        "triples",
+        "subjects",
+        "objects",
+        "values",
+        "share",
+        "chains",
+        "bridges",
+    }
     counted |= {"answers", "stated", "incoming", "outgoing"}
-    places = {"line", "lines", "fact", "first", "second"}  # of rows, where remarks point
+    # Of rows, where remarks point.
+    places = {
+        "line",
+        "lines",
+        "fact",
+        "first",
+        "second",
+    }
     names = set(names_of_numbers(audited(file, capsys)))
     assert names - counted - places <= NOT_COUNTED.keys()
 
@@ -133,7 +164,11 @@ def test_every_number_is_counted_or_explained(
 def names_of_numbers(data: Any, name: str = "") -> list[str]:
     """The keys below which numbers stand."""
     if isinstance(data, dict):
-        return [one for key, value in data.items() for one in names_of_numbers(value, key)]
+        return [
+            one for key, value in data.items() for one in names_of_numbers(value, key)
+        ]
     if isinstance(data, list):
         return [one for value in data for one in names_of_numbers(value, name)]
-    return [name] if isinstance(data, int | float) and not isinstance(data, bool) else []
+    return (
+        [name] if isinstance(data, int | float) and not isinstance(data, bool) else []
+    )

@@ -40,15 +40,21 @@ def test_five_values_give_five_texts(tmp_path: Path) -> None:
     "number", [2, 0.5, True, np.float64(0.5), np.int8(3), np.bool_(True), np.array(0.5)]
 )
 def test_a_number_is_a_row(number: Any, tmp_path: Path) -> None:
-    table = iw.sweep(same, over={"at": [number]}, seeds=2, runs=tmp_path, progress=False)
+    table = iw.sweep(
+        same, over={"at": [number]}, seeds=2, runs=tmp_path, progress=False
+    )
     assert table["result"].to_list() == [number, number]
     assert table["result"].dtype.is_numeric() or isinstance(table["result"][0], bool)
 
 
 def test_a_tensor_of_one_number_is_one(tmp_path: Path) -> None:
-    table = iw.sweep(lambda seed: torch.tensor(seed * 0.5), seeds=2, runs=tmp_path, progress=False)
+    table = iw.sweep(
+        lambda seed: torch.tensor(seed * 0.5), seeds=2, runs=tmp_path, progress=False
+    )
     assert table["result"].to_list() == [0.0, 0.5]
-    with pytest.raises(DataError, match="returned nothing; return a number or a text, a mapping"):
+    with pytest.raises(
+        DataError, match="returned nothing; return a number or a text, a mapping"
+    ):
         iw.sweep(lambda seed: None, seeds=2, runs=tmp_path, progress=False)
     with pytest.warns(match="NaN|nan"):
         table = iw.sweep(lambda seed: nan, seeds=2, runs=tmp_path, progress=False)
@@ -56,10 +62,16 @@ def test_a_tensor_of_one_number_is_one(tmp_path: Path) -> None:
 
 
 def test_a_text_is_neither_drawn_nor_judged(tmp_path: Path) -> None:
-    table = iw.sweep(said, over={"at": [1.0, 2.0]}, seeds=2, runs=tmp_path, progress=False)
-    with pytest.raises(DataError, match="'result' holds text, which is neither drawn nor averaged"):
+    table = iw.sweep(
+        said, over={"at": [1.0, 2.0]}, seeds=2, runs=tmp_path, progress=False
+    )
+    with pytest.raises(
+        DataError, match="'result' holds text, which is neither drawn nor averaged"
+    ):
         iw.plot(table)
-    with pytest.raises(DataError, match="needs numbers as y, and column 'result' holds strings"):
+    with pytest.raises(
+        DataError, match="needs numbers as y, and column 'result' holds strings"
+    ):
         iw.plot(table, y="result")
     is_one = iw.experiments.number("result", "result") >= 1.0
     with pytest.raises(DataError, match="'result' holds String, which has no mean"):
@@ -98,4 +110,7 @@ def test_a_script_that_changes_what_it_uses_is_told_what(
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"__main__:{name} changed after this work was planned" in done.stderr
-    assert f"counts with its content ({held}): if your code changes that itself" in done.stderr
+    assert (
+        f"counts with its content ({held}): if your code changes that itself"
+        in done.stderr
+    )

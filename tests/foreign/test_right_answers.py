@@ -1,7 +1,7 @@
 """Right answers of real graphs, recounted without this library, and what follows from them.
 
-Graphs are those of ``networkx`` and a part of Nations (``data/README.md``). Every number is
-computed from the file in plain Python and PyTorch.
+Graphs are those of ``networkx`` and a part of Nations (``data/README.md``). Every
+number is computed from the file in plain Python and PyTorch.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ NATIONS = Path(__file__).parent / "data/nations.tsv"
 BRIEF = {
     "small": (
         EmbMLPConfig(width=32, init=Init(std=0.1)),
-        Curriculum(phases=(Phase(steps=400, optimizer=Optimizer(kind="sgd", rate=1.0)),)),
+        Curriculum(
+            phases=(Phase(steps=400, optimizer=Optimizer(kind="sgd", rate=1.0)),)
+        ),
     )
 }
 
 
 def edges(graph: nx.Graph, *, both: bool) -> Rows:
-    rows = [(str(a).replace(",", ""), "knows", str(b).replace(",", "")) for a, b in graph.edges]
+    rows = [
+        (str(a).replace(",", ""), "knows", str(b).replace(",", ""))
+        for a, b in graph.edges
+    ]
     return rows + [(b, r, a) for a, r, b in rows] * both
 
 
@@ -83,7 +88,9 @@ def said(world: iw.World, index: int) -> tuple[tuple[str, ...], set[str]]:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_prompts_answers_and_chance_are_those_of_the_file(tmp_path: Path, name: str) -> None:
+def test_prompts_answers_and_chance_are_those_of_the_file(
+    tmp_path: Path, name: str
+) -> None:
     rows = GRAPHS[name]
     right = ends(rows)
     world = iw.Facts(path=written(tmp_path, rows)).build()
@@ -100,7 +107,9 @@ def test_a_sample_is_of_prompts_with_all_their_answers(tmp_path: Path) -> None:
     """180,000 pairs of facts meet, but there are 200 questions, and all of them are asked."""
     rows = edges(nx.gnm_random_graph(200, 3000, seed=5), both=True)
     right = ends(rows)
-    pairs = sum(len([r for r in rows if r[2] == node]) ** 2 for node in {r[0] for r in rows})
+    pairs = sum(
+        len([r for r in rows if r[2] == node]) ** 2 for node in {r[0] for r in rows}
+    )
     assert pairs > 100_000 > 20_000 > len(right)
     world = iw.Facts(path=written(tmp_path, rows)).build()
     assert dict(said(world, index) for index in range(len(world.queries))) == right
@@ -118,12 +127,16 @@ def test_of_more_questions_than_are_asked_each_has_all_answers(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["florentine, both ways", "nations"])
-def test_accuracy_and_margins_are_those_of_plain_torch(tmp_path: Path, name: str) -> None:
+def test_accuracy_and_margins_are_those_of_plain_torch(
+    tmp_path: Path, name: str
+) -> None:
     right = ends(GRAPHS[name])
     world = iw.Facts(path=written(tmp_path, GRAPHS[name])).build()
     config, learner = BRIEF["small"]
     outputs = world.outputs.tolist()
-    model = config.build(vocabulary=len(world.vocabulary), seeds=[3], candidates=outputs)
+    model = config.build(
+        vocabulary=len(world.vocabulary), seeds=[3], candidates=outputs
+    )
     train(model, world, learner, seeds=[3])
     weights = {key: value[0].double() for key, value in model.state_dict().items()}
     place = {name: i for i, name in enumerate(world.vocabulary.names)}
@@ -140,8 +153,12 @@ def test_accuracy_and_margins_are_those_of_plain_torch(tmp_path: Path, name: str
     assert row["statements"] == len(right)
     assert row["accuracy"] == pytest.approx(np.mean(hits))
     among = len(set().union(*right.values()))
-    assert row["chance"] == pytest.approx(np.mean([len(one) for one in right.values()]) / among)
-    assert row["right_answers"] == pytest.approx(np.mean([len(one) for one in right.values()]))
+    assert row["chance"] == pytest.approx(
+        np.mean([len(one) for one in right.values()]) / among
+    )
+    assert row["right_answers"] == pytest.approx(
+        np.mean([len(one) for one in right.values()])
+    )
     table = probes.margins(model, world)
     by_prompt = dict(table.select("prompt", "margin").iter_rows())
     for prompt, margin in zip(right, margins, strict=True):
@@ -170,9 +187,13 @@ def test_a_short_training_counts_any_right_answer(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_forecast_is_of_prompts_and_never_below_chance(tmp_path: Path, name: str) -> None:
+def test_a_forecast_is_of_prompts_and_never_below_chance(
+    tmp_path: Path, name: str
+) -> None:
     right = ends(GRAPHS[name])
-    made = iw.predict(iw.Facts(path=written(tmp_path, GRAPHS[name])).build(), advise=False)
+    made = iw.predict(
+        iw.Facts(path=written(tmp_path, GRAPHS[name])).build(), advise=False
+    )
     rows = made.queries.join(made.probabilities, on="query")
     assert rows.height == len(right)
     words = {f"{' '.join(prompt)}": answers for prompt, answers in right.items()}
@@ -204,7 +225,9 @@ def test_nothing_is_called_likely_of_a_file_like_none_that_was_trained_on(
     assert told in " ".join(shown.split())
     plain = json.loads(call(capsys, "predict", path, "--no-advice", "--json")[1])
     assert {row["outlook"] for row in plain["queries"]} == {"uncalibrated"}
-    near = call(capsys, "predict", written(tmp_path, GRAPHS["nations"]), "--no-advice")[1]
+    near = call(capsys, "predict", written(tmp_path, GRAPHS["nations"]), "--no-advice")[
+        1
+    ]
     assert "likely" in near
 
 
@@ -233,11 +256,15 @@ def test_one_number_of_questions_on_every_screen(
     assert f" of {count} two-step questions follow" in audited["headline"]
     assert sum(row["questions"] for row in audited["outlook"]) == count
     assert sum(row["subjects"] for row in audited["compositions"]) == count
-    asked = [row for row in audited["forecast"]["queries"] if row["role"] == "composition"]
+    asked = [
+        row for row in audited["forecast"]["queries"] if row["role"] == "composition"
+    ]
     assert len(asked) == count
     without = json.loads(call(capsys, "audit", str(path), "--no-forecast", "--json")[1])
     assert without["headline"].startswith(f"{count} two-step questions (")
-    predicted = json.loads(call(capsys, "predict", str(path), "--no-advice", "--json")[1])
+    predicted = json.loads(
+        call(capsys, "predict", str(path), "--no-advice", "--json")[1]
+    )
     assert sum(row["role"] == "composition" for row in predicted["queries"]) == count
     made = json.loads(
         call(capsys, "augment", str(path), "--out", str(tmp_path / "out"), "--json")[1]
@@ -251,7 +278,9 @@ def test_a_held_out_question_stands_for_its_prompt(tmp_path: Path, name: str) ->
     from inweights.worlds import Wording, read_knowledge
 
     right = ends(GRAPHS[name])
-    asked = held_out(read_knowledge(written(tmp_path, GRAPHS[name])), Wording(), reverse=False)
+    asked = held_out(
+        read_knowledge(written(tmp_path, GRAPHS[name])), Wording(), reverse=False
+    )
     asked = asked.filter(role="composition")
     prompts = asked.select("subject", "first", "second").rows()
     assert len(set(prompts)) == len(prompts)

@@ -46,7 +46,8 @@ def test_logits_are_those_of_the_plain_module_to_the_last_bit() -> None:
     model = iw.wrap(plain)
     assert model.replicas == 1
     assert torch.equal(model(IDS)[0, :, -1], plain(IDS)[0][:, 0])
-    assert torch.equal(model(IDS)[0, :, 1], plain(IDS[:, :2])[0][:, 0])  # of each prefix its last
+    # Of each prefix its last.
+    assert torch.equal(model(IDS)[0, :, 1], plain(IDS[:, :2])[0][:, 0])
     states = model.hidden(IDS, at="all")
     block = plain.transformer["h"][0]
     seen: list[torch.Tensor] = []
@@ -63,8 +64,11 @@ def test_the_module_is_copied_and_stays_as_it_was() -> None:
     was = model(IDS)
     iw.train(model, WORLD, BRIEF, seeds=[0])
     assert not torch.equal(model(IDS), was)
-    assert all(torch.equal(value, before[name]) for name, value in plain.state_dict().items())
-    assert torch.equal(iw.wrap(plain)(IDS), was)  # nor did what is kept for sweeps change
+    assert all(
+        torch.equal(value, before[name]) for name, value in plain.state_dict().items()
+    )
+    # Nor did what is kept for sweeps change.
+    assert torch.equal(iw.wrap(plain)(IDS), was)
     with torch.no_grad():
         plain.lm_head.weight.add_(1.0)
     again = model.build(vocabulary=TOKENS, seeds=1)
@@ -83,7 +87,9 @@ def test_several_modules_are_replicas() -> None:
 
 
 def test_modules_of_other_settings_are_no_replicas() -> None:
-    with pytest.raises(ConfigError, match=r"modules 0 and 1 of 'GPT' differ in .*n_head"):
+    with pytest.raises(
+        ConfigError, match=r"modules 0 and 1 of 'GPT' differ in .*n_head"
+    ):
         iw.wrap([own(), gpt(vocab_size=TOKENS, n_head=4)])
 
 
@@ -106,7 +112,9 @@ def test_a_file_of_weights_in_a_factory(tmp_path: Path) -> None:
     first = model.config
     save_plain(own(4), str(file))
     assert iw.wrap(make).load(file).config.weights != first.weights
-    with pytest.raises(ConfigError, match="holds other weights than when it was wrapped"):
+    with pytest.raises(
+        ConfigError, match="holds other weights than when it was wrapped"
+    ):
         _forget(first).build(vocabulary=TOKENS, seeds=1)
 
 
@@ -147,7 +155,9 @@ def test_a_state_dict_loads_into_one_replica() -> None:
         model.load_replica(plain.state_dict(), replica=3)
     with pytest.raises(DataError, match=r"unknown parameter 'lm_haed\.weight'"):
         model.load_replica({"lm_haed.weight": plain.lm_head.weight})
-    with pytest.raises(DataError, match=r"the state has no '.*' \(\d+ parameters are missing\)"):
+    with pytest.raises(
+        DataError, match=r"the state has no '.*' \(\d+ parameters are missing\)"
+    ):
         model.load_replica({"lm_head.weight": plain.lm_head.weight})
     with pytest.raises(DataError, match=r"has the shape \[2\], and"):
         model.load_replica({**plain.state_dict(), "lm_head.weight": torch.zeros(2)})
@@ -163,7 +173,9 @@ def test_weights_of_a_compiled_module_have_a_prefix(tmp_path: Path) -> None:
 
 def test_a_factory_of_a_module_that_is_there_is_told_what_to_write() -> None:
     mine = own()
-    with pytest.raises(ConfigError, match=r"uses 'mine', a GPT that is there .* iw.wrap\(mine\)"):
+    with pytest.raises(
+        ConfigError, match=r"uses 'mine', a GPT that is there .* iw.wrap\(mine\)"
+    ):
         iw.wrap(lambda vocabulary: mine)
 
 
@@ -180,12 +192,17 @@ def test_tokens_of_the_module_by_the_names_of_the_world() -> None:
     assert model.token_table is not None
     assert torch.equal(model.token_table[0], plain.lm_head.weight[theirs])
     said = iw.ask(model, WORLD, "a1 r1", best=1)["answer"].item()
-    assert said == NAMES[int(model(torch.tensor([[0, NAMES.index("r1")]]))[0, 0, -1].argmax())]
+    assert (
+        said
+        == NAMES[int(model(torch.tensor([[0, NAMES.index("r1")]]))[0, 0, -1].argmax())]
+    )
 
 
 def test_tokens_that_do_not_fit_are_not_guessed() -> None:
     plain = gpt()
-    with pytest.raises(DataError, match=r"reads 64 tokens and the world has 14; .* vocabulary="):
+    with pytest.raises(
+        DataError, match=r"reads 64 tokens and the world has 14; .* vocabulary="
+    ):
         iw.probes.accuracy(iw.wrap(plain), WORLD)
     with pytest.raises(ConfigError, match="reads 64 tokens and the world has 14"):
         iw.wrap(plain).config.build(vocabulary=TOKENS, seeds=1)
@@ -200,7 +217,9 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
         iw.wrap(plain, tokens={"a1": 64})
     with pytest.raises(ConfigError, match="unknown option of a trained module 'token'"):
         iw.wrap(plain, token={"a1": 1})
-    with pytest.raises(DataError, match=r"the world has 65 tokens and 'GPT' gives logits of 64"):
+    with pytest.raises(
+        DataError, match=r"the world has 65 tokens and 'GPT' gives logits of 64"
+    ):
         iw.wrap(plain, vocabulary=65)
 
 
@@ -208,9 +227,12 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
 def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> None:
     plain = gpt()
     tokens = {
-        name: [3 * place, 50] if place % 2 else [3 * place] for place, name in enumerate(NAMES)
+        name: [3 * place, 50] if place % 2 else [3 * place]
+        for place, name in enumerate(NAMES)
     }
-    with pytest.warns(CautionWarning, match=r"7 of 14 names are several tokens of 'GPT'.*by its f"):
+    with pytest.warns(
+        CautionWarning, match=r"7 of 14 names are several tokens of 'GPT'.*by its f"
+    ):
         model = iw.wrap(plain, tokens=tokens, vocabulary=WORLD.vocabulary)
     first = [tokens[name][0] for name in NAMES]
     for row, logits in zip(IDS.tolist(), model(IDS)[0, :, -1], strict=True):
@@ -229,7 +251,9 @@ def test_what_a_plain_loop_taught_is_measured() -> None:
     with torch.no_grad():
         right = (plain(prompts)[0][:, 0].argmax(-1) == answers).float().mean().item()
     assert right > 0.9
-    table = iw.probes.accuracy(iw.wrap(plain), WORLD).filter(pl.col("role").str.ends_with("_hop"))
+    table = iw.probes.accuracy(iw.wrap(plain), WORLD).filter(
+        pl.col("role").str.ends_with("_hop")
+    )
     hits = (table["accuracy"] * table["statements"]).sum()
     assert hits == pytest.approx(right * len(hops))
 
@@ -241,22 +265,33 @@ def test_in_a_sweep_it_is_fixed_or_a_starting_point(tmp_path: Path) -> None:
     fixed = iw.sweep(iw.TwoHop(n=4), iw.wrap(plain), seeds=2, **how)
     direct = iw.probes.accuracy(iw.wrap(plain), WORLD)
     assert_frame_equal(
-        fixed.sort("seed", "role").drop("seed"), direct.sort("replica", "role").drop("replica")
+        fixed.sort("seed", "role").drop("seed"),
+        direct.sort("replica", "role").drop("replica"),
     )
-    start = iw.sweep(iw.TwoHop(n=4), several, BRIEF, seeds=2, **how).filter(model="mine")
+    start = iw.sweep(iw.TwoHop(n=4), several, BRIEF, seeds=2, **how).filter(
+        model="mine"
+    )
     for seed, module in enumerate(plain):
         model = iw.wrap(module)
         iw.train(model, WORLD, BRIEF, seeds=[seed])
         alone = iw.probes.accuracy(model, WORLD).drop("replica")
         assert_frame_equal(start.filter(seed=seed).drop("model", "seed"), alone)
-    with pytest.raises(ConfigError, match="one of the 2 trained modules, 0 to 1, got 2; write see"):
+    with pytest.raises(
+        ConfigError, match="one of the 2 trained modules, 0 to 1, got 2; write see"
+    ):
         iw.sweep(iw.TwoHop(n=4), iw.wrap(plain), seeds=3, **how)
     assert iw.Study(iw.TwoHop(n=4), iw.wrap(plain)).trials[0].learner == Fixed()
-    assert iw.sweep(iw.TwoHop(n=4), iw.wrap(plain[0]), seeds=2, jobs=2, **how).height == 8
+    assert (
+        iw.sweep(iw.TwoHop(n=4), iw.wrap(plain[0]), seeds=2, jobs=2, **how).height == 8
+    )
 
 
 def test_numbers_settings_and_source_make_the_key() -> None:
-    hashes = [content_hash(own(0)), content_hash(own(1)), content_hash(make(TOKENS, heads=4))]
+    hashes = [
+        content_hash(own(0)),
+        content_hash(own(1)),
+        content_hash(make(TOKENS, heads=4)),
+    ]
     again = own(0)
     assert content_hash(again) == hashes[0]
     assert content_hash(again.train()) == hashes[0]
@@ -280,7 +315,8 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
     for folder in ("here", "there"):
         plain.save_pretrained(tmp_path / folder)
     one, other = (
-        iw.wrap(tmp_path / folder, vocabulary=WORLD.vocabulary) for folder in ("here", "there")
+        iw.wrap(tmp_path / folder, vocabulary=WORLD.vocabulary)
+        for folder in ("here", "there")
     )
     output = plain(IDS, output_hidden_states=True)
     assert torch.equal(one(IDS)[0], output.logits[..., :TOKENS])
@@ -296,7 +332,9 @@ def test_a_folder_of_transformers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("transformer_lens") is None, reason="needs inweights[lens]")
+@pytest.mark.skipif(
+    find_spec("transformer_lens") is None, reason="needs inweights[lens]"
+)
 @torch.no_grad()
 def test_a_model_of_transformer_lens() -> None:
     ours = iw.GPTConfig(layers=1, width=16).build(vocabulary=TOKENS, seeds=[3])

@@ -71,7 +71,9 @@ def test_own_formats_are_read_without_a_word(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 def test_what_stands_beside_the_question_is_given_too(tmp_path: Path) -> None:
     row = {"instruction": "Translate.", "input": "Hund", "output": "dog"}
-    assert read_examples(written(tmp_path, [row])) == [Example("Translate.\nHund", " dog")]
+    assert read_examples(written(tmp_path, [row])) == [
+        Example("Translate.\nHund", " dog")
+    ]
     turns = [{"role": "system", "content": "Be brief."}, *ROWS["messages"]["messages"]]
     said = read_examples(written(tmp_path, [{"messages": turns}]))
     assert said == [Example(f"Be brief.\n\n{ASKED}", f" {ANSWERED}")]
@@ -82,11 +84,23 @@ def test_what_stands_beside_the_question_is_given_too(tmp_path: Path) -> None:
 def test_rows_that_no_format_has_are_named(tmp_path: Path) -> None:
     turn = ROWS["messages"]["messages"]
     cases: list[tuple[dict[str, Any], str]] = [
-        ({"messages": [*turn, *turn]}, "row 1: one question .* got user, assistant, user, assi"),
-        ({"messages": [turn[0]]}, "row 1: one question of a user and one answer .* got user;"),
-        ({"messages": [{"role": "judge", "content": "x"}]}, r"a turn must have 'role' \(system"),
+        (
+            {"messages": [*turn, *turn]},
+            "row 1: one question .* got user, assistant, user, assi",
+        ),
+        (
+            {"messages": [turn[0]]},
+            "row 1: one question of a user and one answer .* got user;",
+        ),
+        (
+            {"messages": [{"role": "judge", "content": "x"}]},
+            r"a turn must have 'role' \(system",
+        ),
         ({"messages": []}, "row 1: there are no turns"),
-        ({"conversations": [{"role": "user", "content": "x"}]}, "a turn must have 'from'"),
+        (
+            {"conversations": [{"role": "user", "content": "x"}]},
+            "a turn must have 'from'",
+        ),
         ({"instruction": ASKED, "output": ""}, "row 1: output must be text"),
         ({"question": ASKED, "answer": 3}, "row 1: answer must be text"),
         ({"Question": ASKED}, "unknown column 'Question'; did you mean 'question'"),
@@ -97,11 +111,15 @@ def test_rows_that_no_format_has_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
-def test_every_format_that_augment_writes_is_read_and_says_the_same(tmp_path: Path) -> None:
+def test_every_format_that_augment_writes_is_read_and_says_the_same(
+    tmp_path: Path,
+) -> None:
     facts = tmp_path / "facts.csv"
     facts.write_text("ann,works at,acme\nacme,based in,oslo\nbob,works at,acme\n")
     made = audit.augment(read_knowledge(facts))
-    folder = audit.write_augmented(made, tmp_path / "data", formats=list(FORMATS_WRITTEN))
+    folder = audit.write_augmented(
+        made, tmp_path / "data", formats=list(FORMATS_WRITTEN)
+    )
     chat = read_examples(folder / "train_chat.jsonl")
     assert len(chat) == 3
     for name in FORMATS_WRITTEN:
@@ -112,5 +130,7 @@ def test_every_format_that_augment_writes_is_read_and_says_the_same(tmp_path: Pa
     assert [turn["from"] for turn in row["conversations"]] == ["human", "gpt"]
     row = json.loads((folder / "train_alpaca.jsonl").read_text().splitlines()[0])
     assert (row["input"], row["output"]) == ("", chat[0].completion.strip())
-    with pytest.raises(ConfigError, match="unknown format 'alpacca'; did you mean 'alpaca'"):
+    with pytest.raises(
+        ConfigError, match="unknown format 'alpacca'; did you mean 'alpaca'"
+    ):
         audit.write_augmented(made, tmp_path / "other", formats=["alpacca"])

@@ -24,7 +24,14 @@ from tests.foreign.values_drawn import many, same, values
 
 import inweights as iw
 from inweights.actions.plans import write_plan
-from inweights.config import Config, apply_overrides, as_overrides, digest, identity, load_toml
+from inweights.config import (
+    Config,
+    apply_overrides,
+    as_overrides,
+    digest,
+    identity,
+    load_toml,
+)
 from inweights.config.border import as_list
 from inweights.config.toml_text import parse_toml
 from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_json
@@ -78,7 +85,11 @@ def _nothing_seen() -> None:
 def toml_of(data: Any) -> str:
     """JSON data as TOML, written by nothing of the library."""
     if isinstance(data, dict):
-        return "{" + ", ".join(f"{toml_of(k)} = {toml_of(v)}" for k, v in data.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{toml_of(k)} = {toml_of(v)}" for k, v in data.items())
+            + "}"
+        )
     if isinstance(data, list):
         return "[" + ", ".join(map(toml_of, data)) + "]"
     return '{"$none" = true}' if data is None else json.dumps(data, ensure_ascii=False)
@@ -98,7 +109,8 @@ def test_keys_are_equal_if_and_only_if_values_are(one: Any, other: Any) -> None:
 def test_a_value_arrives_as_it_was_given(value: Any) -> None:
     line = json.dumps(to_wire(task_of(value)))
     assert same(
-        from_wire(json.loads(line), [__name__]).computation.options["settings"]["at"], value
+        from_wire(json.loads(line), [__name__]).computation.options["settings"]["at"],
+        value,
     )
     config = Settings(anything=value, options={"at": value})
     stored = Settings(**decode(json.loads(json.dumps(identity(config)))))
@@ -118,7 +130,9 @@ def test_a_value_is_written_in_a_toml_file(value: Any) -> None:
     assert same(parse_toml(text)["at"], value)
 
 
-@pytest.mark.parametrize("value", [(1, [2.0, inf]), {1: nan}, date(2020, 2, 29), np.arange(3)])
+@pytest.mark.parametrize(
+    "value", [(1, [2.0, inf]), {1: nan}, date(2020, 2, 29), np.arange(3)]
+)
 def test_a_value_is_stored_with_a_plan_and_a_model(value: Any, tmp_path: Path) -> None:
     plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
     planned = write_plan(plan, [0], str(tmp_path / "plan"), plugins=[__name__])
@@ -151,13 +165,21 @@ def test_labels_tell_true_from_one(tmp_path: Path) -> None:
     assert table.select("at", "said").rows() == [("True", "True"), ("1", "1")]
     whole = iw.sweep(keep, over={"at": [True, False]}, **about)
     assert whole["at"].to_list() == [True, False]
-    for given_values in ([1, 1.0], ["1", 1], [None, "None"], [2**70, 1], ["\udc80", "a"]):
+    for given_values in (
+        [1, 1.0],
+        ["1", 1],
+        [None, "None"],
+        [2**70, 1],
+        ["\udc80", "a"],
+    ):
         table = iw.sweep(keep, over={"at": given_values}, **about)
         assert table["at"].n_unique() == 2, given_values
         assert table["said"].to_list() == [repr(one) for one in given_values]
 
 
-@pytest.mark.parametrize("value", [inf, -inf, nan, None, (1, 2), [1, 2], {3: 4}, b"x", date.max])
+@pytest.mark.parametrize(
+    "value", [inf, -inf, nan, None, (1, 2), [1, 2], {3: 4}, b"x", date.max]
+)
 def test_options_of_own_code_arrive(value: Any) -> None:
     model = iw.wrap(table_of, cap=value)
     model.build(vocabulary=5, seeds=[0])
@@ -172,13 +194,30 @@ def test_options_of_own_code_arrive(value: Any) -> None:
 
 
 def test_options_of_own_code_have_keys() -> None:
-    many_values = [inf, -inf, nan, None, 1, 1.0, True, "1", (1,), [1], {"1": 1}, {1: 1}, -0.0, 0.0]
+    many_values = [
+        inf,
+        -inf,
+        nan,
+        None,
+        1,
+        1.0,
+        True,
+        "1",
+        (1,),
+        [1],
+        {"1": 1},
+        {1: 1},
+        -0.0,
+        0.0,
+    ]
 
     def keys(make: Callable[[Any], Any]) -> int:
         return len({digest(identity(make(value))) for value in many_values})
 
     assert keys(lambda value: iw.wrap(table_of, cap=value)) == len(many_values)
-    assert keys(lambda value: iw.Phase(loss=partial(capped, cap=value))) == len(many_values)
+    assert keys(lambda value: iw.Phase(loss=partial(capped, cap=value))) == len(
+        many_values
+    )
     looks = {Measure(name="a", probe=look, options={"cap": v}).key for v in many_values}
     assert len(looks) == len(many_values)
     bound = {Measure(name="a", probe=partial(look, cap=v)).key for v in many_values}
@@ -220,7 +259,12 @@ def test_rows_of_numbers_are_lists(axis: Any, tmp_path: Path) -> None:
 
 def test_rows_of_pandas_are_lists() -> None:
     pd = pytest.importorskip("pandas", reason="pip install pandas lifts this")
-    for axis in (pd.Series([4, 6]), pd.Index([4, 6]), np.arange(4, 8, 2), range(4, 8, 2)):
+    for axis in (
+        pd.Series([4, 6]),
+        pd.Index([4, 6]),
+        np.arange(4, 8, 2),
+        range(4, 8, 2),
+    ):
         study = iw.Study(iw.TwoHop(), over={"world.n": axis}, seeds=pd.Series([3, 5]))
         assert [trial.world.n for trial in study.trials] == [4, 6]  # type: ignore[attr-defined]
         assert study._seeds == (3, 5)
@@ -231,7 +275,9 @@ def test_fields_take_rows_and_paths(tmp_path: Path) -> None:
     facts.write_text("a,b,c\nd,b,e\n", encoding="utf-8")
     assert iw.worlds.Triples(path=facts) == iw.worlds.Triples(path=str(facts))  # type: ignore[arg-type]
     given_values: Any = {"edge": np.float32(0.5)}, np.int64(3), np.array(["a"])
-    phase = iw.Phase(roles=given_values[0], steps=given_values[1], moves=given_values[2])
+    phase = iw.Phase(
+        roles=given_values[0], steps=given_values[1], moves=given_values[2]
+    )
     assert phase == iw.Phase(roles={"edge": 0.5}, steps=3, moves=("a",))
     assert {type(phase.roles["edge"]), type(phase.moves[0])} == {float, str}
 
@@ -244,7 +290,10 @@ _ITSELF.append(_ITSELF)
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (np.datetime64("2020-01-01", "ns"), r"a numpy.datetime64, .* write a date of Python"),
+        (
+            np.datetime64("2020-01-01", "ns"),
+            r"a numpy.datetime64, .* write a date of Python",
+        ),
         (np.timedelta64(3, "ns"), "a numpy.timedelta64"),
         (np.longdouble(1) / 3, r"a numpy.longdouble, .* write float\(value\)"),
         (np.array([None]), r"a numpy.ndarray, .* write a list, value.tolist\(\)"),
@@ -261,7 +310,9 @@ _ITSELF.append(_ITSELF)
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_what_cannot_be_stored_is_refused_by_name(value: Any, words: str, tmp_path: Path) -> None:
+def test_what_cannot_be_stored_is_refused_by_name(
+    value: Any, words: str, tmp_path: Path
+) -> None:
     about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
     with pytest.raises(ConfigError, match=words):
         iw.sweep(keep, over={"at": [value]}, **about)
@@ -277,7 +328,11 @@ def test_what_cannot_be_stored_is_refused_by_name(value: Any, words: str, tmp_pa
 def test_scalars_of_pandas_are_refused_by_name(name: str) -> None:
     pd = pytest.importorskip("pandas", reason="pip install pandas lifts this")
     value = getattr(pd, name)
-    value = value("2020-01-01" if name == "Timestamp" else "1h") if callable(value) else value
+    value = (
+        value("2020-01-01" if name == "Timestamp" else "1h")
+        if callable(value)
+        else value
+    )
     with pytest.raises(ConfigError, match=f"a pandas.{name}, .* write"):
         to_json(value)
 
@@ -294,19 +349,25 @@ def test_members_of_an_enum_and_dataclasses_arrive(tmp_path: Path) -> None:
     """In a sweep, by name; a factory's options are stored with models, and take none."""
     given_values = [Colour.RED, 1, Size.SMALL, Pair(), {"one": 1}]
     assert len({key_of(one) for one in given_values}) == len(given_values)
-    table = iw.sweep(keep, over={"at": given_values}, seeds=1, runs=tmp_path, progress=False)
+    table = iw.sweep(
+        keep, over={"at": given_values}, seeds=1, runs=tmp_path, progress=False
+    )
     assert table.height == len(given_values)
     assert all(map(same, SEEN, given_values))
     for member in (Colour.RED, Size.SMALL):
         line = json.dumps(to_wire(task_of(member)))
-        again = from_wire(json.loads(line), [__name__]).computation.options["settings"]["at"]
+        again = from_wire(json.loads(line), [__name__]).computation.options["settings"][
+            "at"
+        ]
         assert again is member
         with pytest.raises(ConfigError, match=r"write its value, value\.value"):
             iw.wrap(table_of, cap=member)
     with pytest.raises(ConfigError, match=r"write its fields, dataclasses\.asdict"):
         iw.wrap(table_of, cap=Pair())
     with pytest.raises(ConfigError, match="is not a member of an Enum"):
-        from_wire({**to_wire(task_of(1)), "name": {"$member": f"{__name__}:Pair"}}, [__name__])
+        from_wire(
+            {**to_wire(task_of(1)), "name": {"$member": f"{__name__}:Pair"}}, [__name__]
+        )
 
 
 def test_configs_within_lists_are_written_for_the_command_line() -> None:
@@ -328,7 +389,9 @@ def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:
         at.append(seed)
         return {"said": len(at)}
 
-    table = iw.sweep(change, over={"at": [[1, 2]]}, seeds=3, runs=tmp_path, progress=False)
+    table = iw.sweep(
+        change, over={"at": [[1, 2]]}, seeds=3, runs=tmp_path, progress=False
+    )
     assert table["said"].to_list() == [3, 3, 3]
 
 

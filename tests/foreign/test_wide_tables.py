@@ -49,18 +49,27 @@ def test_a_frame_of_pandas_is_one_too() -> None:
 
 
 def test_what_becomes_columns_need_be_no_text() -> None:
-    wide = iw.pivot(study().filter(role="composition"), "accuracy", on="identity", index=["seed"])
+    wide = iw.pivot(
+        study().filter(role="composition"), "accuracy", on="identity", index=["seed"]
+    )
     assert wide.columns == ["seed", "identity = 0", "identity = 0.5", "identity = 1"]
-    probed = pl.DataFrame({"replica": [0, 0], "role": ["a", "b"], "accuracy": [0.0, 1.0]})
+    probed = pl.DataFrame(
+        {"replica": [0, 0], "role": ["a", "b"], "accuracy": [0.0, 1.0]}
+    )
     assert iw.pivot(probed, "accuracy").rows() == [(0, 0.0, 1.0)]
-    odd = pl.DataFrame({"seed": [0, 0], "role": ["accuracy", ""], "accuracy": [0.0, 1.0]})
+    odd = pl.DataFrame(
+        {"seed": [0, 0], "role": ["accuracy", ""], "accuracy": [0.0, 1.0]}
+    )
     assert iw.pivot(odd, "accuracy").columns == ["seed", "accuracy", ""]
 
 
 @pytest.mark.parametrize(
     ("about", "words"),
     [
-        ({"index": ["identity"]}, "'accuracy' has 3 numbers for identity 0, role first_hop.*seed:"),
+        (
+            {"index": ["identity"]},
+            "'accuracy' has 3 numbers for identity 0, role first_hop.*seed:",
+        ),
         ({"on": "rol"}, "unknown column 'rol'; did you mean 'role'"),
         ({"index": ["sed"]}, "unknown column 'sed'; did you mean 'seed'"),
     ],
@@ -73,7 +82,9 @@ def test_what_would_be_averaged_is_refused(about: dict[str, Any], words: str) ->
 def test_a_drawing_says_which_is_the_role() -> None:
     for setting, label in [("identity", "role = identity"), ("n", "identity")]:
         figure = iw.plot(study(setting), x=setting, y="accuracy")
-        texts = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+        texts = [
+            text.get_text() for legend in figure.legends for text in legend.get_texts()
+        ]
         texts += [
             text.get_text()
             for axes in figure.axes

@@ -13,7 +13,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-#: Cases of each property: ``CASES_OF_VALUES=10000 pytest tests/foreign/test_values.py``.
+#: Cases of each property: ``CASES_OF_VALUES=10000 pytest
+#: tests/foreign/test_values.py``.
 CASES = int(os.environ.get("CASES_OF_VALUES", "60"))
 many = settings(max_examples=CASES)
 
@@ -61,7 +62,8 @@ _arrays = hnp.arrays(
     st.sampled_from(["f4", "f8", ">f8", "i1", "i8", "?", "c8", "U2"]),
     hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=2),
 )
-#: What a set or a table may have as members and keys; no nan, of which no two are the same.
+#: What a set or a table may have as members and keys; no nan, of which no two are the
+#: same.
 hashable = (
     st.sampled_from([0, 1, True, None, 0.5, "a", "$a", b"a", 2**70])
     | st.integers()
@@ -96,7 +98,9 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(st.sampled_from(["a", "b", "$a", "1"]) | _texts, inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["a", "b", "$a", "1"]) | _texts, inner, max_size=3
+        )
         | st.dictionaries(hashable, inner, max_size=2)
     )
 
@@ -130,7 +134,8 @@ def same(one: Any, other: Any) -> bool:
         )
     if isinstance(one, set | frozenset):
         return {_typed(item) for item in one} == {_typed(item) for item in other}
-    # What a value shows of itself: the sign of zero, digits of a decimal, a zone and its fold.
+    # What a value shows of itself: the sign of zero, digits of a decimal, a zone and
+    # its fold.
     return repr(one) == repr(other)
 
 

@@ -1,9 +1,9 @@
 """Thousands of mutated commands and files: no traceback, no hang, no flood, the right exit code.
 
-``python -m tests.fuzz.campaign [--commands N] [--files N] [--seed S] [--jobs J] [--log FILE]``
-prints what it found and how many ended how; ``make fuzz`` runs 10,000 of each. A case is a pure
-function of seed and number: ``--only command:17`` runs one of them again, and says how it ended;
-``--only file:2000..4000`` runs a piece of the campaign.
+``python -m tests.fuzz.campaign [--commands N] [--files N] [--seed S] [--jobs J] [--log
+FILE]`` prints what it found and how many ended how; ``make fuzz`` runs 10,000 of each.
+A case is a pure function of seed and number: ``--only command:17`` runs one of them
+again, and says how it ended; ``--only file:2000..4000`` runs a piece of the campaign.
 """
 
 from __future__ import annotations
@@ -24,7 +24,15 @@ from typing import Any
 
 from tests.forks import forked
 from tests.fuzz.mutate import NUMBERS, mutated_command, mutated_file
-from tests.fuzz.worker import ENVIRONMENT, MEGABYTES, SECONDS, Case, Place, answers, preload
+from tests.fuzz.worker import (
+    ENVIRONMENT,
+    MEGABYTES,
+    SECONDS,
+    Case,
+    Place,
+    answers,
+    preload,
+)
 
 #: Share of the files that become a pipe that nobody writes to.
 PIPES = 0.01
@@ -57,13 +65,17 @@ def command_cases(root: Path, seed: int, count: int) -> Iterator[Case]:
         yield Case([word for word in words if word != "--debug"], number=number)
 
 
-def file_cases(root: Path, seed: int, count: int, baselines: dict[str, str]) -> Iterator[Case]:
+def file_cases(
+    root: Path, seed: int, count: int, baselines: dict[str, str]
+) -> Iterator[Case]:
     """Yield commands that read a mutated file; what is stored is noticed or harmless."""
     from tests.fuzz import samples
 
     known = samples.files(root)
     kinds = sorted({name.partition("/")[0] for name, _ in known})
-    groups = [[one for one in known if one[0].partition("/")[0] == kind] for kind in kinds]
+    groups = [
+        [one for one in known if one[0].partition("/")[0] == kind] for kind in kinds
+    ]
     for number in range(count):
         rng = random.Random(f"file {seed} {number}")
         name, readers = rng.choice(rng.choice(groups))
@@ -88,7 +100,9 @@ def wrong(case: Case, answer: dict[str, Any]) -> str:
         return f"takes {answer['seconds']:.1f} s"
     if answer["megabytes"] > MEGABYTES:
         return f"takes {answer['megabytes']:.0f} MB"
-    told = [line for line in answer["err"].splitlines() if line.startswith("inweights: ")]
+    told = [
+        line for line in answer["err"].splitlines() if line.startswith("inweights: ")
+    ]
     if "Traceback" in answer["err"]:
         return "a traceback on the error stream"
     if answer["code"] == 2 and len(told) != 1:
@@ -109,7 +123,9 @@ def stable(out: str) -> str:
     except ValueError:
         return ""
     if isinstance(shown, dict):
-        return json.dumps({k: v for k, v in shown.items() if k not in ("seconds", "cached")})
+        return json.dumps(
+            {k: v for k, v in shown.items() if k not in ("seconds", "cached")}
+        )
     return ""
 
 
@@ -161,11 +177,15 @@ class Campaign:
                         file.write(json.dumps(self.found[-1], default=repr) + "\n")
             if (now := time.monotonic()) - told > _LINE:
                 told = now
-                sys.stdout.write(f"{case.kind} {count}: {self} ({count / (now - began):.1f} a s)\n")
+                sys.stdout.write(
+                    f"{case.kind} {count}: {self} ({count / (now - began):.1f} a s)\n"
+                )
                 sys.stdout.flush()
 
     def __str__(self) -> str:
-        ends = ", ".join(f"{kind}: {count}" for kind, count in sorted(self.codes.items()))
+        ends = ", ".join(
+            f"{kind}: {count}" for kind, count in sorted(self.codes.items())
+        )
         most = f"slowest {self.slowest:.1f} s, largest {self.largest:.0f} MB"
         return f"{len(self.found)} wrong of {ends}; {most}"
 
@@ -186,12 +206,19 @@ def main() -> int:
         for place in (home, home / "home", home / "tmp"):
             place.mkdir(exist_ok=True)
             place.chmod(0o755 if place == home else 0o777)
-        os.environ.update(ENVIRONMENT, HOME=str(home / "home"), TMPDIR=str(home / "tmp"))
+        os.environ.update(
+            ENVIRONMENT, HOME=str(home / "home"), TMPDIR=str(home / "tmp")
+        )
         preload()
         campaign = Campaign(home, given.jobs)
         for cases, of in (
             (command_cases(campaign.root, given.seed, given.commands), "command"),
-            (file_cases(campaign.root, given.seed, given.files, campaign.baselines()), "file"),
+            (
+                file_cases(
+                    campaign.root, given.seed, given.files, campaign.baselines()
+                ),
+                "file",
+            ),
         ):
             if not given.only:
                 campaign.run(cases, given.log)
@@ -200,10 +227,14 @@ def main() -> int:
             elif of == kind:
                 chosen = islice(cases, int(first), int(first) + 1)
                 for case, answer in answers(chosen, campaign.places):
-                    sys.stdout.write(json.dumps({**vars(case), **answer}, default=repr) + "\n")
+                    sys.stdout.write(
+                        json.dumps({**vars(case), **answer}, default=repr) + "\n"
+                    )
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    first_one = {one["why"]: f"{one['kind']}:{one['number']}" for one in campaign.found[::-1]}
+    first_one = {
+        one["why"]: f"{one['kind']}:{one['number']}" for one in campaign.found[::-1]
+    }
     for why, count in Counter(one["why"] for one in campaign.found).most_common():
         sys.stdout.write(f"{count:5}  {first_one[why]}  {why}\n")
     sys.stdout.write(f"done: {campaign}\n")

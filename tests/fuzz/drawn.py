@@ -61,9 +61,13 @@ def fact_sets(
 ) -> Facts:
     """A few entities and relations, so that facts meet, repeat, turn back and contradict."""
     few = draw(st.lists(st.sampled_from(names), min_size=3, max_size=9, unique=True))
-    kinds = draw(st.lists(st.sampled_from(relations), min_size=1, max_size=4, unique=True))
+    kinds = draw(
+        st.lists(st.sampled_from(relations), min_size=1, max_size=4, unique=True)
+    )
     stages = st.integers(0, draw(st.sampled_from((0, 0, 2))))
-    one = st.tuples(st.sampled_from(few), st.sampled_from(kinds), st.sampled_from(few), stages)
+    one = st.tuples(
+        st.sampled_from(few), st.sampled_from(kinds), st.sampled_from(few), stages
+    )
     rows = draw(st.lists(one, min_size=2, max_size=most))
     # A fact that is written again has the stage that it had.
     return tuple((*r[:3], next(o[3] for o in rows if o[:3] == r[:3])) for r in rows)
@@ -97,7 +101,9 @@ def graphs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[str], list[str]
     links = draw(st.lists(ends, min_size=1, max_size=2 * count, unique=True))
     # A path whose ends are not joined, so that there is a distance to speak of.
     path = [("n0", "n1"), ("n1", "n2")]
-    links = [link for link in links if set(link) != {"n0", "n2"} and link not in path] + path
+    links = [
+        link for link in links if set(link) != {"n0", "n2"} and link not in path
+    ] + path
     return draw(st.permutations(links)), labels, draw(st.permutations(labels))
 
 
@@ -108,7 +114,11 @@ def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
         optional={"identity": st.sampled_from([True, False, 0.5])},
     )
     reversal = st.fixed_dictionaries(
-        {"kind": st.just("reversal"), "n": st.integers(3, 5), "told": st.integers(0, 2)},
+        {
+            "kind": st.just("reversal"),
+            "n": st.integers(3, 5),
+            "told": st.integers(0, 2),
+        },
         optional={"identity": st.sampled_from(["none", "both"])},
     )
     emb = st.fixed_dictionaries(
@@ -145,10 +155,14 @@ def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
         {
             "world": st.one_of(two_hop, reversal),
             "model": st.one_of(emb, gpt),
-            "learner": st.fixed_dictionaries({"phases": st.lists(phase, min_size=1, max_size=2)}),
+            "learner": st.fixed_dictionaries(
+                {"phases": st.lists(phase, min_size=1, max_size=2)}
+            ),
             "over": over,
             "seeds": st.one_of(st.integers(1, 2), st.just([3, 7])),
-            "measures": st.sampled_from([["accuracy"], ["margins"], ["accuracy", "margins"]]),
+            "measures": st.sampled_from(
+                [["accuracy"], ["margins"], ["accuracy", "margins"]]
+            ),
         }
     )
 
@@ -174,7 +188,9 @@ def write(path: Path, rows: Facts) -> Path:
 
 def toml(values: Mapping[str, Any]) -> str:
     """Write plain values as TOML, tables within a table on one line."""
-    return "".join(f"{json.dumps(key)} = {_toml(value)}\n" for key, value in values.items())
+    return "".join(
+        f"{json.dumps(key)} = {_toml(value)}\n" for key, value in values.items()
+    )
 
 
 def _toml(value: Any) -> str:

@@ -1,7 +1,8 @@
 """What has to hold between answers to inputs that mean the same; see ``relations.py``.
 
-Each function takes a folder and a drawn case. An error of the library on the first of two inputs
-is a refusal; on the second, where the first was accepted, it is a difference.
+Each function takes a folder and a drawn case. An error of the library on the first of
+two inputs is a refusal; on the second, where the first was accepted, it is a
+difference.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import world_of
 from inweights.worlds.world import World
 
-#: Margins of at most this size are ties, which is how well a forecast is known (docs/predict.md).
+#: Margins of at most this size are ties, which is how well a forecast is known
+#: (docs/predict.md).
 TIE = 0.02
 #: A mean of a few hundred shares: each sum rounds by an eps at most.
 MEAN = 1e-12
@@ -38,7 +40,9 @@ def accepted() -> Iterator[None]:
     try:
         yield
     except InweightsError as error:
-        raise AssertionError(f"refused, where the same was accepted: {error}") from error
+        raise AssertionError(
+            f"refused, where the same was accepted: {error}"
+        ) from error
 
 
 def same(found: Any, expected: Any) -> None:
@@ -73,8 +77,12 @@ def counts(facts: Knowledge, new: dict[str, str] | None = None) -> dict[str, Any
         }
 
     kinds = Counter(one.kind for one in facts.remarks if one.kind != "duplicate")
-    titles = Counter(one.title for one in findings(made) if "stated again" not in one.title)
-    leaks = made.leaks.select("subject", "first", "bridge", "second", "answer", "stated_as")
+    titles = Counter(
+        one.title for one in findings(made) if "stated again" not in one.title
+    )
+    leaks = made.leaks.select(
+        "subject", "first", "bridge", "second", "answer", "stated_as"
+    )
     return {
         # The commonest of several that are as common is the first by name.
         "relations": by(made.relations.drop("most_common"), "relation"),
@@ -118,13 +126,16 @@ def answers(made: Prediction, new: dict[str, str] | None = None) -> Queries:
         return " ".join(new.get(word, word) for word in text.split()) if new else text
 
     for row in made.queries.iter_rows(named=True):
-        one = row["right_answers"] == 1  # of several, the order of the file decides which is shown
+        # Of several, the order of the file decides which is shown.
+        one = row["right_answers"] == 1
         told = name(row["answer"]) if one else ""
         found[row["role"], name(row["prompt"]), told] = row
     return found
 
 
-def agree(one: Prediction, other: Prediction, new: dict[str, str] | None = None) -> list[Any]:
+def agree(
+    one: Prediction, other: Prediction, new: dict[str, str] | None = None
+) -> list[Any]:
     """Compare two forecasts query by query; return those that are further apart than is known."""
     mine, yours = answers(one, new), answers(other)
     assert mine.keys() == yours.keys(), mine.keys() ^ yours.keys()
@@ -133,17 +144,22 @@ def agree(one: Prediction, other: Prediction, new: dict[str, str] | None = None)
         a, b = row["margin"], yours[key]["margin"]
         if a != b and not abs(a - b) <= TIE:
             far.append((key, row["query"], yours[key]["query"]))
-        elif row["verdict"] != yours[key]["verdict"]:  # on both sides of the edge of a tie
-            assert min(abs(abs(m) - TIE) for m in (a, b)) <= abs(a - b), (key, row, yours[key])
+        # On both sides of the edge of a tie.
+        elif row["verdict"] != yours[key]["verdict"]:
+            assert min(abs(abs(m) - TIE) for m in (a, b)) <= abs(a - b), (
+                key,
+                row,
+                yours[key],
+            )
     return far
 
 
 def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> None:
     """The same for each query, as far as a margin is known.
 
-    That is the size of a tie. Where two solutions are further apart they have to be two optima:
-    the intervals that hold all of them meet; and of the soft program smaller gaps bring them
-    together.
+    That is the size of a tie. Where two solutions are further apart they have to be two
+    optima: the intervals that hold all of them meet; and of the soft program smaller
+    gaps bring them together.
     """
     rows, others, new = case
     one = forecast(read(here, rows), advise=False)
@@ -152,7 +168,8 @@ def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> No
         far = agree(one, other, new)
         if far and one.why:
             one, other = (
-                forecast(read(here, part), advise=False, gap=1e-6) for part in (rows, others)
+                forecast(read(here, part), advise=False, gap=1e-6)
+                for part in (rows, others)
             )
             assert not agree(one, other, new), far
         elif far:
@@ -163,7 +180,9 @@ def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> No
                     mine.filter(query=m).row(0, named=True),
                     yours.filter(query=y).row(0, named=True),
                 )
-                assert max(a["lower"], b["lower"]) <= min(a["upper"], b["upper"]) + 1e-9, (
+                assert (
+                    max(a["lower"], b["lower"]) <= min(a["upper"], b["upper"]) + 1e-9
+                ), (
                     key,
                     a,
                     b,
@@ -173,7 +192,8 @@ def predict_renamed(here: Path, case: tuple[Facts, Facts, dict[str, str]]) -> No
 def predict_beside(here: Path, case: tuple[Facts, Facts]) -> None:
     """Facts that share neither entity nor relation change no count and no query elsewhere.
 
-    Nor a forecast, where each component is forecast by itself; in one program all answers compete.
+    Nor a forecast, where each component is forecast by itself; in one program all
+    answers compete.
     """
     rows, others = map(_joined, case)
     facts, kinds = read(here, rows), Triples(questions="all").kinds
@@ -185,7 +205,10 @@ def predict_beside(here: Path, case: tuple[Facts, Facts]) -> None:
         for table in ("relations", "compositions", "bridges", "transfers", "overlap"):
             for key, value in expected[table].items():
                 same(found[table][key], value)
-        whole, old = world_of(both, kinds=kinds), {name for row in rows for name in row[:3]}
+        whole, old = (
+            world_of(both, kinds=kinds),
+            {name for row in rows for name in row[:3]},
+        )
         elsewhere = {one for one in _asked(whole) if old >= set(one[1].split())}
         assert elsewhere == _asked(mine)
         most = max(len(mine.facts), len(whole.facts) - len(mine.facts))
@@ -194,7 +217,9 @@ def predict_beside(here: Path, case: tuple[Facts, Facts]) -> None:
             parted = forecast(both, advise=False)
         assert len(parted.parts) == 2
         ours = [old >= set(prompt.split()) for prompt in parted.queries["prompt"]]
-        part = SimpleNamespace(queries=parted.queries.filter(pl.Series(ours, dtype=pl.Boolean)))
+        part = SimpleNamespace(
+            queries=parted.queries.filter(pl.Series(ours, dtype=pl.Boolean))
+        )
         assert not agree(alone, part)  # type: ignore[arg-type]
 
 
@@ -202,7 +227,11 @@ def _asked(world: World) -> set[tuple[str, str, str]]:
     queries, text = world.queries, world.vocabulary.text
     roles = [queries.role_names[role] for role in queries.roles]
     return {
-        (role, text(queries.prompt(i)), "" if role == "unstated" else text(queries.answer(i)))
+        (
+            role,
+            text(queries.prompt(i)),
+            "" if role == "unstated" else text(queries.answer(i)),
+        )
         for i, role in enumerate(roles)
     }
 

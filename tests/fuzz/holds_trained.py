@@ -21,7 +21,9 @@ def _called(study: dict[str, Any], **more: Any) -> iw.Study:
     kinds: dict[str, Any] = {"two-hop": iw.TwoHop, "reversal": Reversal, "emb-mlp": iw.EmbMLPConfig,
                              "gpt": iw.GPTConfig}  # fmt: skip
     parts = {
-        part: kinds[study[part]["kind"]](**{k: v for k, v in study[part].items() if k != "kind"})
+        part: kinds[study[part]["kind"]](
+            **{k: v for k, v in study[part].items() if k != "kind"}
+        )
         for part in ("world", "model")
     }
     if "init" in study["model"]:
@@ -54,7 +56,10 @@ def study_file(here: Path, case: dict[str, Any]) -> None:
         recipe = open_study(path)
         settings: Any = recipe.scales["cpu"]
         assert settings.study.trials == expected
-        keys = [[look.key for look in study.plan.measures] for study in (settings.study, called)]
+        keys = [
+            [look.key for look in study.plan.measures]
+            for study in (settings.study, called)
+        ]
         assert keys[0] == keys[1]
         seeds = case["seeds"]
         wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
@@ -82,7 +87,10 @@ def sweep_direct(here: Path, case: dict[str, Any]) -> None:
                 train(model, world, trial.learner, seeds=[root])
                 for look in study.plan.measures:
                     own = look.probe(model, world, **look.options).drop("replica")
-                    labels = [pl.lit(v).alias(k) for k, v in {**trial.labels, "seed": root}.items()]
+                    labels = [
+                        pl.lit(v).alias(k)
+                        for k, v in {**trial.labels, "seed": root}.items()
+                    ]
                     rows[look.name].append(own.select(*labels, pl.all()))
         for name, own in rows.items():
             swept = table.filter(pl.col("measure") == name) if len(rows) > 1 else table

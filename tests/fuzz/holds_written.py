@@ -72,7 +72,9 @@ def augment_true(here: Path, case: tuple[Facts, dict[str, Any]]) -> None:
         number = len(list(here.glob("out*")))
         folder = write_augmented(made, here / f"out{number}")
         again = read_knowledge(folder / "facts.parquet")
-        assert [again.names(i) for i in range(len(again))] == [*dict.fromkeys(r[:3] for r in rows)]
+        assert [again.names(i) for i in range(len(again))] == [
+            *dict.fromkeys(r[:3] for r in rows)
+        ]
         stageless = tuple((*row[:3], 0) for row in rows)
         same(counts(again), counts(read(here, stageless)))
         assert not [one for one in again.remarks if one.kind == "duplicate"]
@@ -82,7 +84,9 @@ def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
     """What a text says: subjects, chains of relations, and what these lead to."""
     # What the text of an entity is about.
     text = re.sub(r"^(About [^:]+|How [^:]+ are related): ", "", text)
-    parts = [_NAMES.findall(part) for part in re.split(r"\.(?: |$)|Step by step:", text)]
+    parts = [
+        _NAMES.findall(part) for part in re.split(r"\.(?: |$)|Step by step:", text)
+    ]
     found: list[tuple[str, tuple[str, ...], str]] = []
     for names in filter(None, parts):
         ends = [name for name in names if name.startswith("ent")]
@@ -92,7 +96,8 @@ def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
             found.append((ends[0], (), ends[0]))
         elif role == "reverse":
             found.append((ends[1], chain, ends[0]))
-        elif role == "steps" and len(ends) == 1:  # the question, and in the end its answer
+        # The question, and in the end its answer.
+        elif role == "steps" and len(ends) == 1:
             found.append((ends[0], chain[::-1], ""))
         else:
             assert len(ends) == 2, text
@@ -103,7 +108,9 @@ def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
     return found
 
 
-def _reached(known: set[tuple[str, str, str]], subject: str, chain: tuple[str, ...]) -> set[str]:
+def _reached(
+    known: set[tuple[str, str, str]], subject: str, chain: tuple[str, ...]
+) -> set[str]:
     there = {subject}
     for relation in chain:
         there = {o for s, r, o in known if s in there and r == relation}
@@ -125,15 +132,21 @@ def facts_written(here: Path, case: tuple[Facts, str, str]) -> None:
             mine, yours = getattr(world, part), getattr(stored, part)
             assert mine.role_names == yours.role_names
             for field in ("prompts", "prompt_ends", "answers", "answer_ends", "roles"):
-                assert np.array_equal(getattr(mine, field), getattr(yours, field)), field
+                assert np.array_equal(getattr(mine, field), getattr(yours, field)), (
+                    field
+                )
         assert world.vocabulary.names == stored.vocabulary.names
 
 
 def tables() -> st.SearchStrategy[dict[str, pl.DataFrame]]:
     """Tables of a run: numbers of any size, none and no number; names with whatever CSV minds."""
     # What a spreadsheet would run is written with a mark before it, and so left out.
-    text = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8)
-    name = text.filter(lambda one: not one.startswith(("=", "+", "-", "@")) and one.strip() == one)
+    text = st.text(
+        st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8
+    )
+    name = text.filter(
+        lambda one: not one.startswith(("=", "+", "-", "@")) and one.strip() == one
+    )
     row = st.tuples(
         name | st.sampled_from(['a "b", c', "a\nb", "NA", "null", "0", "true"]),
         st.floats(allow_nan=True) | st.none(),
@@ -158,27 +171,34 @@ def tables_exported(here: Path, case: dict[str, pl.DataFrame]) -> None:
             assert read_back.equals(table, null_equal=True), (read_back, table)
 
 
-def graph_moved(here: Path, case: tuple[list[tuple[str, str]], list[str], list[str]]) -> None:
+def graph_moved(
+    here: Path, case: tuple[list[tuple[str, str]], list[str], list[str]]
+) -> None:
     """Distances, roots and numbers of an embedding are the same under other names of the nodes."""
     links, labels, others = case
     new = dict(zip(labels, others, strict=True))
     rng = np.random.default_rng(len(links))
     vectors = rng.normal(size=(len(labels), 3))
 
-    def shown(pairs: list[tuple[str, str]], names: list[str], back: Mapping[str, str]) -> Any:
+    def shown(
+        pairs: list[tuple[str, str]], names: list[str], back: Mapping[str, str]
+    ) -> Any:
         file = here / "edges.csv"
         file.write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in pairs))
         world = Graph(shape="file", file=str(file)).written_out().build()
         there = world.vocabulary.groups["node"]
         hops = hop_distances(adjacency(world))
         far = {
-            (back[u], back[v]): hops[i, j] for i, u in enumerate(there) for j, v in enumerate(there)
+            (back[u], back[v]): hops[i, j]
+            for i, u in enumerate(there)
+            for j, v in enumerate(there)
         }
         model = Embedding(tuple(names), vectors).on(world)
         named = named_geometry(model, world, draws=1).select("measure", "value")
         values: dict[str, Any] = dict(named.iter_rows())
         values["hops"] = hop_correlation(model, world, draws=1)["spearman"].item()
-        # Of several in the middle the first is the root: what counts is how far others are.
+        # Of several in the middle the first is the root: what counts is how far others
+        # are.
         roots = sorted(tuple(sorted(hops[i].tolist())) for i in roots_of(hops))
         return far, roots, values
 
@@ -188,7 +208,10 @@ def graph_moved(here: Path, case: tuple[list[tuple[str, str]], list[str], list[s
         moved = [(new[u], new[v]) for u, v in reversed(links)]
         found = shown(moved, others, {name: old for old, name in new.items()})
         assert found[:2] == expected[:2]
-        # Cosines round by a few eps; ranks do not, nor do eigenspaces of a graph of nine nodes,
-        # of gaps over 1e-8 (see ``eigenspaces``): sums of squares within 1e-16 / 1e-8.
+        # Cosines round by a few eps; ranks do not, nor do eigenspaces of a graph of
+        # nine nodes, of gaps over 1e-8 (see ``eigenspaces``): sums of squares within
+        # 1e-16 / 1e-8.
         for name, value in expected[2].items():
-            assert np.isclose(found[2][name], value, rtol=0, atol=1e-8, equal_nan=True), name
+            assert np.isclose(
+                found[2][name], value, rtol=0, atol=1e-8, equal_nan=True
+            ), name

@@ -117,7 +117,9 @@ def mutated_bytes(rng: random.Random, data: bytes) -> bytes:
         kind = rng.randrange(8)
         if kind == 0 and data:
             at = min(at, len(data) - 1)
-            data = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+            data = (
+                data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+            )
         elif kind == 1:
             data = data[:at] + data[end:]
         elif kind == 2:
@@ -171,7 +173,11 @@ def mutated_file(rng: random.Random, path: Path) -> bytes:
     """Return the content of a file, damaged: its bytes, or where it is JSON also its values."""
     data = path.read_bytes()
     if path.suffix in (".json", ".jsonl") and rng.random() < 0.5:
-        lines = [data] if path.suffix == ".json" else [one for one in data.split(b"\n") if one]
+        lines = (
+            [data]
+            if path.suffix == ".json"
+            else [one for one in data.split(b"\n") if one]
+        )
         at = rng.randrange(len(lines))
         lines[at] = json.dumps(mutated_value(rng, json.loads(lines[at]))).encode()
         return b"\n".join(lines)
@@ -191,7 +197,9 @@ def mutated_command(rng: random.Random, words: list[str], pool: list[str]) -> li
         elif kind == 2 and at < len(words):
             words[at] = rng.choice(pool)
         elif kind == 3 and at < len(words):
-            words[at] = _text(mutated_bytes(rng, words[at].encode("utf-8", "surrogateescape")))
+            words[at] = _text(
+                mutated_bytes(rng, words[at].encode("utf-8", "surrogateescape"))
+            )
         elif kind == 4:
             settings = [i for i, word in enumerate(words) if "=" in word]
             if settings:

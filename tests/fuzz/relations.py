@@ -1,9 +1,10 @@
 """Relations that hold between answers to inputs that mean the same; a difference is a bug.
 
-``python -m tests.fuzz.relations [--share S] [--seed N] [--only NAME]`` tries all of them on drawn
-facts, graphs and studies, 2,000 in all (or a share of that), and prints a line a relation: cases,
-how many were accepted, and differences. A relation of which less than four in five cases are
-accepted fails, too: it would compare refusals. What was found is shrunk and printed.
+``python -m tests.fuzz.relations [--share S] [--seed N] [--only NAME]`` tries all of
+them on drawn facts, graphs and studies, 2,000 in all (or a share of that), and prints a
+line a relation: cases, how many were accepted, and differences. A relation of which
+less than four in five cases are accepted fails, too: it would compare refusals. What
+was found is shrunk and printed.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Relation:
         says: What holds.
         cases: How many are drawn.
         strategy: How.
-        holds: Called with a folder and what was drawn; raises where the relation does not hold, and
-            an error of the library where the input is refused.
+        holds: Called with a folder and what was drawn; raises where the relation does
+            not hold, and an error of the library where the input is refused.
         tried: How many were tried.
         accepted: How many of them were not refused.
         difference: What was found.
@@ -57,7 +58,8 @@ class Relation:
         with tempfile.TemporaryDirectory(prefix="relations-") as place:
 
             def one(case: Any) -> None:
-                with warnings.catch_warnings():  # what is trained for a step knows no fact
+                # What is trained for a step knows no fact.
+                with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CautionWarning)
                     self._one(Path(place), case)
 
@@ -73,7 +75,9 @@ class Relation:
                 checked()
             except Exception as error:  # noqa: BLE001
                 notes = "\n".join(getattr(error, "__notes__", ()))
-                self.difference = f"{''.join(traceback.format_exception(error))}\n{notes}"
+                self.difference = (
+                    f"{''.join(traceback.format_exception(error))}\n{notes}"
+                )
         return self
 
     def _one(self, place: Path, case: Any) -> None:
@@ -101,11 +105,19 @@ def relations() -> dict[str, Relation]:
     formats = st.sampled_from(drawn.FORMATS)
     return {
         "audit-moved": Relation(
-            "audit: order and repetition of rows", 300, drawn.moved(odd), holds.audit_moved
+            "audit: order and repetition of rows",
+            300,
+            drawn.moved(odd),
+            holds.audit_moved,
         ),
-        "audit-renamed": Relation("audit: other names", 200, drawn.renamed(), holds.audit_renamed),
+        "audit-renamed": Relation(
+            "audit: other names", 200, drawn.renamed(), holds.audit_renamed
+        ),
         "predict-renamed": Relation(
-            "predict: other names, another order", 300, drawn.renamed(), holds.predict_renamed
+            "predict: other names, another order",
+            300,
+            drawn.renamed(),
+            holds.predict_renamed,
         ),
         "predict-beside": Relation(
             "predict, audit: facts of something else beside",
@@ -129,7 +141,10 @@ def relations() -> dict[str, Relation]:
             holds_written.facts_written,
         ),
         "tables-exported": Relation(
-            "export: written, read", 100, holds_written.tables(), holds_written.tables_exported
+            "export: written, read",
+            100,
+            holds_written.tables(),
+            holds_written.tables_exported,
         ),
         "graph-moved": Relation(
             "atlas: order and names of nodes and edges",
@@ -164,7 +179,10 @@ def main() -> int:
             found.append(relation.run(asked.share, asked.seed))
             sys.stdout.write(f"{relation}\n{relation.difference}")
             sys.stdout.flush()
-    tried, different = sum(one.tried for one in found), sum(bool(one.difference) for one in found)
+    tried, different = (
+        sum(one.tried for one in found),
+        sum(bool(one.difference) for one in found),
+    )
     sys.stdout.write(f"{tried} cases, {different} differences\n")
     return int(not all(one.right for one in found))
 

@@ -32,8 +32,12 @@ FACTS = [
     ("eve", "mother", "beth"), ("zoë", "born", "rome"),
 ]  # fmt: skip
 CASE = {
-    "orig": {"triples_labeled": [["Ann", "employer", "Acme"], ["Acme", "seat", "Rome"]]},
-    "single_hops": [{"cloze": "Ann is employed by", "answer": "Acme", "answer_alias": ["A."]}],
+    "orig": {
+        "triples_labeled": [["Ann", "employer", "Acme"], ["Acme", "seat", "Rome"]]
+    },
+    "single_hops": [
+        {"cloze": "Ann is employed by", "answer": "Acme", "answer_alias": ["A."]}
+    ],
 }
 TWO_HOP = (
     "e1.value,e2.value,e3.value,r1.category,r2.category,r1(e1).prompt,e2.aliases\n"
@@ -46,11 +50,13 @@ GRAPHML = (
     '<edge source="a" target="b"/><edge source="b" target="c"/></graph></graphml>'
 )
 TEXTS = {
-    "facts.csv": "subject,relation,object\n" + "".join(",".join(f) + "\n" for f in FACTS),
+    "facts.csv": "subject,relation,object\n"
+    + "".join(",".join(f) + "\n" for f in FACTS),
     "stages.tsv": "subject\trelation\tobject\tstage\n"
     + "".join("\t".join(f) + f"\t{i % 2}\n" for i, f in enumerate(FACTS)),
     "facts.jsonl": "".join(
-        json.dumps(dict(zip(("s", "r", "o"), fact, strict=True)), ensure_ascii=False) + "\n"
+        json.dumps(dict(zip(("s", "r", "o"), fact, strict=True)), ensure_ascii=False)
+        + "\n"
         for fact in FACTS
     ),
     "cases.json": json.dumps([CASE, CASE]),
@@ -112,7 +118,9 @@ def make(root: Path) -> None:
     write_augmented(augment(read_knowledge(root / "facts.csv")), root / "data")
     execute(RECIPE, "smoke", store=RunStore(root / "runs"))
     with closing(sqlite3.connect(root / "database.db")) as database:
-        database.execute("create table facts (subject text, relation text, object text)")
+        database.execute(
+            "create table facts (subject text, relation text, object text)"
+        )
         database.executemany("insert into facts values (?, ?, ?)", FACTS)
         database.commit()
     vectors = np.arange(8.0).reshape(4, 2)
@@ -120,7 +128,9 @@ def make(root: Path) -> None:
     save_file({"wte": vectors}, root / "vectors.safetensors")
     demo = get_recipe("demo/two-hop")
     ledger = Ledger()
-    ledger.add(root / "results" / LEDGER, stating.state([demo], "cpu", ledger, "2026-11-24"))
+    ledger.add(
+        root / "results" / LEDGER, stating.state([demo], "cpu", ledger, "2026-11-24")
+    )
     write_plan(demo.plan(demo.scales["smoke"]), [0, 1], str(root / "plan"))
 
 
@@ -136,17 +146,30 @@ READERS: dict[str, list[list[str]]] = {
     "examples.jsonl": [["finetune", "@tiny", "FILE", "--out", "new"]],
     **dict.fromkeys(("edges", "paths", "links"), _EDGES),
     "study.toml": [["sweep", "FILE"]],
-    "ledger.jsonl": [["verify", "--from", "results", kind] for kind in ("--json", "--full")],
+    "ledger.jsonl": [
+        ["verify", "--from", "results", kind] for kind in ("--json", "--full")
+    ],
     "database.db": [["audit", "sqlite:///FILE", "--json"], ["world", "sqlite:///FILE"]],
     "vectors.vec": [_VECTORS],
     "vectors": [[*_VECTORS, "--names", "names.txt", "--json"]],
-    "names.txt": [["atlas", "edges.csv", "--embedding", "vectors.npy", "--names", "FILE"]],
-    "plan/": [["status", "plan", "--json"], ["work", "plan"], ["work", "plan", "--retry"]],
+    "names.txt": [
+        ["atlas", "edges.csv", "--embedding", "vectors.npy", "--names", "FILE"]
+    ],
+    "plan/": [
+        ["status", "plan", "--json"],
+        ["work", "plan"],
+        ["work", "plan", "--retry"],
+    ],
     "world/": [["world", "world", "--json"], ["predict", "world", "--seconds", "1"]],
     "set/": [["audit", "set", "--json"], ["world", "triples", "--set", "path=set"]],
     "data/questions": [["evaluate", "@tiny", "data", "--json"]],
-    "data/": [["finetune", "@tiny", "data", "--out", "new"], ["evaluate", "@tiny", "data"]],
-    "runs/store": [["run", "tests/tiny", "--scale", "smoke", "--json", "--runs", "runs"]],
+    "data/": [
+        ["finetune", "@tiny", "data", "--out", "new"],
+        ["evaluate", "@tiny", "data"],
+    ],
+    "runs/store": [
+        ["run", "tests/tiny", "--scale", "smoke", "--json", "--runs", "runs"]
+    ],
     "runs/": [
         ["show", "tests/tiny", "--scale", "smoke", "--json", "--runs", "runs"],
         ["show", "tests/tiny", "--scale", "smoke", "--again", "--runs", "runs"],
@@ -171,19 +194,42 @@ def files(root: Path) -> list[tuple[str, list[list[str]]]]:
         name = path.relative_to(root).as_posix()
         if path.suffix != ".lock" and not name.endswith(("README.md", "run.json")):
             found.append(
-                (name, next(READERS[start] for start in READERS if name.startswith(start)))
+                (
+                    name,
+                    next(READERS[start] for start in READERS if name.startswith(start)),
+                )
             )
     return found
 
 
 def commands() -> list[list[str]]:
     """Commands that are right, of every kind."""
-    runs = [["run", name, "--scale", "smoke", *_settings(name)] for name in recipe_names()]
+    runs = [
+        ["run", name, "--scale", "smoke", *_settings(name)] for name in recipe_names()
+    ]
     worlds = [
         ["world", "two-hop", "--set", "n=3", "--set", "complexity=2"],
-        ["world", "two-hop", "--set", "maps=permutation", "--seed", "3", "--out", "new"],
+        [
+            "world",
+            "two-hop",
+            "--set",
+            "maps=permutation",
+            "--seed",
+            "3",
+            "--out",
+            "new",
+        ],
         ["world", "graph", "--set", "shape=cycle", "--set", "n=5", "--json"],
-        ["world", "path-star", "--set", "arms=3", "--set", "nodes=4", "--set", "branches=2"],
+        [
+            "world",
+            "path-star",
+            "--set",
+            "arms=3",
+            "--set",
+            "nodes=4",
+            "--set",
+            "branches=2",
+        ],
         ["world", "in-context-star", "--set", "trained=20", "--set", "asked=3"],
         ["world", "analogy", "--set", "n=4", "--set", "categories=2"],
         ["world", "analogical-two-hop", "--set", "n=4", "--set", "identity=0.5"],
@@ -217,16 +263,69 @@ def commands() -> list[list[str]]:
             "--strategy",
             "derive",
         ],
-        ["augment", "stages.tsv", "--out", "new", "--curriculum", "sa", "--strategy", "qa"],
+        [
+            "augment",
+            "stages.tsv",
+            "--out",
+            "new",
+            "--curriculum",
+            "sa",
+            "--strategy",
+            "qa",
+        ],
         ["atlas", "edges.csv", "links.graphml", "--scale", "smoke", "--seeds", "2"],
         ["atlas", "karate-club", "--scale", "smoke", "--set", "steps=10"],
-        ["finetune", "@tiny", "examples.jsonl", "--out", "new", "--set", "epochs=1", "--seed", "1"],
-        ["finetune", "@tiny", "data", "--out", "new", "--part", "control", "--dtype", "float32"],
+        [
+            "finetune",
+            "@tiny",
+            "examples.jsonl",
+            "--out",
+            "new",
+            "--set",
+            "epochs=1",
+            "--seed",
+            "1",
+        ],
+        [
+            "finetune",
+            "@tiny",
+            "data",
+            "--out",
+            "new",
+            "--part",
+            "control",
+            "--dtype",
+            "float32",
+        ],
         ["evaluate", "@tiny", "data", "--no-words", "--json"],
-        ["predict", "two-hop", "--set", "n=3", "--intervals", "--seconds", "1", "--page", "p.html"],
+        [
+            "predict",
+            "two-hop",
+            "--set",
+            "n=3",
+            "--intervals",
+            "--seconds",
+            "1",
+            "--page",
+            "p.html",
+        ],
         ["audit", "facts.csv", "--no-forecast", "--fix", "new"],
-        ["audit", "sqlite:///database.db", "--query", "select * from facts", "--no-forecast"],
-        ["atlas", "edges.csv", "--embedding", "vectors.npy", "--names", "names.txt", "--json"],
+        [
+            "audit",
+            "sqlite:///database.db",
+            "--query",
+            "select * from facts",
+            "--no-forecast",
+        ],
+        [
+            "atlas",
+            "edges.csv",
+            "--embedding",
+            "vectors.npy",
+            "--names",
+            "names.txt",
+            "--json",
+        ],
         ["atlas", "--paths", "paths.txt", "--scale", "smoke"],
     ]
     looks = [
@@ -259,7 +358,8 @@ def _settings(name: str) -> list[str]:
     for field in settings.__struct_fields__:
         value = getattr(settings, field)
         if (isinstance(value, bool | int | float | str) and value != "") or (
-            isinstance(value, tuple) and all(isinstance(v, int | float | str) for v in value)
+            isinstance(value, tuple)
+            and all(isinstance(v, int | float | str) for v in value)
         ):
             words += ["--set", f"{field}={json.dumps(value)}"]
     return words[:12]

@@ -102,7 +102,10 @@ def test_edges_are_read_or_refused(tmp_path_factory, text, kind) -> None:
         assert {label for link in edges.links for label in link} <= set(edges.nodes)
 
 
-@given(st.sampled_from(["n", "complexity", "identity", "maps", "m", "n.n"]), st.text(max_size=12))
+@given(
+    st.sampled_from(["n", "complexity", "identity", "maps", "m", "n.n"]),
+    st.text(max_size=12),
+)
 def test_a_setting_fits_or_is_refused(key, text) -> None:
     config = read_or_refused(lambda: apply_overrides(TwoHop(), [f"{key}={text}"]))
     assert config is None or config.n >= 2
@@ -119,7 +122,9 @@ def test_mutations_are_a_function_of_their_draw(data, seed) -> None:
     one, other = (mutated_bytes(random.Random(seed), data) for _ in range(2))
     assert one == other
     words = ["world", "two-hop", "--set", "n=3"]
-    first, second = (mutated_command(random.Random(seed), words, ["a"]) for _ in range(2))
+    first, second = (
+        mutated_command(random.Random(seed), words, ["a"]) for _ in range(2)
+    )
     assert first == second
     assert words == ["world", "two-hop", "--set", "n=3"]
     assert mutated_value(random.Random(seed), {"a": [1]}) != {"b": 1}
@@ -146,7 +151,8 @@ RIGHT = {"code": 0, "error": "", "seconds": 0.1, "megabytes": 1, "err": "", "out
 )
 def test_what_is_wrong_is_seen(answer, why) -> None:
     found = wrong(
-        Case(["show"], expected='{"claims": 1}' if "out" in answer else ""), RIGHT | answer
+        Case(["show"], expected='{"claims": 1}' if "out" in answer else ""),
+        RIGHT | answer,
     )
     assert why in found
     assert bool(found) == bool(why)

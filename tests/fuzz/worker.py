@@ -1,11 +1,11 @@
 """Commands in processes of their own, forked from one that has imported everything.
 
-A fork takes hundredths of a second where a new interpreter takes seconds, and is as good: a command
-finds no other command's state, threads or files. This process therefore never *uses* polars or
-torch, whose threads would not survive a fork. Each place where commands run has a copy of the
-samples, which is looked over after each command and put back where one changed it. Where the
-campaign is root's, and all may read its Python, commands are nobody's. Trainings are not run: a
-command that has planned one is done.
+A fork takes hundredths of a second where a new interpreter takes seconds, and is as
+good: a command finds no other command's state, threads or files. This process therefore
+never *uses* polars or torch, whose threads would not survive a fork. Each place where
+commands run has a copy of the samples, which is looked over after each command and put
+back where one changed it. Where the campaign is root's, and all may read its Python,
+commands are nobody's. Trainings are not run: a command that has planned one is done.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from typing import Any, NoReturn
 import inweights
 
 SECONDS, MEGABYTES = 5.0, 1000.0
-#: Seconds of waiting after which a process that computes nothing is given up, too; one that could
-#: compute and gets no processor, on a busy machine, does not wait.
+#: Seconds of waiting after which a process that computes nothing is given up, too; one
+#: that could compute and gets no processor, on a busy machine, does not wait.
 PATIENCE = 60.0
 NOBODY = 65534
 ENVIRONMENT = {
@@ -65,7 +65,8 @@ class Case:
 
     Attributes:
         words: The command.
-        files: Bytes of samples that are replaced; None: by a pipe that nobody writes to.
+        files: Bytes of samples that are replaced; None: by a pipe that nobody writes
+            to.
         forget: A folder that is removed before.
         expected: What is shown where the change is harmless; anything if empty.
         kind: ``command`` or ``file``.
@@ -104,9 +105,9 @@ def preload() -> None:
     collect = collecting.collect
 
     def tiny_only(plan: Any, *args: Any, **options: Any) -> Any:
-        if all(one.compute.__module__ == "tests.runs.tiny" for one in plan.computations) and not (
-            plan.trials
-        ):
+        if all(
+            one.compute.__module__ == "tests.runs.tiny" for one in plan.computations
+        ) and not (plan.trials):
             return collect(plan, *args, **options)
         raise PlannedError
 
@@ -168,9 +169,14 @@ class Place:
 
 def _for_nobody() -> bool:
     """Whether this is root, and another user could run the same."""
-    homes = [Path(place).resolve() for place in (sys.base_prefix, sys.prefix, *inweights.__path__)]
+    homes = [
+        Path(place).resolve()
+        for place in (sys.base_prefix, sys.prefix, *inweights.__path__)
+    ]
     needed = {place for home in homes for place in (home, *home.parents)}
-    return os.getuid() == 0 and all(place.stat().st_mode & 0o005 == 0o005 for place in needed)
+    return os.getuid() == 0 and all(
+        place.stat().st_mode & 0o005 == 0o005 for place in needed
+    )
 
 
 def _state(path: Path) -> tuple[int, ...]:
@@ -185,8 +191,8 @@ def answers(
 ) -> Iterator[tuple[Case, dict[str, Any]]]:
     """Run cases, one at a time in each place, and say of each how it ended.
 
-    An answer has ``code``, ``out``, ``err``, ``error`` (a traceback, or how it died), ``seconds``
-    (of its own processor time) and ``megabytes``.
+    An answer has ``code``, ``out``, ``err``, ``error`` (a traceback, or how it died),
+    ``seconds`` (of its own processor time) and ``megabytes``.
     """
     waiting, free = iter(cases), list(places)
     running: dict[int, _Running] = {}
@@ -248,7 +254,9 @@ class _Running:
         self.used, self.looked = used, now
         if used <= 3 * SECONDS and self.waited <= PATIENCE:
             return False
-        self.why = f"hangs (after {used:.0f} s of work and {self.waited:.0f} s of waiting)"
+        self.why = (
+            f"hangs (after {used:.0f} s of work and {self.waited:.0f} s of waiting)"
+        )
         return True
 
     def end(self) -> dict[str, Any]:
@@ -285,7 +293,9 @@ def _in_child(case: Case, folder: Path, told: int) -> NoReturn:
 def _run(words: list[str]) -> dict[str, Any]:
     from inweights.cli import entry as cli
 
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    streams = [
+        io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)
+    ]
     sys.stdout, sys.stderr = streams
     sys.stdin = io.TextIOWrapper(io.BytesIO())
     answer: dict[str, Any] = {"code": None, "error": ""}

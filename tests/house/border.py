@@ -1,9 +1,9 @@
 """Calls every public function and class with arguments that do not fit; prints what is not ours.
 
-A result, one of the library's own errors, or Python's error of a call that lacks an argument is
-right. It runs in a process of its own, without the checks of shapes that the other tests have:
-``python -m tests.house.border``, or ``… border one`` for one wrong argument among good ones
-(:mod:`tests.house.border_good`).
+A result, one of the library's own errors, or Python's error of a call that lacks an
+argument is right. It runs in a process of its own, without the checks of shapes that
+the other tests have: ``python -m tests.house.border``, or ``… border one`` for one
+wrong argument among good ones (:mod:`tests.house.border_good`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ FACES = (
     "inweights.probes", "inweights.audit", "inweights.lm", "inweights.experiments",
     "inweights.recipes", "inweights.report", "inweights.runs", "inweights.actions",
 )  # fmt: skip
-#: They do their whole work whatever is given: train, read the whole ledger, look at the machine.
+#: They do their whole work whatever is given: train, read the whole ledger, look at the
+#: machine.
 AT_WORK = {
     "board", "costs", "demo", "doctor", "history", "league", "record", "state", "sweep", "verdicts",
 }  # fmt: skip
@@ -121,7 +122,8 @@ def main(*words: str) -> int:
     """Print each call that went wrong; return how many did.
 
     Args:
-        *words: ``one``: one wrong argument among good ones, in place of all wrong alike.
+        *words: ``one``: one wrong argument among good ones, in place of all wrong
+            alike.
     """
     warnings.simplefilter("ignore")
     calls = failed = functions = 0

@@ -1,8 +1,8 @@
 """Arguments that fit public functions, by the name of the parameter: one of them is made wrong.
 
-:func:`one_wrong` yields the calls of a function in which one argument does not fit and all others
-do. A function whose parameters have no good value here is called with wrong ones alone
-(:mod:`tests.house.border`).
+:func:`one_wrong` yields the calls of a function in which one argument does not fit and
+all others do. A function whose parameters have no good value here is called with wrong
+ones alone (:mod:`tests.house.border`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,16 @@ from inweights.theory import Program, solve
 
 Make = Callable[[], Any]
 #: Parameters of calls that train, solve or wait for long, or look at the whole disk.
-LONG = {"steps", "seconds", "runs", "jobs", "progress", "iterations", "download", "plugins"}
+LONG = {
+    "steps",
+    "seconds",
+    "runs",
+    "jobs",
+    "progress",
+    "iterations",
+    "download",
+    "plugins",
+}
 #: They train, solve or examine, whatever is wrong with one of their arguments.
 AT_LENGTH = {"audit", "augment", "bridge_projection", "predict", "run", "train"}
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -51,7 +60,12 @@ def _solution() -> Any:
 
 
 def _table() -> pl.DataFrame:
-    rows = {"n": [3, 3, 4, 4], "seed": [0, 1, 0, 1], "role": ["a"] * 4, "accuracy": [0.1] * 4}
+    rows = {
+        "n": [3, 3, 4, 4],
+        "seed": [0, 1, 0, 1],
+        "role": ["a"] * 4,
+        "accuracy": [0.1] * 4,
+    }
     return pl.DataFrame(rows)
 
 
@@ -105,7 +119,10 @@ GOOD: Mapping[str, tuple[Make, ...]] = {
     "graph": (_karate,),
     "edges": (lambda: np.array([[0, 1], [1, 2]]),),
     "vectors": (lambda: np.eye(4),),
-    "config": (lambda: iw.EmbMLPConfig(width=4), lambda: iw.GPTConfig(width=8, layers=1)),
+    "config": (
+        lambda: iw.EmbMLPConfig(width=4),
+        lambda: iw.GPTConfig(width=8, layers=1),
+    ),
     "question": (lambda: "a1 r1",),
     "groups": (lambda: {"entity": ["a", "b"]},),
 }
@@ -114,7 +131,9 @@ GOOD: Mapping[str, tuple[Make, ...]] = {
 def fitting(thing: Any) -> dict[str, Make] | None:
     """Return arguments with which a function gives a result; ``None`` where none are known."""
     parameters = inspect.signature(thing).parameters.values()
-    needed = [one.name for one in parameters if one.default is one.empty and one.kind in NAMED]
+    needed = [
+        one.name for one in parameters if one.default is one.empty and one.kind in NAMED
+    ]
     if getattr(thing, "__name__", "") in AT_LENGTH:
         return None
     if not (needed or inspect.isclass(thing)) or not GOOD.keys() >= set(needed):
@@ -129,13 +148,19 @@ def fitting(thing: Any) -> dict[str, Make] | None:
     return None
 
 
-def one_wrong(thing: Any, wrong: Mapping[str, Make]) -> Iterator[tuple[str, Callable[[], Any]]]:
+def one_wrong(
+    thing: Any, wrong: Mapping[str, Make]
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield what is wrong, and the call, for every parameter and every wrong value."""
     good = fitting(thing)
     if good is None:
         return
     parameters = inspect.signature(thing).parameters
-    names = [name for name, one in parameters.items() if one.kind in NAMED and name not in LONG]
+    names = [
+        name
+        for name, one in parameters.items()
+        if one.kind in NAMED and name not in LONG
+    ]
     for name in names:
         for what, bad in wrong.items():
             yield f"{name} = {what}", partial(_called, thing, {**good, name: bad})

@@ -1,7 +1,7 @@
 """The fit of the probabilities of predictions: ``python -m tests.house.calibration RUN``.
 
-RUN is a folder of ``beyond/calibrated-predictions``. It prints how well the fit does on families
-that it has not seen. Claims are about ``pilot.json``, which stays as it is.
+RUN is a folder of ``beyond/calibrated-predictions``. It prints how well the fit does on
+families that it has not seen. Claims are about ``pilot.json``, which stays as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from scipy.optimize import minimize
 from inweights.errors import SolverError
 from inweights.recipes.beyond.calibrating import in_fifths, judged
 from inweights.theory.prediction.calibration import fitted
-from inweights.theory.prediction.calibration.features import FEATURES, PROPERTIES, columns
+from inweights.theory.prediction.calibration.features import (
+    FEATURES,
+    PROPERTIES,
+    columns,
+)
 from inweights.theory.prediction.calibration.fitted import (
     MODELS,
     Calibration,
@@ -38,13 +42,15 @@ def fit(queries: pl.DataFrame, worlds: pl.DataFrame, replicas: int) -> Calibrati
     """Fit probabilities to trained worlds, once with all families and once without each.
 
     Args:
-        queries: A row a query and model: ``family``, ``seed``, ``model``, ``query``, ``share`` (of
-            the replicas that answer it) and the features.
+        queries: A row a query and model: ``family``, ``seed``, ``model``, ``query``,
+            ``share`` (of the replicas that answer it) and the features.
         worlds: A row a world: ``family``, ``seed`` and the properties.
         replicas: Of each model on each world.
     """
     names = worlds["family"].unique(maintain_order=True).to_list()
-    spread = {name: max(float(np.std(worlds[name].to_numpy())), 1e-3) for name in PROPERTIES}
+    spread = {
+        name: max(float(np.std(worlds[name].to_numpy())), 1e-3) for name in PROPERTIES
+    }
     families = {}
     for name in names:
         own, mine = worlds.filter(family=name), queries.filter(family=name)
@@ -53,7 +59,10 @@ def fit(queries: pl.DataFrame, worlds: pl.DataFrame, replicas: int) -> Calibrati
         others = queries.filter(pl.col("family") != name)
         effects = effects_of(others)
         families[name] = Family(
-            centre, max(float(np.quantile(distances, 0.9)), 0.1), errors_of(mine, effects), effects
+            centre,
+            max(float(np.quantile(distances, 0.9)), 0.1),
+            errors_of(mine, effects),
+            effects,
         )
     return Calibration(worlds.height, replicas, effects_of(queries), spread, families)
 
@@ -80,10 +89,16 @@ def logistic(queries: pl.DataFrame) -> Effects:
         return ridge, slope + 2 * RIDGE * pull * effects
 
     bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
-    solved = minimize(loss, np.zeros(full.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B")
+    solved = minimize(
+        loss, np.zeros(full.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B"
+    )
     if not solved.success:
-        raise SolverError(f"the fit of probabilities did not converge: {solved.message}")
-    return dict(zip((*names, "constant"), (round(float(e), 6) for e in solved.x), strict=True))
+        raise SolverError(
+            f"the fit of probabilities did not converge: {solved.message}"
+        )
+    return dict(
+        zip((*names, "constant"), (round(float(e), 6) for e in solved.x), strict=True)
+    )
 
 
 def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
@@ -96,7 +111,9 @@ def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
             .group_by("seed")
             .agg((pl.col("said").mean() - pl.col("share").mean()).abs())
         )
-        found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4)
+        found[model] = round(
+            float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4
+        )
     return found
 
 
@@ -120,11 +137,15 @@ def held_out(known: Calibration, queries: pl.DataFrame) -> str:
         .group_by("model", "bin")
         .agg(
             (
-                (pl.col("probability", "share") * pl.col("queries")).sum() / pl.col("queries").sum()
+                (pl.col("probability", "share") * pl.col("queries")).sum()
+                / pl.col("queries").sum()
             ).round(2)
         )
     )
-    tables = (pl.concat([families, whole.select(families.columns)]), bins.sort("model", "bin"))
+    tables = (
+        pl.concat([families, whole.select(families.columns)]),
+        bins.sort("model", "bin"),
+    )
     return "\n".join(table.write_csv() for table in tables)
 
 

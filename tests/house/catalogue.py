@@ -2,11 +2,12 @@
 
 That is ``index.jsonl``, ``protocols.json`` and ``minutes.json``.
 
-``python -m tests.house.catalogue`` writes the index; with names of recipes, or ``all``, it also
-estimates their minutes. A few steps of each training and a few of the other tasks are tried out, so
-that the whole takes minutes and not days; processor time, so that what else the machine does is not
-counted. Of recipes with a pretrained model it takes the seconds of a run that is stored here, which
-should be one with ``--jobs 1`` on a quiet machine.
+``python -m tests.house.catalogue`` writes the index; with names of recipes, or ``all``,
+it also estimates their minutes. A few steps of each training and a few of the other
+tasks are tried out, so that the whole takes minutes and not days; processor time, so
+that what else the machine does is not counted. Of recipes with a pretrained model it
+takes the seconds of a run that is stored here, which should be one with ``--jobs 1`` on
+a quiet machine.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from inweights.training.learner import Curriculum
 from inweights.training.steps.machine import use_threads
 
 HERE = Path(index.__file__).parent
-#: Processor seconds that are spent on trying trainings of a recipe, and on its other tasks.
+#: Processor seconds that are spent on trying trainings of a recipe, and on its other
+#: tasks.
 SPENT = 20.0
 
 
@@ -46,7 +48,9 @@ def built_in() -> list[str]:
 
 def current() -> bytes:
     """What the index has to hold, by the recipes as they are."""
-    return b"".join(msgspec.json.encode(index.read_entry(name)) + b"\n" for name in built_in())
+    return b"".join(
+        msgspec.json.encode(index.read_entry(name)) + b"\n" for name in built_in()
+    )
 
 
 def current_protocols() -> bytes:
@@ -64,11 +68,15 @@ def estimate(recipe: Recipe) -> Timing:
     with TemporaryDirectory() as folder, use_threads(1):
         store = Store(folder)
         ahead = forecast(plan, seeds, store, version=recipe.version, budget=SPENT)
-        tasks = tasks_of(expand_plan(plan, seeds, recipe.version), lambda *_: True, "cpu")
+        tasks = tasks_of(
+            expand_plan(plan, seeds, recipe.version), lambda *_: True, "cpu"
+        )
         others = [
             task
             for task in tasks
-            if not (isinstance(task, LearnTask) and isinstance(task.learner, Curriculum))
+            if not (
+                isinstance(task, LearnTask) and isinstance(task.learner, Curriculum)
+            )
         ]
         took = done = 0.0
         for place in np.random.default_rng(0).permutation(len(others)):
@@ -95,12 +103,15 @@ def write_minutes(names: list[str]) -> None:
                 progress(done, len(chosen), recipe.name)
             if not extras(recipe.scales["cpu"]):
                 known[recipe.name] = estimate(recipe)
-            elif ran := find(recipe.name):  # a pretrained model's cannot be guessed from a piece
+            # A pretrained model's cannot be guessed from a piece.
+            elif ran := find(recipe.name):
                 known[recipe.name] = Timing(
                     recipe.version, round(ran.seconds / 60, 3), False, round(pace(), 3)
                 )
             kept = {name: known[name] for name in built_in() if name in known}
-            file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+            file.write_bytes(
+                msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n"
+            )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """``make test-cpus``: the numerical tests under several instruction sets, kernels and threads.
 
-Each setting is one run of pytest with variables that the libraries read when they are loaded. The
-processes that run the tests say what the libraries made of them, and that is compared with what was
-wanted: a setting that this machine's build does not take is said to be so, and is no success.
+Each setting is one run of pytest with variables that the libraries read when they are
+loaded. The processes that run the tests say what the libraries made of them, and that
+is compared with what was wanted: a setting that this machine's build does not take is
+said to be so, and is no success.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ import pytest
 
 #: What has floating-point numbers in it.
 FOLDERS = (
-    *(f"tests/{room}" for room in ("training", "models", "probes", "theory", "experiments", "lm")),
+    *(
+        f"tests/{room}"
+        for room in ("training", "models", "probes", "theory", "experiments", "lm")
+    ),
     "tests/test_golden.py",
 )
-#: Kernels of OpenBLAS that every processor of a kind can run; the first that is another is taken.
+#: Kernels of OpenBLAS that every processor of a kind can run; the first that is another
+#: is taken.
 KERNELS = {"x86_64": ("Nehalem", "Haswell"), "aarch64": ("ARMV8", "NEOVERSEN1")}
 #: Read by the libraries; none comes in from outside.
 READ = (
@@ -53,7 +58,9 @@ def settings(machine: str, kernels: str) -> list[Setting]:
     found = [Setting({"OMP_NUM_THREADS": str(n)}, "threads", f"{n}$") for n in (1, 2)]
     found.append(Setting({"ATEN_CPU_CAPABILITY": "default"}, "torch", "DEFAULT|NO AVX"))
     if other:
-        found.append(Setting({"OPENBLAS_CORETYPE": other}, "openblas", f"{other}( {other})*$"))
+        found.append(
+            Setting({"OPENBLAS_CORETYPE": other}, "openblas", f"{other}( {other})*$")
+        )
     if machine == "x86_64":
         found += [
             Setting({"ATEN_CPU_CAPABILITY": "avx2"}, "torch", "AVX2"),
@@ -70,7 +77,11 @@ def facts() -> dict[str, str]:
     import torch
     from threadpoolctl import threadpool_info
 
-    blas = [one["architecture"] for one in threadpool_info() if one["internal_api"] == "openblas"]
+    blas = [
+        one["architecture"]
+        for one in threadpool_info()
+        if one["internal_api"] == "openblas"
+    ]
     with tempfile.TemporaryFile() as file:  # C libraries write to the descriptor
         sys.stdout.flush()
         kept = os.dup(1)
@@ -97,13 +108,19 @@ def facts() -> dict[str, str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """As a plugin of pytest: where its processes say their facts."""
-    parser.addoption("--facts", type=Path, help="a folder; each process writes a file into it")
+    parser.addoption(
+        "--facts", type=Path, help="a folder; each process writes a file into it"
+    )
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """The one that only hands tests to others has none to tell."""
-    if hasattr(session.config, "workerinput") or not session.config.getoption("numprocesses", None):
-        with session.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+    if hasattr(session.config, "workerinput") or not session.config.getoption(
+        "numprocesses", None
+    ):
+        with session.config.pluginmanager.getplugin(
+            "capturemanager"
+        ).global_and_fixture_disabled():
             text = json.dumps(facts())
         (session.config.getoption("--facts") / f"{os.getpid()}.json").write_text(text)
 
@@ -123,13 +140,19 @@ def run(setting: Setting, words: list[str]) -> bool:
             "--facts",
             folder,
         ]
-        done = subprocess.run(command + words, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command + words, env=environment, capture_output=True, text=True
+        )
         told = [json.loads(file.read_text()) for file in Path(folder).iterdir()]
     found = sorted({one[setting.fact] for one in told})
     took = bool(found) and all(re.match(setting.pattern, one) for one in found)
-    last = (done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or [""])[-1]
+    last = (
+        done.stdout.strip().splitlines() or done.stderr.strip().splitlines() or [""]
+    )[-1]
     state = "failed" if done.returncode else "ok" if took else "not taken"
-    print(f"{state:9} {setting}: {last}; {setting.fact} says {', '.join(found) or 'nothing'}")
+    print(
+        f"{state:9} {setting}: {last}; {setting.fact} says {', '.join(found) or 'nothing'}"
+    )
     for line in done.stdout.splitlines() if done.returncode else ():
         if line.startswith(("FAILED", "ERROR", "E  ")):
             print(f"  {line}")
@@ -141,14 +164,28 @@ def main() -> int:
     """Run every setting; 1 where a test fails or a setting has no effect."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="settings with this in their name")
-    parser.add_argument("words", nargs="*", help="for pytest, in place of folders and tier")
+    parser.add_argument(
+        "words", nargs="*", help="for pytest, in place of folders and tier"
+    )
     given = parser.parse_args()
-    words = given.words or [*FOLDERS, "-n", "auto", "-m", "not slow and not gpu and not network"]
+    words = given.words or [
+        *FOLDERS,
+        "-n",
+        "auto",
+        "-m",
+        "not slow and not gpu and not network",
+    ]
     machine = platform.machine()
     plain = {name: value for name, value in os.environ.items() if name not in READ}
-    code = [sys.executable, "-c", "import tests.house.cpus as c; print(c.facts()['openblas'])"]
+    code = [
+        sys.executable,
+        "-c",
+        "import tests.house.cpus as c; print(c.facts()['openblas'])",
+    ]
     done = subprocess.run(code, env=plain, capture_output=True, text=True)
-    print(f"{machine}, {os.cpu_count()} cores, kernels of OpenBLAS: {done.stdout.strip()}")
+    print(
+        f"{machine}, {os.cpu_count()} cores, kernels of OpenBLAS: {done.stdout.strip()}"
+    )
     chosen = [one for one in settings(machine, done.stdout) if given.only in str(one)]
     return int(False in [run(one, words) for one in chosen])
 

@@ -1,8 +1,9 @@
 """Set up the project's environment from the pins of ``constraints.txt``: what ``make`` does first.
 
-``python -m tests.house.environment dev`` installs the parts of a stage with ``--no-deps``, so that
-nothing is resolved, and prints the time and size of each. It needs Python alone. ``uv`` does the
-work where it is there or can be had, and pip where not. No NVIDIA GPU, no CUDA build of torch.
+``python -m tests.house.environment dev`` installs the parts of a stage with
+``--no-deps``, so that nothing is resolved, and prints the time and size of each. It
+needs Python alone. ``uv`` does the work where it is there or can be had, and pip where
+not. No NVIDIA GPU, no CUDA build of torch.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ STAGES = {
     "docs": ("demo", "docs"),
     "dev": ("demo", "docs", "dev", "optional"),
 }
-#: In place of a stage: torch alone, before something else is installed, such as a release.
+#: In place of a stage: torch alone, before something else is installed, such as a
+#: release.
 TORCH_ALONE = "torch"
-#: A line is printed at least this often, so that a long download does not look like a stop.
+#: A line is printed at least this often, so that a long download does not look like a
+#: stop.
 SECONDS_BETWEEN_LINES = 10
 CUDA_REFUSED = """\
 torch {version} for CPUs was not found: pip would take the build for NVIDIA GPUs (about 3 GB), and
@@ -63,7 +66,9 @@ def name_of(pin: str) -> str:
 
 def has_nvidia_gpu() -> bool:
     """Whether the driver of an NVIDIA GPU is there."""
-    return Path("/proc/driver/nvidia/version").exists() or bool(shutil.which("nvidia-smi"))
+    return Path("/proc/driver/nvidia/version").exists() or bool(
+        shutil.which("nvidia-smi")
+    )
 
 
 class Environment:
@@ -91,19 +96,31 @@ class Environment:
             uv = shutil.which("uv")
             if not uv:
                 raise
-            call([uv, "venv", "--seed", "--clear", "--python", self.made_by, str(self.folder)])
+            call(
+                [
+                    uv,
+                    "venv",
+                    "--seed",
+                    "--clear",
+                    "--python",
+                    self.made_by,
+                    str(self.folder),
+                ]
+            )
 
     def find_uv(self, pin: str) -> None:
         """Take uv from the path, or else from pip's index, if that is the public one.
 
-        Where pip is set to another index, that may be the only one within reach, and uv does not
-        read how pip is set.
+        Where pip is set to another index, that may be the only one within reach, and uv
+        does not read how pip is set.
         """
         self.uv = shutil.which("uv") or ""
         if self.uv:
             return
         settings = output([*self.pip, "config", "list"])
-        if "index-url=" in re.sub(r"extra-index-url=", "", settings.replace("_", "-").lower()):
+        if "index-url=" in re.sub(
+            r"extra-index-url=", "", settings.replace("_", "-").lower()
+        ):
             return
         if answers([*self.pip, "install", "--quiet", "--no-deps", pin]):
             self.uv = str(self.bin / "uv")
@@ -111,7 +128,13 @@ class Environment:
     @property
     def pip(self) -> list[str]:
         """The words that start pip."""
-        return [str(self.python), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+        return [
+            str(self.python),
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "--no-input",
+        ]
 
     def install(self, words: list[str]) -> None:
         """Install with uv, and with pip where uv cannot."""
@@ -131,14 +154,22 @@ class Environment:
     def install_by_uv(self, words: list[str]) -> None:
         """Install with uv; it keeps no cache where the home cannot be written."""
         cache = [] if os.access(Path.home(), os.W_OK) else ["--no-cache"]
-        start = [self.uv, "pip", "install", "--quiet", "--python", str(self.python), *cache]
+        start = [
+            self.uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            str(self.python),
+            *cache,
+        ]
         call([*start, *words], UV_HTTP_RETRIES="1")
 
     def install_torch(self, pin: str, cuda: bool) -> str:
         """Install torch: the CPU's build, unless a GPU is there or the large build is wanted.
 
-        Pip is asked first which build it would take: a folder or an index that it is set to may
-        have the CPU's.
+        Pip is asked first which build it would take: a folder or an index that it is
+        set to may have the CPU's.
 
         Returns:
             Which build that is, in words.
@@ -179,7 +210,11 @@ class Environment:
 
     def megabytes(self) -> int:
         """Return the size of all files of the environment."""
-        files = (Path(place) / name for place, _, names in os.walk(self.folder) for name in names)
+        files = (
+            Path(place) / name
+            for place, _, names in os.walk(self.folder)
+            for name in names
+        )
         return sum(file.lstat().st_size for file in files) // 10**6
 
 
@@ -209,7 +244,9 @@ def call(words: list[str], **variables: str) -> None:
         except subprocess.TimeoutExpired:
             print(f"  … {time.monotonic() - started:.0f} s", flush=True)
     if process.returncode:
-        raise SetupError(f"{Path(words[0]).name} failed:\n" + "\n".join(said.splitlines()[-15:]))
+        raise SetupError(
+            f"{Path(words[0]).name} failed:\n" + "\n".join(said.splitlines()[-15:])
+        )
 
 
 def output(words: list[str]) -> str:
@@ -244,7 +281,9 @@ def set_up(environment: Environment, stage: str, cuda: bool = False) -> None:
         print(f"  {what}: {now - last:.0f} s, {max(held - size, 0)} MB", flush=True)
         last, size = time.monotonic(), held
 
-    print(f"setting up {environment.folder.name} with {environment.made_by} (minutes, once)")
+    print(
+        f"setting up {environment.folder.name} with {environment.made_by} (minutes, once)"
+    )
     sys.stdout.flush()
     environment.make()
     environment.find_uv(first["uv"])
@@ -286,11 +325,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stage", choices=(*STAGES, TORCH_ALONE))
     parser.add_argument("--folder", type=Path, default=Path(".venv"))
-    parser.add_argument("--cuda", action="store_true", help="take torch's build for NVIDIA GPUs")
+    parser.add_argument(
+        "--cuda", action="store_true", help="take torch's build for NVIDIA GPUs"
+    )
     given = parser.parse_args()
     if sys.version_info < OLDEST:
         version = sys.version.split()[0]
-        print(f"Python 3.11 or newer is needed, not {version}; make PYTHON=<path> takes another")
+        print(
+            f"Python 3.11 or newer is needed, not {version}; make PYTHON=<path> takes another"
+        )
         return 1
     try:
         set_up(Environment(ROOT / given.folder), given.stage, given.cuda)

@@ -2,8 +2,8 @@
 
 A change of these numbers is another version: raise it in ``RAISED`` of
 ``inweights.support.sources``, so that what is stored counts as another thing's, say in
-``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden --write`` adds
-what is new or has a raised version, and never touches the rest.
+``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden
+--write`` adds what is new or has a raised version, and never touches the rest.
 """
 
 from __future__ import annotations
@@ -58,14 +58,16 @@ from inweights.worlds import (
 from inweights.worlds.world import Worlds
 
 FILE = Path(__file__).parents[1] / "data" / "golden.toml"
-#: Roundings on the way to a number of float32. A logit of these models (two layers, widths up to
-#: 16, ten products with sums of 8 to 64 terms each, norms and a softmax) is behind fewer than
-#: 1,000, one of an Emb-MLP (two sums of 16 terms, a softmax over 12 answers) behind fewer than 100;
-#: a step of training goes forwards, backwards and through the optimizer. Each rounding is 2**-24 of
-#: what it rounds, whatever the order of the sums.
+#: Roundings on the way to a number of float32. A logit of these models (two layers,
+#: widths up to 16, ten products with sums of 8 to 64 terms each, norms and a softmax)
+#: is behind fewer than 1,000, one of an Emb-MLP (two sums of 16 terms, a softmax over
+#: 12 answers) behind fewer than 100; a step of training goes forwards, backwards and
+#: through the optimizer. Each rounding is 2**-24 of what it rounds, whatever the order
+#: of the sums.
 FORWARD, SMALL, STEPS = 1_000, 100, 6
-#: Of the system that an edit solves: the largest over the eighth eigenvalue of the moment of eight
-#: keys. What ten roundings change of its entries, it makes so many times larger.
+#: Of the system that an edit solves: the largest over the eighth eigenvalue of the
+#: moment of eight keys. What ten roundings change of its entries, it makes so many
+#: times larger.
 CONDITION = 3_300
 #: Certified gap of programs that are solved, which another order of sums may use up.
 GAP = 1e-4
@@ -81,11 +83,21 @@ LINEAR = DeepLinearConfig(width=12, layers=2, init=Init(std=0.3))
 #: After forty steps all facts are answered, as some probes ask for.
 LEARNT = ("learnt", EmbMLPConfig(width=16, init=Init(std=0.1)))
 LEARNING = 40 * 3 * SMALL
-#: What a column's numbers are differences of, where little may be left of it, or nothing: cosines
-#: and correlations are sums of products of vectors of length 1, an excess is a ratio minus 1, and
-#: the margins of queries beside an optimum are differences of logits that differ by 1 at a fact.
+#: What a column's numbers are differences of, where little may be left of it, or
+#: nothing: cosines and correlations are sums of products of vectors of length 1, an
+#: excess is a ratio minus 1, and the margins of queries beside an optimum are
+#: differences of logits that differ by 1 at a fact.
 SIZES = dict.fromkeys(
-    ("cosine", "contrast", "spearman", "null_mean", "excess", "query_margin", "expected"), 1.0
+    (
+        "cosine",
+        "contrast",
+        "spearman",
+        "null_mean",
+        "excess",
+        "query_margin",
+        "expected",
+    ),
+    1.0,
 )
 Numbers = dict[str, float | int | str]
 
@@ -93,7 +105,9 @@ Numbers = dict[str, float | int | str]
 class Item:
     """Something with numbers: its name in ``RAISED``, how its table is made, and its tolerance."""
 
-    def __init__(self, owner: str, make: Callable[[], Numbers], roundings: float = FORWARD) -> None:
+    def __init__(
+        self, owner: str, make: Callable[[], Numbers], roundings: float = FORWARD
+    ) -> None:
         self.owner, self.make = owner, make
         self.tolerance = roundings * 2.0**-24
 
@@ -114,15 +128,21 @@ def summary(table: pl.DataFrame) -> Numbers:
             values = values.explode(empty_as_null=True, keep_nulls=True)
             values = values.explode() if values.dtype.is_nested() else values
         if values.dtype.is_float():
-            kept = [0.0 if v is None or not math.isfinite(v) else float(v) for v in values]
+            kept = [
+                0.0 if v is None or not math.isfinite(v) else float(v) for v in values
+            ]
             weight = [i % 7 + 1 for i in range(len(kept))]
             n = max(1, len(kept))
             found[f"{column}, mean"] = sum(kept) / n
-            found[f"{column}, by place"] = sum(map(float.__mul__, kept, map(float, weight))) / n
+            found[f"{column}, by place"] = (
+                sum(map(float.__mul__, kept, map(float, weight))) / n
+            )
             found[f"{column}, largest"] = max(map(abs, kept), default=0.0)
         elif values.dtype.is_integer() or values.dtype == pl.Boolean:
             kept_ints = [int(v or 0) for v in values]
-            found[f"{column}, sum"] = sum(v * (i % 7 + 1) for i, v in enumerate(kept_ints))
+            found[f"{column}, sum"] = sum(
+                v * (i % 7 + 1) for i, v in enumerate(kept_ints)
+            )
         else:
             found[column] = hashed(values.to_list())
     return found
@@ -171,7 +191,9 @@ def of_model(config: Any) -> Numbers:
 def of_training(phase: Phase, config: Any = MLP) -> Numbers:
     world = TWO_HOP.build(seed=3)
     model = config.build(
-        vocabulary=len(world.vocabulary), seeds=[3, 4], candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=[3, 4],
+        candidates=world.outputs.tolist(),
     )
     done = train(model, world, Curriculum(phases=(phase,)), seeds=[3, 4], every=1)
     return {
@@ -187,7 +209,9 @@ def of_probe(probe: Callable[..., pl.DataFrame], config: Any, world: Any) -> Num
 def descended() -> Numbers:
     model = Descent(rate=0.02, steps=5).learn(GRID.build(), N2V, seed=3)
     return summary(
-        pl.DataFrame({"vector": model.tokens.weight.detach().flatten().double().numpy()})
+        pl.DataFrame(
+            {"vector": model.tokens.weight.detach().flatten().double().numpy()}
+        )
     )
 
 
@@ -204,7 +228,9 @@ WORLDS: Mapping[str, Any] = {
     "hops": Hops(n=4, hops=3, identity=0.5),
     "reversal": Reversal(n=5, told=2),
     "implication": Implication(groups=3, members=4, told=2),
-    "random-facts": RandomFacts(hops=3, popularity=0.7, told=0.75, crossing=True, asked=4),
+    "random-facts": RandomFacts(
+        hops=3, popularity=0.7, told=0.75, crossing=True, asked=4
+    ),
     "graph": Graph(shape="tree-star", arms=3, nodes=4, branches=2, paths=True),
     "path-star": PathStar(arms=4, nodes=4, branches=2, split="arm", task_tokens=True),
     "own-path-star": OwnPathStar(paths=LINES, pauses=2),
@@ -242,10 +268,17 @@ CURRICULA = {
         Phase(steps=STEPS, pooled=True, roles={"first_hop": 2.0, "identity": 1.0}),
         MLP,
     ),
-    "cosine": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)), MLP),
-    "linear": (Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)), MLP),
+    "cosine": (
+        Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="cosine", warmup=2)),
+        MLP,
+    ),
+    "linear": (
+        Phase(steps=STEPS, optimizer=_SGD, schedule=Schedule(kind="linear", hold=0.4)),
+        MLP,
+    ),
 }
-#: Probes: those that ask a graph, and those that ask more of model or world; else two hops.
+#: Probes: those that ask a graph, and those that ask more of model or world; else two
+#: hops.
 ON_GRAPHS = (
     probes.snapshot, probes.graph_recall, probes.cosines, probes.hop_correlation,
     probes.spectral_energy, probes.zigzag, probes.agreement, probes.arrangement,
@@ -260,7 +293,9 @@ ON_TWO_HOPS = (
 
 def one_activation(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Return the states of one layer at one token, with the sum of their numbers."""
-    table = probes.activations(model, worlds, layers=["sum"], position=1, parts=["facts"])
+    table = probes.activations(
+        model, worlds, layers=["sum"], position=1, parts=["facts"]
+    )
     return table.with_columns(pl.col("state").list.sum())
 
 
@@ -277,7 +312,12 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
         FORWARD,
     ),
     "edits": (probes.edits, GPT, TWO_HOP, 10 * CONDITION),
-    "after_edits": (partial(probes.after_edits, edit=Edit(count=2)), GPT, TWO_HOP, FORWARD),
+    "after_edits": (
+        partial(probes.after_edits, edit=Edit(count=2)),
+        GPT,
+        TWO_HOP,
+        FORWARD,
+    ),
     "carries": (
         probes.carries,
         GPT,
@@ -319,8 +359,14 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
 
 def items() -> dict[str, Item]:
     """Everything, by the name of its table."""
-    found = {f"world {n}": Item(type(c).__name__, partial(of_world, c)) for n, c in WORLDS.items()}
-    found |= {f"model {n}": Item(type(c).__name__, partial(of_model, c)) for n, c in MODELS.items()}
+    found = {
+        f"world {n}": Item(type(c).__name__, partial(of_world, c))
+        for n, c in WORLDS.items()
+    }
+    found |= {
+        f"model {n}": Item(type(c).__name__, partial(of_model, c))
+        for n, c in MODELS.items()
+    }
     for name, phase in OPTIMIZERS.items():
         found[f"optimizer {name}"] = Item(
             "Optimizer", partial(of_training, phase), STEPS * 3 * SMALL
@@ -355,8 +401,12 @@ def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
         if isinstance(one, float) and isinstance(other, float):
             # What is summed up, or subtracted, may be larger than what is left.
             column = name.partition(",")[0]
-            scale = max(abs(one), table.get(f"{column}, largest", 0.0), SIZES.get(column, 0.0))
-            if abs(one - other) <= item.tolerance * scale * (7 if "by place" in name else 1):
+            scale = max(
+                abs(one), table.get(f"{column}, largest", 0.0), SIZES.get(column, 0.0)
+            )
+            if abs(one - other) <= item.tolerance * scale * (
+                7 if "by place" in name else 1
+            ):
                 continue
         elif one == other and type(one) is type(other):
             continue
@@ -367,7 +417,9 @@ def differences(item: Item, table: Mapping[str, Any]) -> list[str]:
 def main() -> int:
     """Print the tables that are due; with ``--write`` add them to the file."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--write", action="store_true", help="add new items and raised versions")
+    parser.add_argument(
+        "--write", action="store_true", help="add new items and raised versions"
+    )
     write = parser.parse_args().write
     tables, wrong = stored(), 0
     for name, item in items().items():
@@ -377,7 +429,9 @@ def main() -> int:
             print(f"{name}: version {item.version} is new")
         elif said := differences(item, known):
             wrong += 1
-            print("\n  ".join([f"{name}: its numbers changed; raise its version", *said]))
+            print(
+                "\n  ".join([f"{name}: its numbers changed; raise its version", *said])
+            )
     if write:
         blocks = [_block(name, tables[name]) for name in items()]
         FILE.write_text("\n".join(blocks), encoding="utf-8", newline="\n")

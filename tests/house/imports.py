@@ -62,7 +62,9 @@ def _found(path: Path) -> tuple[frozenset[str], frozenset[str]]:
         node = below.pop()
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             checked += ast.walk(node)
-        elif isinstance(node, ast.stmt | ast.Module | ast.ExceptHandler | ast.match_case):
+        elif isinstance(
+            node, ast.stmt | ast.Module | ast.ExceptHandler | ast.match_case
+        ):
             running.append(node)
             below += ast.iter_child_nodes(node)  # no expression holds an import
     return _names(running), _names(checked)

@@ -38,7 +38,9 @@ def _any_says(file: Path, seen: set[Path]) -> bool:
         return False
     seen.add(file)
     text = _text(file)
-    return bool(SLOW.search(text)) or any(_any_says(other, seen) for other in _imported(text))
+    return bool(SLOW.search(text)) or any(
+        _any_says(other, seen) for other in _imported(text)
+    )
 
 
 @cache
@@ -49,7 +51,9 @@ def _text(file: Path) -> str:
 def _imported(text: str) -> Iterator[Path]:
     """Files of the modules of tests that a text imports, also by ``from folder import module``."""
     for package, names, module in _IMPORT.findall(text):
-        whole = [f"{package}.{name.split()[0]}" for name in names.split(",") if name.strip()]
+        whole = [
+            f"{package}.{name.split()[0]}" for name in names.split(",") if name.strip()
+        ]
         for one in (package or module, *whole):
             file = ROOT / (one.replace(".", "/") + ".py")
             if file.exists():

@@ -20,7 +20,8 @@ from tests.house.imports import SOURCE, circles
 RUN, PLACES = 6, 8
 #: Folders that are a plain list of items of one kind, and the package itself.
 LISTS = {"models", "probes", "."}
-#: Lines of a function, parameters of one, lines of a file: from here on they are counted.
+#: Lines of a function, parameters of one, lines of a file: from here on they are
+#: counted.
 LONG, MANY, LARGE = 60, 7, 300
 
 
@@ -93,7 +94,9 @@ def repeated() -> list[str]:
     seen: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in files():
         text = path.read_text(encoding="utf-8").splitlines()
-        kept = [(place, line.strip()) for place, line in enumerate(text, 1) if _counts(line)]
+        kept = [
+            (place, line.strip()) for place, line in enumerate(text, 1) if _counts(line)
+        ]
         for start in range(len(kept) - RUN + 1):
             run = kept[start : start + RUN]
             seen[tuple(line for _, line in run)].append((path, run[0][0]))
@@ -110,7 +113,9 @@ def repeated() -> list[str]:
 def _counts(line: str) -> bool:
     """Whether a line says something: no blank, comment, bracket alone, or import."""
     text = line.strip()
-    return bool(re.search(r"\w", text)) and not re.match(r"#|from |import |\"\"\"$", text)
+    return bool(re.search(r"\w", text)) and not re.match(
+        r"#|from |import |\"\"\"$", text
+    )
 
 
 def circles_of_imports() -> list[str]:
@@ -126,12 +131,18 @@ BARS: Mapping[str, Bar] = {
     "comprehensions in 100 lines of code": Bar(
         4, value=_per_hundred(reading.places_of_comprehensions)
     ),
-    "nested comprehensions in 100 lines of code": Bar(0.05, _nested, _per_hundred(_nested)),
+    "nested comprehensions in 100 lines of code": Bar(
+        0.05, _nested, _per_hundred(_nested)
+    ),
     "comment lines for 100 lines of code": Bar(
-        3, value=lambda: 100 * reading.comment_lines() / reading.code_lines(), least=True
+        3,
+        value=lambda: 100 * reading.comment_lines() / reading.code_lines(),
+        least=True,
     ),
     "chained conditional expressions": Bar(0, reading.places_of_chained_conditionals),
-    "places that the formatter skips, tables aside": Bar(0, reading.places_of_skipped_formatting),
+    "places that the formatter skips, tables aside": Bar(
+        0, reading.places_of_skipped_formatting
+    ),
     "% of lines over 95 characters": Bar(
         1,
         value=lambda: 100 * len(reading.places_of_wide_lines()) / lines(files()),
@@ -139,7 +150,9 @@ BARS: Mapping[str, Bar] = {
     "public functions of two or more parameters without Args": Bar(
         0, lambda: reading.places_without("Args")
     ),
-    "public functions that do not say what they return": Bar(0, reading.places_without_a_result),
+    "public functions that do not say what they return": Bar(
+        0, reading.places_without_a_result
+    ),
     "functions over 60 lines": Bar(20, long_functions),
     "functions with more than 7 parameters": Bar(12, many_parameters),
     "files over 300 lines": Bar(0, large_files),
@@ -159,7 +172,9 @@ def main() -> None:
                 print(f"  {place}")
         return
     print("For information: lines of each package, and names in its folder")
-    for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").exists()):
+    for folder in sorted(
+        path for path in SOURCE.iterdir() if (path / "__init__.py").exists()
+    ):
         print(f"  {folder.name:12} {lines(files(folder)):6} {names_in(folder):4}")
     print()
     for name, bar in BARS.items():

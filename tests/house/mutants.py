@@ -1,8 +1,8 @@
 """``make mutants``: small changes of the code, drawn at random, that the tests must notice.
 
-A change is one comparison, sign, constant, ``and``/``or`` or return value of a module of ``AREAS``.
-The tests of its area that name something public of the module run in a copy of the tree, and the
-record of public defaults.
+A change is one comparison, sign, constant, ``and``/``or`` or return value of a module
+of ``AREAS``. The tests of its area that name something public of the module run in a
+copy of the tree, and the record of public defaults.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ AREAS = {
 }
 #: Where every public default is recorded, of whichever module.
 DEFAULTS = "tests/house/test_defaults.py"
-#: Seconds after which a change that makes the tests wait is left, and counts as noticed. More than
-#: all tests of a module take on a busy machine.
+#: Seconds after which a change that makes the tests wait is left, and counts as
+#: noticed. More than all tests of a module take on a busy machine.
 PATIENCE = 900
 TIER = "not gpu and not network and not browser"
 _SWAPS: dict[type[ast.AST], type[Any]] = {
@@ -65,7 +65,8 @@ class Mutant(NamedTuple):
 def mutants(area: str, file: Path) -> Iterator[Mutant]:
     """Every change of a file. Types, messages of errors, text and assertions are none.
 
-    An assertion, such as ``strict=True`` of ``zip``, only fails where other code is wrong.
+    An assertion, such as ``strict=True`` of ``zip``, only fails where other code is
+    wrong.
     """
     source = file.read_bytes()
     rows = source.splitlines(keepends=True)
@@ -73,14 +74,20 @@ def mutants(area: str, file: Path) -> Iterator[Mutant]:
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         roots = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        roots += [node] if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert) else []
-        roots += [node] if isinstance(node, ast.keyword) and node.arg == "strict" else []
+        roots += (
+            [node] if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert) else []
+        )
+        roots += (
+            [node] if isinstance(node, ast.keyword) and node.arg == "strict" else []
+        )
         skipped |= {id(one) for root in roots if root for one in ast.walk(root)}
         for old, new in () if id(node) in skipped else changes(node):
             start = starts[old.lineno - 1] + old.col_offset
             end = starts[(old.end_lineno or 0) - 1] + (old.end_col_offset or 0)
             said = source[start:end].decode()
-            yield Mutant(area, file.relative_to(ROOT), old.lineno, start, said, f"({new})")
+            yield Mutant(
+                area, file.relative_to(ROOT), old.lineno, start, said, f"({new})"
+            )
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
@@ -92,11 +99,17 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         sides, joined = (node.left, node.right), ast.JoinedStr | ast.List | ast.Tuple
         texts = [isinstance(getattr(one, "value", None), str) for one in sides]
         if not any(texts) and not any(isinstance(one, joined) for one in sides):
-            yield node, ast.unparse(ast.BinOp(node.left, _SWAPS[type(node.op)](), node.right))
+            yield (
+                node,
+                ast.unparse(ast.BinOp(node.left, _SWAPS[type(node.op)](), node.right)),
+            )
     elif isinstance(node, ast.BoolOp):
         yield node, ast.unparse(ast.BoolOp(_SWAPS[type(node.op)](), node.values))
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield node, repr(not node.value if isinstance(node.value, bool) else node.value + 1)
+        yield (
+            node,
+            repr(not node.value if isinstance(node.value, bool) else node.value + 1),
+        )
     elif isinstance(node, ast.Return) and node.value is not None:
         yield node.value, "None"
 
@@ -105,7 +118,9 @@ def draw(seed: int, count: int) -> list[Mutant]:
     """Return changes, as many of each area, each area's by chance."""
     rng, drawn = random.Random(seed), []
     for area in AREAS:
-        files = sorted(one for part in area.split() for one in (ROOT / "src/inweights").glob(part))
+        files = sorted(
+            one for part in area.split() for one in (ROOT / "src/inweights").glob(part)
+        )
         every = [one for file in files for one in mutants(area, file)]
         drawn += rng.sample(every, min(len(every), count // len(AREAS)))
     return drawn
@@ -119,14 +134,36 @@ def tests_of(mutant: Mutant) -> list[str]:
     named = re.compile(rf"\b({'|'.join(sorted(words))})\b")
     globs = [sorted((ROOT / "tests").glob(one)) for one in AREAS[mutant.area].split()]
     files = [file for found in globs for file in found]
-    found = [f for f in files if "golden" in f.name or named.search(f.read_text(encoding="utf-8"))]
-    return [str(mutant.file), DEFAULTS, *(str(file.relative_to(ROOT)) for file in found or files)]
+    found = [
+        f
+        for f in files
+        if "golden" in f.name or named.search(f.read_text(encoding="utf-8"))
+    ]
+    return [
+        str(mutant.file),
+        DEFAULTS,
+        *(str(file.relative_to(ROOT)) for file in found or files),
+    ]
 
 
 def first_failure(tree: Path, *words: str, patience: float) -> str:
     """Which test fails in a copy of the tree; empty if none does."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", TIER]
-    env = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        TIER,
+    ]
+    env = {
+        "PYTHONPATH": str(tree / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     try:
         done = subprocess.run(
             [*command, *words],
@@ -154,7 +191,10 @@ def main() -> int:
     def tried(mutant: Mutant) -> str:
         tree = trees.get()
         place, source = tree / mutant.file, (ROOT / mutant.file).read_bytes()
-        before, after = source[: mutant.start], source[mutant.start + len(mutant.old.encode()) :]
+        before, after = (
+            source[: mutant.start],
+            source[mutant.start + len(mutant.old.encode()) :],
+        )
         place.write_bytes(before + mutant.new.encode() + after)
         try:
             return first_failure(tree, *tests_of(mutant), patience=PATIENCE)
@@ -162,17 +202,24 @@ def main() -> int:
             place.write_bytes(source)
             trees.put(tree)
 
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.jobs) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ThreadPoolExecutor(asked.jobs) as pool,
+    ):
         left_out = shutil.ignore_patterns(".*", "__pycache__", "_build")
         for job in range(asked.jobs):
-            trees.put(Path(shutil.copytree(ROOT, Path(folder) / str(job), ignore=left_out)))
+            trees.put(
+                Path(shutil.copytree(ROOT, Path(folder) / str(job), ignore=left_out))
+            )
         failing = set()
         for one, by in zip(drawn, pool.map(tried, drawn), strict=True):
             missed += not by
             failing |= {by} if "/" in by else set()
             change = f"{one.file}:{one.line}: {one.old} -> {one.new}"
             print(f"{'noticed ' if by else 'SURVIVED'} {change}  [{by}]", flush=True)
-        if failing and (by := first_failure(Path(folder) / "0", *sorted(failing), patience=3600)):
+        if failing and (
+            by := first_failure(Path(folder) / "0", *sorted(failing), patience=3600)
+        ):
             print(f"{by} fails as the code is; what it noticed does not count")
             return 2
     print(f"{len(drawn) - missed} of {len(drawn)} were noticed (seed {asked.seed})")

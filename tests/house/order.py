@@ -1,8 +1,9 @@
 """Plugin of pytest for ``make test-slow``: each process begins with its share of the longest tests.
 
-pytest-xdist gives each process as many tests in a row, and one that has finished takes from the
-end of another's. A long test that began last would be waited for by all. There is one process more
-than there are cores, since tests that wait for processes of their own leave a core idle.
+pytest-xdist gives each process as many tests in a row, and one that has finished takes
+from the end of another's. A long test that began last would be waited for by all. There
+is one process more than there are cores, since tests that wait for processes of their
+own leave a core idle.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import pytest
 
 T = TypeVar("T")
 
-#: Parts of the names of the longest tests, from about 60 seconds of processor time down to 8.
+#: Parts of the names of the longest tests, from about 60 seconds of processor time down
+#: to 8.
 LONGEST = (
     "::test_site",
     "::test_contracts_hold_on_a_pretend_accelerator",
@@ -53,7 +55,9 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
     return cores + 1
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Order the tests in each of several processes; all of them order alike."""
     if processes := getattr(config, "workerinput", {}).get("workercount"):
         items[:] = dealt(items, processes, lambda item: rank(item.nodeid))
@@ -75,8 +79,8 @@ def dealt(items: Sequence[T], hands: int, rank: Callable[[T], int | None]) -> li
     Args:
         items: What is ordered.
         hands: Number of parts, as even as can be; the last ones are the larger.
-        rank: Returns the place of an item among the first; None for all others, which keep their
-            order.
+        rank: Returns the place of an item among the first; None for all others, which
+            keep their order.
 
     Example:
         >>> dealt([5, 1, 6, 2, 7, 8], 2, lambda number: number if number < 5 else None)

@@ -1,7 +1,7 @@
 """Draw the packages and who imports whom: ``python -m tests.house.picture``.
 
-The picture of ``docs/architecture.md`` is made from the imports of the source, and a test compares
-the stored one with what the source says today.
+The picture of ``docs/architecture.md`` is made from the imports of the source, and a
+test compares the stored one with what the source says today.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 from tests.house.imports import SOURCE, modules, needed
 
 PICTURE = SOURCE.parents[1] / "docs" / "images" / "architecture.svg"
-#: From left to right, as the test of the one-way flow has them; what is free for all is left out.
+#: From left to right, as the test of the one-way flow has them; what is free for all is
+#: left out.
 ORDER = [
     "worlds",
     "models",
@@ -81,7 +82,11 @@ def drawn() -> str:
         )
         for place, room in enumerate(held[name], start=1):
             text = escape(room.replace("_", " "))
-            fit = ' textLength="74" lengthAdjust="spacingAndGlyphs"' if len(text) > 12 else ""
+            fit = (
+                ' textLength="74" lengthAdjust="spacingAndGlyphs"'
+                if len(text) > 12
+                else ""
+            )
             lines.append(
                 f'<text x="{x + 6}" y="{_TOP + 4 + _LINE * place}" '
                 f'fill="#44546a"{fit}>{text}</text>'

@@ -1,8 +1,8 @@
 """Plugin of pytest for ``make test``: what is being tested, how long it takes, what came out.
 
-``tests/house/tiers.py`` loads it. Names of tests are sentences, so the name of the test that was
-begun last says what is being tested. The last line of a run says in words what passed, what was
-skipped, and what would lift each skip.
+``tests/house/tiers.py`` loads it. Names of tests are sentences, so the name of the test
+that was begun last says what is being tested. The last line of a run says in words what
+passed, what was skipped, and what would lift each skip.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if hasattr(signal, "SIGUSR1"):  # tests/house/tiers.py asks every process where it is
+    # tests/house/tiers.py asks every process where it is.
+    if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     if not hasattr(config, "workerinput"):
         progress = Progress(sys.__stdout__ or sys.stdout, config.getoption("--closing"))
@@ -172,10 +173,16 @@ def outcome(report: pytest.TestReport) -> str:
 
 def why_skipped(report: pytest.TestReport) -> str:
     """Return what would lift the skip of a test."""
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = (
+        report.longrepr[2]
+        if isinstance(report.longrepr, tuple)
+        else str(report.longrepr)
+    )
     reason = reason.removeprefix("Skipped: ")
     missing = re.match(r"could not import '([\w.]+)'", reason)
-    return f"pip install {missing[1].partition('.')[0]} lifts this" if missing else reason
+    return (
+        f"pip install {missing[1].partition('.')[0]} lifts this" if missing else reason
+    )
 
 
 def last_line(

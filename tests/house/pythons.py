@@ -1,8 +1,9 @@
 """``make test-pythons``: the fast tier on every Python that the project names and the machine has.
 
 Each Python has an environment in ``.venvs/``. There the tests run with the versions of
-``constraints.txt``, and then with the newest of everything but torch. What could not be run is said
-in a line, and is no failure: a machine without a Python says nothing about it.
+``constraints.txt``, and then with the newest of everything but torch. What could not be
+run is said in a line, and is no failure: a machine without a Python says nothing about
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ TIER = "not slow and not gpu and not network"
 
 def versions() -> list[str]:
     """The Pythons that the project says it runs on."""
-    said = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     return [m[1] for one in said["classifiers"] if (m := VERSION.fullmatch(one))]
 
 
@@ -35,7 +38,10 @@ def find(version: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     built = sorted(pyenv.glob(f"versions/{version}.*/bin/python"))
     for path in (shutil.which(f"python{version}"), *map(str, built)):
-        if path and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:
+        if (
+            path
+            and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0
+        ):
             return path
     return None
 
@@ -74,12 +80,26 @@ def run(version: str, given: argparse.Namespace) -> bool:
         if wrong:
             print(f"{version} {kind}: not run, {wrong}")
             continue
-        words = given.words or ["src", "tests", "-n", "auto", "--dist", "worksteal", "-m", TIER]
+        words = given.words or [
+            "src",
+            "tests",
+            "-n",
+            "auto",
+            "--dist",
+            "worksteal",
+            "-m",
+            TIER,
+        ]
         log = folder / f"{kind}.log"
         with log.open("w", encoding="utf-8") as file:
-            done = subprocess.run([python, "-m", "pytest", "-q", *words], cwd=ROOT, stdout=file)
+            done = subprocess.run(
+                [python, "-m", "pytest", "-q", *words], cwd=ROOT, stdout=file
+            )
         last = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
-        print(f"{version} {kind}: {last}" + (f"; see {log}" if done.returncode else ""), flush=True)
+        print(
+            f"{version} {kind}: {last}" + (f"; see {log}" if done.returncode else ""),
+            flush=True,
+        )
         well &= done.returncode == 0
     return well
 
@@ -88,11 +108,17 @@ def main() -> int:
     """Run every Python that is wanted; 1 where a test fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="a version, such as 3.13")
-    parser.add_argument("--cuda", action="store_true", help="take torch's build for NVIDIA GPUs")
-    parser.add_argument("words", nargs="*", help="for pytest, in place of all tests of the tier")
+    parser.add_argument(
+        "--cuda", action="store_true", help="take torch's build for NVIDIA GPUs"
+    )
+    parser.add_argument(
+        "words", nargs="*", help="for pytest, in place of all tests of the tier"
+    )
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    return int(False in [run(one, given) for one in versions() if given.only in (None, one)])
+    return int(
+        False in [run(one, given) for one in versions() if given.only in (None, one)]
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """What a reader has to hold in mind: how dense the lines are, and what is said of each function.
 
-:mod:`tests.house.metrics` prints these numbers against their bars. Each ``places_of`` function
-returns where something stands, as ``file:line name``, so that it can be listed as well as counted.
+:mod:`tests.house.metrics` prints these numbers against their bars. Each ``places_of``
+function returns where something stands, as ``file:line name``, so that it can be listed
+as well as counted.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def _functions(tree: ast.AST, where: str, public: bool) -> Iterator[Function]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             seen = public and not node.name.startswith("_")
             yield Function(f"{where}:{node.lineno} {node.name}", node, seen)
-            yield from _functions(node, where, False)  # what a function defines is its own matter
+            # What a function defines is its own matter.
+            yield from _functions(node, where, False)
         elif isinstance(node, ast.ClassDef):
             yield from _functions(node, where, public and not node.name.startswith("_"))
         else:
@@ -88,7 +90,8 @@ def _functions(tree: ast.AST, where: str, public: bool) -> Iterator[Function]:
 def tokens_a_line() -> float:
     """Return the mean number of tokens in a line that has code; docstrings and comments have none.
 
-    An f-string is one token on Python 3.11, and several from 3.12 on: numbers are of 3.11.
+    An f-string is one token on Python 3.11, and several from 3.12 on: numbers are of
+    3.11.
     """
     return sum(_size(module.text)[0] for module in modules()) / max(code_lines(), 1)
 
@@ -114,7 +117,11 @@ def _code(text: str) -> Iterator[tokenize.TokenInfo]:
     begins = True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in _LAYOUT:
-            begins = begins or token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+            begins = begins or token.type in (
+                tokenize.NEWLINE,
+                tokenize.INDENT,
+                tokenize.DEDENT,
+            )
             continue
         if not (begins and token.type == tokenize.STRING):
             yield token
@@ -126,7 +133,9 @@ def comment_lines() -> int:
     total = 0
     for module in modules():
         lines = [line.strip() for line in module.text.splitlines()]
-        total += sum(line.startswith("#") and not line.startswith("# fmt") for line in lines)
+        total += sum(
+            line.startswith("#") and not line.startswith("# fmt") for line in lines
+        )
     return total
 
 
@@ -159,8 +168,8 @@ def places_of_chained_conditionals() -> list[str]:
 def places_of_skipped_formatting() -> list[str]:
     """Return where ``# fmt: skip`` or ``# fmt: off`` keeps the formatter out of code.
 
-    A literal that holds nothing but numbers, texts and names is a table, and may be laid out by
-    hand.
+    A literal that holds nothing but numbers, texts and names is a table, and may be
+    laid out by hand.
     """
     found = []
     for module in modules():
@@ -200,8 +209,8 @@ def places_of_wide_lines() -> list[str]:
 def places_without(section: str, least: int = 2) -> list[str]:
     """Return public functions whose docstring lacks a section, such as ``Args``.
 
-    Commands are left out, as their options are described where their groups are, and functions
-    whose docstring is that of what they override.
+    Commands are left out, as their options are described where their groups are, and
+    functions whose docstring is that of what they override.
 
     Args:
         section: The section's heading.
@@ -221,19 +230,37 @@ def places_without(section: str, least: int = 2) -> list[str]:
 def places_without_a_result() -> list[str]:
     """Return public functions that return something and do not say what in their docstring.
 
-    It is said by a section ``Returns`` or ``Yields``, or by a first line that begins with one of
-    these verbs. A property is named for what it returns, and a function that builds, reads, loads
-    or opens returns what its first line names.
+    It is said by a section ``Returns`` or ``Yields``, or by a first line that begins
+    with one of these verbs. A property is named for what it returns, and a function
+    that builds, reads, loads or opens returns what its first line names.
     """
-    verbs = ("Return", "Yield", "Build", "Make", "Read", "Load", "Open", "Compute", "Count", "List")
+    verbs = (
+        "Return",
+        "Yield",
+        "Build",
+        "Make",
+        "Read",
+        "Load",
+        "Open",
+        "Compute",
+        "Count",
+        "List",
+    )
     found = []
     for function in functions():
         text = ast.get_docstring(function.node)
-        if not function.public or text is None or function.place.startswith("cli/commands/"):
+        if (
+            not function.public
+            or text is None
+            or function.place.startswith("cli/commands/")
+        ):
             continue
         marks = {ast.unparse(mark) for mark in function.node.decorator_list}
         result = ast.unparse(function.node.returns) if function.node.returns else "None"
-        silent = result in ("None", "NoReturn") or marks & {"property", "cached_property"}
+        silent = result in ("None", "NoReturn") or marks & {
+            "property",
+            "cached_property",
+        }
         said = "Returns:" in text or "Yields:" in text or text.startswith(verbs)
         if not silent and not said:
             found.append(function.place)

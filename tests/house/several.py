@@ -1,10 +1,11 @@
 """Probabilities of queries with several right answers: trained worlds, the fit, and its claims.
 
-``python -m tests.house.several train DATASETS TABLE --first 0 --count 2`` trains small models on
-worlds of each family (:mod:`tests.house.several_worlds`) and writes a row for each query and model.
-``… judge TABLE --pilot PILOT`` holds the claims of ``several.toml`` against a table, with a fit to
-the pilot that has not seen the family; ``… fit TABLE …`` writes what the package comes with. What
-was fitted to single answers stays as it is: the new features are 0 there.
+``python -m tests.house.several train DATASETS TABLE --first 0 --count 2`` trains small
+models on worlds of each family (:mod:`tests.house.several_worlds`) and writes a row for
+each query and model. ``… judge TABLE --pilot PILOT`` holds the claims of
+``several.toml`` against a table, with a fit to the pilot that has not seen the family;
+``… fit TABLE …`` writes what the package comes with. What was fitted to single answers
+stays as it is: the new features are 0 there.
 """
 
 from __future__ import annotations
@@ -46,11 +47,13 @@ from inweights.theory.prediction.calibration.fitted import (
 from inweights.worlds.arrays import Floats
 
 CLAIMS = Path(__file__).with_name("several.toml")
-#: Penalty of squared effects, for each world; of as much weight as a few of its queries.
+#: Penalty of squared effects, for each world; of as much weight as a few of its
+#: queries.
 RIDGE = 1e-3
 #: Replicas of each model on each world.
 REPLICAS = 4
-#: Networks whose edges are stated from one end are unlike those that are stated from both.
+#: Networks whose edges are stated from one end are unlike those that are stated from
+#: both.
 KIND = (
     pl.when(pl.col("family") != "real: networks")
     .then("family")
@@ -66,17 +69,27 @@ def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
     for family, seed, world in worlds(datasets, first, count):
         queries = predict(world, answers="several", advise=False).queries
         features = query_features(world, queries)
-        own = {f"world_{name}": pl.lit(value) for name, value in properties(world).items()}
+        own = {
+            f"world_{name}": pl.lit(value) for name, value in properties(world).items()
+        }
         answered = predict_by_training(world, replicas=REPLICAS, seed=seed).queries
-        kept = queries.select("query", "prompt", "right_answers", "chance", "expected", "verdict")
-        table = kept.join(features, on="query", maintain_order="left").with_columns(**own)
+        kept = queries.select(
+            "query", "prompt", "right_answers", "chance", "expected", "verdict"
+        )
+        table = kept.join(features, on="query", maintain_order="left").with_columns(
+            **own
+        )
         labels = {"family": pl.lit(family), "seed": pl.lit(seed)}
         rows = answered.select("model", "query", "share").join(table, on="query")
         parts.append(rows.with_columns(**labels))
         chance = mean(queries["chance"])
-        shares = [f"{model} {mean(rows.filter(model=model)['share']):.2f}" for model in MODELS]
+        shares = [
+            f"{model} {mean(rows.filter(model=model)['share']):.2f}" for model in MODELS
+        ]
         shown = ", ".join(shares)
-        print(f"{family} {seed}: {len(world.facts)} facts, chance {chance:.2f}, {shown}")
+        print(
+            f"{family} {seed}: {len(world.facts)} facts, chance {chance:.2f}, {shown}"
+        )
     return pl.concat(parts)
 
 
@@ -102,21 +115,29 @@ def _added(model: str, queries: pl.DataFrame) -> Effects:
         return float(value + RIDGE * (effects**2).sum()), slope + 2 * RIDGE * effects
 
     bounds = [(0, None) if sign else (None, None) for sign in SEVERAL.values()]
-    solved = minimize(loss, np.zeros(len(SEVERAL)), jac=True, bounds=bounds, method="L-BFGS-B")
+    solved = minimize(
+        loss, np.zeros(len(SEVERAL)), jac=True, bounds=bounds, method="L-BFGS-B"
+    )
     if not solved.success:
-        raise SolverError(f"the fit of probabilities did not converge: {solved.message}")
+        raise SolverError(
+            f"the fit of probabilities did not converge: {solved.message}"
+        )
     new = zip(SEVERAL, (round(float(e), 6) for e in solved.x), strict=True)
     return {**known, **dict(new)}
 
 
-def with_probabilities(queries: pl.DataFrame, fits: dict[str, dict[str, Effects]]) -> pl.DataFrame:
+def with_probabilities(
+    queries: pl.DataFrame, fits: dict[str, dict[str, Effects]]
+) -> pl.DataFrame:
     """Add probabilities by the fit of the row's family.
 
-    ``probability`` is what is printed, ``unbounded`` the same without its bound, the chance of a
-    guess; ``before`` is by the fit to single answers.
+    ``probability`` is what is printed, ``unbounded`` the same without its bound, the
+    chance of a guess; ``before`` is by the fit to single answers.
     """
     parts = []
-    for (family, model), rows in queries.group_by("family", "model", maintain_order=True):
+    for (family, model), rows in queries.group_by(
+        "family", "model", maintain_order=True
+    ):
         own = fits[str(family)][str(model)]
         old = {name: value for name, value in own.items() if name not in SEVERAL}
         parts.append(
@@ -132,7 +153,9 @@ def with_probabilities(queries: pl.DataFrame, fits: dict[str, dict[str, Effects]
 def without_each(queries: pl.DataFrame) -> dict[str, dict[str, Effects]]:
     """For every family the effects that are fitted to all others."""
     names = queries["family"].unique(maintain_order=True).to_list()
-    return {name: effects_of(queries.filter(pl.col("family") != name)) for name in names}
+    return {
+        name: effects_of(queries.filter(pl.col("family") != name)) for name in names
+    }
 
 
 def by_world(rows: pl.DataFrame) -> pl.DataFrame:
@@ -145,7 +168,9 @@ def by_world(rows: pl.DataFrame) -> pl.DataFrame:
 
     return rows.group_by("family", "seed", "model", maintain_order=True).agg(
         pl.len().alias("queries"),
-        pl.col("right_answers", "chance", "before", "unbounded", "probability", "share").mean(),
+        pl.col(
+            "right_answers", "chance", "before", "unbounded", "probability", "share"
+        ).mean(),
         *(brier(column) for column in ("probability", "unbounded", "before", "chance")),
     )
 
@@ -162,7 +187,9 @@ def scores_of(worlds: pl.DataFrame) -> dict[str, float]:
             f"brier, {model}": mean(brier),
             f"gain over chance, {model}": mean(own["brier of chance"] - brier),
             f"cost of the bound, {model}": mean(brier - own["brier of unbounded"]),
-            f"gain over before, {model}": mean(own["brier of before"] - own["brier of unbounded"]),
+            f"gain over before, {model}": mean(
+                own["brier of before"] - own["brier of unbounded"]
+            ),
             f"median error of real graphs, {model}": float(np.median(error.to_numpy())),
             f"real graphs within .2, {model}": mean(error <= 0.2),
         }
@@ -181,19 +208,24 @@ def verdicts(scores: dict[str, float]) -> pl.DataFrame:
     for claim in tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claim"]:
         value = scores[claim["score"]]
         holds = claim.get("least", -np.inf) <= value <= claim.get("most", np.inf)
-        rows.append((claim["text"], round(value, 3), "holds" if holds else "does not hold"))
+        rows.append(
+            (claim["text"], round(value, 3), "holds" if holds else "does not hold")
+        )
     return pl.DataFrame(rows, schema=("claim", "measured", "verdict"), orient="row")
 
 
 def joined(queries: pl.DataFrame) -> Calibration:
     """Return the calibration of single answers with these families added.
 
-    Worlds with single answers are at 0 of the properties of answers, so that their distances to the
-    families known before shrink alike, and so do the radii of these: nothing moves for them.
+    Worlds with single answers are at 0 of the properties of answers, so that their
+    distances to the families known before shrink alike, and so do the radii of these:
+    nothing moves for them.
     """
     old = calibration()
     if set(old.spread) & set(OF_ANSWERS):
-        raise ConfigError("the stored calibration has such families already; restore the old one")
+        raise ConfigError(
+            "the stored calibration has such families already; restore the old one"
+        )
     names = [*PROPERTIES, *OF_ANSWERS]
     worlds = queries.group_by("family", "seed", maintain_order=True).agg(
         pl.col(f"world_{name}").first().alias(name) for name in names
@@ -246,7 +278,11 @@ def main() -> None:
         fits = without_each(pl.read_parquet(given.pilot) if given.pilot else queries)
         means = by_world(with_probabilities(queries, fits))
         numbers = pl.selectors.float()
-        print(means.group_by("family", "model", maintain_order=True).agg(numbers.mean().round(3)))
+        print(
+            means.group_by("family", "model", maintain_order=True).agg(
+                numbers.mean().round(3)
+            )
+        )
         print(verdicts(scores_of(means)))
     else:
         made = joined(_read(given.paths))

@@ -1,8 +1,8 @@
 """Worlds whose queries have several right answers: generated families, and parts of real graphs.
 
-``tests.house.several`` trains small models on them. Real graphs are Nations, Kinships and UMLS as
-the package ``pykeen`` ships them (MIT licence; its folder ``datasets`` is given, with the set
-Countries that it downloads), and what ``networkx`` has built in.
+``tests.house.several`` trains small models on them. Real graphs are Nations, Kinships
+and UMLS as the package ``pykeen`` ships them (MIT licence; its folder ``datasets`` is
+given, with the set Countries that it downloads), and what ``networkx`` has built in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from inweights.worlds import Knowledge, World
 from inweights.worlds.knowledge.triples import bridges_of, world_of
 
 Rows = list[tuple[str, str, str]]
-#: Facts of a part of a real graph, at least and at most: small models learn them in seconds.
+#: Facts of a part of a real graph, at least and at most: small models learn them in
+#: seconds.
 LEAST, MOST = 40, 130
 
 
@@ -27,15 +28,23 @@ def world(rows: Rows, identities: float, rng: np.random.Generator) -> World:
     rows = list(dict.fromkeys(rows))
     entities = sorted({end for s, _, o in rows for end in (s, o)})
     relations = sorted({r for _, r, _ in rows})
-    place, kind = ({n: i for i, n in enumerate(names)} for names in (entities, relations))
-    triples = np.array([(place[s], kind[r], place[o]) for s, r, o in rows], dtype=np.int64)
+    place, kind = (
+        {n: i for i, n in enumerate(names)} for names in (entities, relations)
+    )
+    triples = np.array(
+        [(place[s], kind[r], place[o]) for s, r, o in rows], dtype=np.int64
+    )
     zeros = np.zeros(len(rows), dtype=np.int64)
     facts = Knowledge(tuple(entities), tuple(relations), triples, zeros, zeros)
     bridges = rng.permutation(bridges_of(facts))
-    return world_of(facts, identity=bridges[: round(identities * len(bridges))].tolist())
+    return world_of(
+        facts, identity=bridges[: round(identities * len(bridges))].tolist()
+    )
 
 
-def dense(rng: np.random.Generator, *, entities: int, relations: int, values: int) -> Rows:
+def dense(
+    rng: np.random.Generator, *, entities: int, relations: int, values: int
+) -> Rows:
     """Relations among the same entities, of which each has several values."""
     weights = rng.dirichlet(np.full(entities, 2.0))
     rows = []
@@ -43,13 +52,22 @@ def dense(rng: np.random.Generator, *, entities: int, relations: int, values: in
         for one in range(entities):
             count = int(rng.integers(1, values + 1))
             others = rng.choice(entities, count, replace=False, p=weights)
-            rows += [(f"e{one}", f"r{relation}", f"e{n}") for n in others.tolist() if n != one]
+            rows += [
+                (f"e{one}", f"r{relation}", f"e{n}")
+                for n in others.tolist()
+                if n != one
+            ]
     return rows
 
 
-def typed(rng: np.random.Generator, *, levels: tuple[int, int, int], values: int) -> Rows:
+def typed(
+    rng: np.random.Generator, *, levels: tuple[int, int, int], values: int
+) -> Rows:
     """Members of groups that have things: two levels, several values of each."""
-    names = [[f"{letter}{i}" for i in range(n)] for letter, n in zip("abc", levels, strict=True)]
+    names = [
+        [f"{letter}{i}" for i in range(n)]
+        for letter, n in zip("abc", levels, strict=True)
+    ]
     rows = []
     for level in (0, 1):
         ends = names[level + 1]
@@ -57,7 +75,9 @@ def typed(rng: np.random.Generator, *, levels: tuple[int, int, int], values: int
         for one in names[level]:
             for relation in range(2):
                 count = int(rng.integers(1, values + 1))
-                chosen = rng.choice(len(ends), min(count, len(ends)), replace=False, p=weights)
+                chosen = rng.choice(
+                    len(ends), min(count, len(ends)), replace=False, p=weights
+                )
                 rows += [(one, f"{'rs'[level]}{relation}", ends[i]) for i in chosen]
     return rows
 
@@ -99,7 +119,9 @@ def triples(folder: Path) -> Rows:
     return [(s, r, o) for s, r, o in (line.split("\t") for line in lines)]
 
 
-def part_of(rows: Rows, rng: np.random.Generator, *, entities: int, relations: int) -> Rows:
+def part_of(
+    rows: Rows, rng: np.random.Generator, *, entities: int, relations: int
+) -> Rows:
     """The facts among some entities, of some relations, as far as small models learn them."""
     count = int(rng.integers(LEAST, MOST + 1))
     for _ in range(200):
@@ -107,10 +129,16 @@ def part_of(rows: Rows, rng: np.random.Generator, *, entities: int, relations: i
         kept = set(rng.choice(ends, min(entities, len(ends)), replace=False).tolist())
         inside = [row for row in rows if row[0] in kept and row[2] in kept]
         known = sorted({r for _, r, _ in inside})
-        chosen = set(rng.choice(known, min(relations, len(known)), replace=False).tolist())
+        chosen = set(
+            rng.choice(known, min(relations, len(known)), replace=False).tolist()
+        )
         found = [row for row in inside if row[1] in chosen]
         if len(found) >= LEAST:
-            order = rng.permutation(len(found))[:count] if len(found) > count else range(len(found))
+            order = (
+                rng.permutation(len(found))[:count]
+                if len(found) > count
+                else range(len(found))
+            )
             return [found[i] for i in sorted(order)]
     raise ValueError("no part of this graph has enough facts")
 
@@ -133,7 +161,10 @@ def built_in(rng: np.random.Generator) -> Rows:
 
 def families(folder: Path) -> dict[str, Callable[[np.random.Generator], Rows]]:
     """Every family by name: makes the facts of one world."""
-    of = {name: triples(folder / name) for name in ("nations", "kinships", "umls", "countries")}
+    of = {
+        name: triples(folder / name)
+        for name in ("nations", "kinships", "umls", "countries")
+    }
     return {
         "dense": partial(dense, entities=14, relations=3, values=3),
         "denser": partial(dense, entities=10, relations=3, values=5),
@@ -141,9 +172,15 @@ def families(folder: Path) -> dict[str, Callable[[np.random.Generator], Rows]]:
         "descent": partial(descent, children=4),
         "networks": drawn_graph,
         "real: networks": built_in,
-        "real: nations": lambda rng: part_of(of["nations"], rng, entities=14, relations=4),
-        "real: kinships": lambda rng: part_of(of["kinships"], rng, entities=24, relations=8),
-        "real: countries": lambda rng: part_of(of["countries"], rng, entities=90, relations=2),
+        "real: nations": lambda rng: part_of(
+            of["nations"], rng, entities=14, relations=4
+        ),
+        "real: kinships": lambda rng: part_of(
+            of["kinships"], rng, entities=24, relations=8
+        ),
+        "real: countries": lambda rng: part_of(
+            of["countries"], rng, entities=90, relations=2
+        ),
         "real: umls": lambda rng: part_of(of["umls"], rng, entities=40, relations=8),
     }
 

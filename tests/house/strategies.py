@@ -1,8 +1,8 @@
 """Store what strategies of ``augment`` gained: ``python -m tests.house.strategies RUN``.
 
-RUN is the folder of a run of ``beyond/which-diet-teaches``. The numbers of all its seeds go to
-``results/which-diet-teaches.json``, the gains to ``measured.toml``; what is printed are the rows of
-both tables of ``docs/own-facts-measured.md``.
+RUN is the folder of a run of ``beyond/which-diet-teaches``. The numbers of all its
+seeds go to ``results/which-diet-teaches.json``, the gains to ``measured.toml``; what is
+printed are the rows of both tables of ``docs/own-facts-measured.md``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from inweights.support.intervals import median_interval
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "results" / "which-diet-teaches.json"
 MEASURED = ROOT / "src/inweights/audit/strategies/measured.toml"
-#: What the run calls it, where that differs: chains that a strategy may state, or states never.
+#: What the run calls it, where that differs: chains that a strategy may state, or
+#: states never.
 CALLED = {"composition": "composition, told", "steps": "steps, held"}
 #: The columns of the second table.
 COLUMNS = (
@@ -47,7 +48,9 @@ def store(run: Path) -> dict[str, Any]:
             "seed", maintain_order=True
         )
         numbers = [
-            c for c in rows.columns if c not in (*keys, "seed", "trained", "chance", "excess")
+            c
+            for c in rows.columns
+            if c not in (*keys, "seed", "trained", "chance", "excess")
         ]
         lists = rows.group_by(keys, maintain_order=True).agg(pl.col(numbers).round(6))
         tables[table] = lists.rows(named=True)
@@ -63,10 +66,14 @@ def store(run: Path) -> dict[str, Any]:
 
 def by_condition(stored: dict[str, Any]) -> dict[tuple[str, str], list[float]]:
     """Accuracies of the seeds by condition and what is asked."""
-    return {(row["condition"], row["what"]): row["accuracy"] for row in stored["accuracy"]}
+    return {
+        (row["condition"], row["what"]): row["accuracy"] for row in stored["accuracy"]
+    }
 
 
-def gain(stored: dict[str, Any], condition: str, asked: str) -> tuple[float, float, float]:
+def gain(
+    stored: dict[str, Any], condition: str, asked: str
+) -> tuple[float, float, float]:
     """Median over seeds of what a condition has over the control, and its interval."""
     found, what = by_condition(stored), CALLED.get(asked, asked)
     pairs = zip(found[condition, what], found["control", what], strict=True)
@@ -82,7 +89,9 @@ def gains_rows(stored: dict[str, Any]) -> Iterator[str]:
     """The cells of the first table, a row for each strategy that was measured."""
     for name in measured(stored):
         cells = [gain(stored, name, asked) for asked in ASKED]
-        said = [f"{short(g, '+')} ({short(low)} to {short(high)})" for g, low, high in cells]
+        said = [
+            f"{short(g, '+')} ({short(low)} to {short(high)})" for g, low, high in cells
+        ]
         yield f"| {' | '.join(said)} |"
 
 
@@ -105,15 +114,22 @@ def measured(stored: dict[str, Any]) -> list[str]:
 def main(arguments: Sequence[str]) -> None:
     stored = store(Path(arguments[0]))
     a_line = re.sub(
-        r"\[[-\d.,e\s]+\]", lambda x: " ".join(x[0].split()), json.dumps(stored, indent=1)
+        r"\[[-\d.,e\s]+\]",
+        lambda x: " ".join(x[0].split()),
+        json.dumps(stored, indent=1),
     )
     STORED.write_text(a_line + "\n")
     head, notes = re.split(r"(?s)\[gains\..*?(?=\[notes\.)", MEASURED.read_text())
     head = re.sub(r"(?m)^seeds = \d+$", f"seeds = {len(stored['seeds'])}", head)
     gains = []
     for name in measured(stored):
-        rows = {asked: [round(x, 4) + 0 for x in gain(stored, name, asked)] for asked in ASKED}
-        gains.append("\n".join([f"[gains.{name}]", *(f"{a} = {row}" for a, row in rows.items())]))
+        rows = {
+            asked: [round(x, 4) + 0 for x in gain(stored, name, asked)]
+            for asked in ASKED
+        }
+        gains.append(
+            "\n".join([f"[gains.{name}]", *(f"{a} = {row}" for a, row in rows.items())])
+        )
     MEASURED.write_text(head + "\n\n".join(gains) + "\n\n" + notes)
     print(*gains_rows(stored), "", *accuracy_rows(stored), sep="\n")
 

@@ -27,7 +27,9 @@ def test_one_wrong_argument_among_good_ones_is_named() -> None:
 def calls_of(*words: str) -> int:
     """How many calls there were, none of which went wrong."""
     command = [sys.executable, "-m", "tests.house.border", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return int(done.stdout.split()[-6])
 
@@ -44,10 +46,14 @@ def test_the_argument_that_does_not_fit_is_named() -> None:
 
     assert shares([1, 2], of=2) == [0.5, 1.0]
     assert shares.__name__ == "shares"
-    with pytest.raises(DataError, match="bridge_pairs got world = None, expected World") as raised:
+    with pytest.raises(
+        DataError, match="bridge_pairs got world = None, expected World"
+    ) as raised:
         iw.probes.bridge_pairs(None, "query")  # type: ignore[arg-type]
     assert isinstance(raised.value.__cause__, AttributeError)
-    with pytest.raises(DataError, match=r"Vocabulary got groups = None, expected Mapping"):
+    with pytest.raises(
+        DataError, match=r"Vocabulary got groups = None, expected Mapping"
+    ):
         iw.Vocabulary(None)  # type: ignore[arg-type]
 
 

@@ -1,8 +1,8 @@
 """Defaults decide conclusions: a public one that changes is recorded, and so is seen in a review.
 
-``tests/data/defaults.tsv`` has those of public functions and of the fields of public classes, the
-options that classes are made with, and public numbers; not in which module each stands, so that
-moving one changes nothing. ``make records`` writes it.
+``tests/data/defaults.tsv`` has those of public functions and of the fields of public
+classes, the options that classes are made with, and public numbers; not in which module
+each stands, so that moving one changes nothing. ``make records`` writes it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,16 @@ def _within(node: ast.Module | ast.ClassDef, place: str) -> Iterator[Row]:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _public(one.name):
                 yield from _of_function(one, f"{place}{one.name}")
             case ast.ClassDef() if _public(one.name):
-                made = [*one.keywords, *chain(*(_options(d) for d in one.decorator_list))]
+                made = [
+                    *one.keywords,
+                    *chain(*(_options(d) for d in one.decorator_list)),
+                ]
                 for option in made:
-                    yield f"{place}{one.name}", f"({option.arg})", ast.unparse(option.value)
+                    yield (
+                        f"{place}{one.name}",
+                        f"({option.arg})",
+                        ast.unparse(option.value),
+                    )
                 yield from _within(one, f"{place}{one.name}.")
             case (
                 ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value)
@@ -45,7 +52,9 @@ def _within(node: ast.Module | ast.ClassDef, place: str) -> Iterator[Row]:
                 yield place.rstrip("."), name, ast.unparse(value)
 
 
-def _of_function(node: ast.FunctionDef | ast.AsyncFunctionDef, place: str) -> Iterator[Row]:
+def _of_function(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, place: str
+) -> Iterator[Row]:
     own = node.args
     positional = [*own.posonlyargs, *own.args][
         len(own.posonlyargs + own.args) - len(own.defaults) :
@@ -75,13 +84,17 @@ def _public(name: str) -> bool:
 
 
 def test_defaults_are_the_recorded_ones() -> None:
-    found = sorted("\t".join(" ".join(text.split()) for text in row) for row in defaults())
+    found = sorted(
+        "\t".join(" ".join(text.split()) for text in row) for row in defaults()
+    )
     if os.environ.get("INWEIGHTS_WRITE"):
         RECORD.write_text("".join(f"{row}\n" for row in found), encoding="utf-8")
     recorded = RECORD.read_text(encoding="utf-8").splitlines()
     gone, new = Counter(recorded) - Counter(found), Counter(found) - Counter(recorded)
     assert not [*gone, *new], "\n".join(
-        ["make records writes what is new, and CHANGELOG.md says what changed for users"]
+        [
+            "make records writes what is new, and CHANGELOG.md says what changed for users"
+        ]
         + [f"recorded: {row}" for row in gone]
         + [f"now:      {row}" for row in new]
     )

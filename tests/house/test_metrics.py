@@ -43,7 +43,8 @@ def module(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_places_are_found() -> None:
-    assert reading.places_of_skipped_formatting() == ["a.py:6"]  # a table may be laid out by hand
+    # A table may be laid out by hand.
+    assert reading.places_of_skipped_formatting() == ["a.py:6"]
     assert reading.places_of_comprehensions() == ["a.py:12", "a.py:12"]
     assert reading.places_of_comprehensions(nested=True) == ["a.py:12"]
     assert reading.places_of_chained_conditionals() == ["a.py:22"]

@@ -11,7 +11,9 @@ ROOT = Path(__file__).parents[2]
 #: Where a path may begin.
 HOMES = (ROOT, ROOT / "src" / "inweights", ROOT / "tests", ROOT / "docs")
 #: Not paths: schemes of addresses, and files that a command or a user makes.
-NOT_KEPT = re.compile(r"://|[<>*{$%]|NAME|\.venvs?/|^results/$|fuzz\.jsonl|htmlcov|^dist/")
+NOT_KEPT = re.compile(
+    r"://|[<>*{$%]|NAME|\.venvs?/|^results/$|fuzz\.jsonl|htmlcov|^dist/"
+)
 _PATH = re.compile(r"`([\w.@<>{}$*-]+(?:/[\w.@<>{}$*-]*)+|\w+\.(?:py|toml|md|tsv))`")
 
 
@@ -22,11 +24,17 @@ def named(page: str) -> list[str]:
 
 def is_there(path: str) -> bool:
     places = [home / path for home in HOMES]
-    ends = [place.with_name(f"{place.name}{end}") for place in places for end in ("", ".py")]
-    return any(place.exists() for place in ends) or ("/" not in path and any(ROOT.rglob(path)))
+    ends = [
+        place.with_name(f"{place.name}{end}") for place in places for end in ("", ".py")
+    ]
+    return any(place.exists() for place in ends) or (
+        "/" not in path and any(ROOT.rglob(path))
+    )
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "README.md"])
+@pytest.mark.parametrize(
+    "page", ["CONTRIBUTING.md", "docs/architecture.md", "README.md"]
+)
 def test_what_a_page_names_is_there(page: str) -> None:
     gone = [path for path in named(page) if not is_there(path)]
     assert not gone, f"{page} names {', '.join(gone)}"

@@ -23,7 +23,11 @@ from tests.house.pythons import versions
 EXTRAS = {"demo": "interactive", "docs": "docs", "dev": "dev"}
 PLATFORMS = {
     "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
-    "macos": {"sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix"},
+    "macos": {
+        "sys_platform": "darwin",
+        "platform_system": "Darwin",
+        "os_name": "posix",
+    },
     "windows": {"sys_platform": "win32", "platform_system": "Windows", "os_name": "nt"},
 }
 CUDA = ["filelock", 'cuda-toolkit[cublas]==13.0.3; platform_system == "Linux"']
@@ -51,7 +55,9 @@ def asked(name: str, extra: str, machine: Mapping[str, str]) -> Iterator[Require
         # The builds of torch differ in this: the set-up decides between them.
         if name == "torch" and environment.takes_cuda([str(requirement)]):
             continue
-        if requirement.marker is None or requirement.marker.evaluate({**machine, "extra": extra}):
+        if requirement.marker is None or requirement.marker.evaluate(
+            {**machine, "extra": extra}
+        ):
             yield requirement
 
 
@@ -65,14 +71,18 @@ def lacks(
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
         pin = pins.get(name)
-        applies = pin is not None and (pin.marker is None or pin.marker.evaluate(machine))
+        applies = pin is not None and (
+            pin.marker is None or pin.marker.evaluate(machine)
+        )
         if pin is None or not applies:
             lacking.append(f"{requirement} has no pin")
             continue
         (version,) = pin.specifier
         if not requirement.specifier.contains(version.version, prereleases=True):
             lacking.append(f"{requirement} is not satisfied by {pin}")
-        for extra in {"", *requirement.extras} - {extra for known, extra in seen if known == name}:
+        for extra in {"", *requirement.extras} - {
+            extra for known, extra in seen if known == name
+        }:
             seen.add((name, extra))
             waiting += asked(name, extra, machine)
     return sorted(set(lacking))
@@ -87,7 +97,9 @@ def as_pinned() -> None:
         except metadata.PackageNotFoundError:
             continue
         if not pin.specifier.contains(version, prereleases=True):
-            pytest.skip(f"{name} {version} is installed, not {pin}; make sets up what is pinned")
+            pytest.skip(
+                f"{name} {version} is installed, not {pin}; make sets up what is pinned"
+            )
 
 
 @pytest.mark.usefixtures("as_pinned")
@@ -135,9 +147,13 @@ def test_what_is_not_pinned_is_found() -> None:
 def test_each_pin_is_one_version_and_stands_once() -> None:
     lines = [line for part in environment.read_pins().values() for line in part]
     pins = [Requirement(line) for line in lines]
-    assert [str(pin) for pin in pins if [one.operator for one in pin.specifier] != ["=="]] == []
+    assert [
+        str(pin) for pin in pins if [one.operator for one in pin.specifier] != ["=="]
+    ] == []
     assert len({canonicalize_name(pin.name) for pin in pins}) == len(pins)
-    assert len(lines) == sum("==" in line for line in PINS.read_text("utf-8").splitlines())
+    assert len(lines) == sum(
+        "==" in line for line in PINS.read_text("utf-8").splitlines()
+    )
 
 
 class Recorded(Environment):
@@ -176,7 +192,9 @@ def test_without_a_gpu_no_cuda_build_is_installed(tmp_path: Path) -> None:
     assert made.installs == []
     made.uv = "uv"
     assert made.install_torch("torch==2.13.0", cuda=False) == "CPU build"
-    assert made.installs == [["uv", "--no-deps", "--torch-backend", "cpu", "torch==2.13.0"]]
+    assert made.installs == [
+        ["uv", "--no-deps", "--torch-backend", "cpu", "torch==2.13.0"]
+    ]
 
 
 @pytest.mark.usefixtures("linux")
@@ -200,7 +218,9 @@ def test_the_cuda_build_is_installed_where_it_is_of_use_or_wanted(
     linux.setattr(environment, "has_nvidia_gpu", lambda: True)
     found = Recorded(tmp_path, CUDA)
     assert found.install_torch("torch==2.13.0", cuda=False) == "CUDA build"
-    assert found.installs == wanted.installs == [["pip", "-c", str(PINS), "torch==2.13.0"]]
+    assert (
+        found.installs == wanted.installs == [["pip", "-c", str(PINS), "torch==2.13.0"]]
+    )
 
 
 @pytest.mark.usefixtures("linux")
@@ -237,7 +257,9 @@ def test_uv_is_fetched_only_where_pip_uses_the_public_index(
     assert bool(made.uv) is bool(fetched) is found
 
 
-def test_a_uv_on_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uv_on_the_path_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = Recorded(tmp_path, [])
     monkeypatch.setattr(shutil, "which", lambda name: "/somewhere/uv")
     made.find_uv("uv==0.13.9")

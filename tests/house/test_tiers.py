@@ -16,7 +16,9 @@ from tests.house.progress import Progress, last_line, outcome, why_skipped
 from tests.house.tiers import ROOT, TIERS, guarded
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="needs Linux's /proc"
+)
 
 #: Starts a process in a session of its own, writes down its number, and hangs.
 HANGS = """
@@ -30,7 +32,9 @@ time.sleep(3600)
 
 def test_what_is_silent_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     out, number = io.BytesIO(), tmp_path / "number"
-    assert guarded([sys.executable, "-c", HANGS, str(number)], silence=2.0, out=out) == 124
+    assert (
+        guarded([sys.executable, "-c", HANGS, str(number)], silence=2.0, out=out) == 124
+    )
     assert b"the tests were ended, as they hung" in out.getvalue()
     if number.exists():  # not where the machine took two seconds to get there
         wait_until(lambda: not _runs(number.read_text()))
@@ -60,14 +64,21 @@ def test_the_two_tiers_are_all_tests_of_this_machine() -> None:
 def test_files_of_slow_tests_are_found_by_what_they_say_and_import() -> None:
     found = files_of_slow_tests()
     assert "tests/docs/test_site.py" in found
-    assert "tests/models/test_tiny.py" in found  # its case of a model is in another module
+    # Its case of a model is in another module.
+    assert "tests/models/test_tiny.py" in found
     assert "tests/test_seeds.py" not in found
 
 
 def test_the_longest_tests_have_the_names_that_they_are_ordered_by() -> None:
-    texts = "".join((ROOT / file).read_text(encoding="utf-8") for file in files_of_slow_tests())
-    names = [part.strip(":").partition("[")[0] for part in LONGEST if part.startswith("::")]
-    assert [name for name in names if not re.search(rf"(def|class) {name}", texts)] == []
+    texts = "".join(
+        (ROOT / file).read_text(encoding="utf-8") for file in files_of_slow_tests()
+    )
+    names = [
+        part.strip(":").partition("[")[0] for part in LONGEST if part.startswith("::")
+    ]
+    assert [
+        name for name in names if not re.search(rf"(def|class) {name}", texts)
+    ] == []
 
 
 def test_the_last_line_says_what_would_lift_each_skip() -> None:

@@ -7,9 +7,13 @@ from tests.house import words
 
 
 def test_no_private_word_came_back(monkeypatch) -> None:
-    messages, texts, pages = (list(f()) for f in (words.messages, words.texts, words.pages))
+    messages, texts, pages = (
+        list(f()) for f in (words.messages, words.texts, words.pages)
+    )
     assert len(messages) > 1000
-    assert any(place.startswith("recipes/identity_bridge/fig1.toml:") for place, _ in texts)
+    assert any(
+        place.startswith("recipes/identity_bridge/fig1.toml:") for place, _ in texts
+    )
     assert any(place.startswith("README.md") for place, _ in pages)
     monkeypatch.setattr(words, "messages", lambda: iter(messages))
     monkeypatch.setattr(words, "texts", lambda: iter(texts))
@@ -41,4 +45,7 @@ def test_texts_of_toml_are_read_but_for_claims() -> None:
 
 
 def test_code_and_options_are_no_words() -> None:
-    assert words._WORDS.search(words._plain("add `told` with --settle (told-reversals)")) is None
+    assert (
+        words._WORDS.search(words._plain("add `told` with --settle (told-reversals)"))
+        is None
+    )

@@ -1,8 +1,9 @@
 """``python -m tests.house.tiers TIER``: run a tier of the tests, with progress and one guard.
 
-This program starts pytest, passes on what it prints, and ends it, with all that it started, if
-nothing is printed for half an hour: something hangs. No test has a limit of its own, since a slow
-machine would break any. ``tests/house/progress.py`` is the part inside pytest.
+This program starts pytest, passes on what it prints, and ends it, with all that it
+started, if nothing is printed for half an hour: something hangs. No test has a limit of
+its own, since a slow machine would break any. ``tests/house/progress.py`` is the part
+inside pytest.
 """
 
 from __future__ import annotations
@@ -71,12 +72,14 @@ def command(tier: Tier, more: Sequence[str] = ()) -> list[str]:
     ]
 
 
-def guarded(words: Sequence[str], silence: float = SILENCE, out: IO[bytes] | None = None) -> int:
+def guarded(
+    words: Sequence[str], silence: float = SILENCE, out: IO[bytes] | None = None
+) -> int:
     """Run a command, pass on its output, and end all of it when it has been silent for too long.
 
     Args:
-        words: The command. It becomes the leader of a process group, so that whatever it starts
-            can be ended with it.
+        words: The command. It becomes the leader of a process group, so that whatever
+            it starts can be ended with it.
         silence: Seconds without output after which the command is ended.
         out: Where its output goes; the default is the standard output.
 
@@ -118,12 +121,18 @@ def _readable(pipe: IO[bytes], seconds: float) -> bool:
         return bool(selector.select(seconds))
 
 
-def _end_what_hangs(process: subprocess.Popen[bytes], silence: float, out: IO[bytes]) -> int:
+def _end_what_hangs(
+    process: subprocess.Popen[bytes], silence: float, out: IO[bytes]
+) -> int:
     """Have each Python process print where it is, then end them all."""
     assert process.stdout is not None
-    out.write(f"\nno output for {silence / 60:.0f} minutes: the tests hang, here:\n".encode())
+    out.write(
+        f"\nno output for {silence / 60:.0f} minutes: the tests hang, here:\n".encode()
+    )
     _send(process, signal.SIGUSR1)  # progress.py prints the stacks at this signal
-    while _readable(process.stdout, 5.0) and (text := os.read(process.stdout.fileno(), 65536)):
+    while _readable(process.stdout, 5.0) and (
+        text := os.read(process.stdout.fileno(), 65536)
+    ):
         out.write(text)
     _send(process, signal.SIGKILL)
     process.wait()

@@ -1,7 +1,7 @@
 """``make check`` ends with this: words that must not come back in messages, help texts and docs.
 
-The reader of a message knows the field's words and not ours. A term of ours that stays is in
-``docs/glossary.md``.
+The reader of a message knows the field's words and not ours. A term of ours that stays
+is in ``docs/glossary.md``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,14 @@ def messages() -> Iterator[tuple[str, str]]:
         if where.startswith(_DATA):
             continue
         tree = ast.parse(path.read_text("utf-8"))
-        docs = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
+        docs = {
+            id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None
+        }
         for node in ast.walk(tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
-            if where.startswith("cli/commands/") or id(node) not in docs:  # --help is a docstring
+            # --help is a docstring.
+            if where.startswith("cli/commands/") or id(node) not in docs:
                 yield f"{where}:{node.lineno}", _plain(node.value)
 
 
@@ -82,7 +85,9 @@ def texts() -> Iterator[tuple[str, str]]:
 def pages() -> Iterator[tuple[str, str]]:
     """Every line of the docs, without its code, with its place."""
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
-        if path.name in _WRITTEN or {"_build", "api", "commands", "recipes"} & set(path.parts):
+        if path.name in _WRITTEN or {"_build", "api", "commands", "recipes"} & set(
+            path.parts
+        ):
             continue
         code = False
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -97,12 +102,15 @@ def found() -> list[str]:
         f"{place}: '{word.group()}' in {text.strip()[:80]!r}"
         for source in (messages(), texts(), pages())
         for place, text in source
-        if len(re.findall(r"[a-z]{2,}", text, re.IGNORECASE)) > 1 and (word := _WORDS.search(text))
+        if len(re.findall(r"[a-z]{2,}", text, re.IGNORECASE)) > 1
+        and (word := _WORDS.search(text))
     ]
 
 
 def _docstring(node: ast.AST) -> ast.AST | None:
-    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+    if not isinstance(
+        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    ):
         return None
     first = node.body[0] if node.body else None
     return first.value if isinstance(first, ast.Expr) else None

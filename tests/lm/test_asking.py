@@ -41,7 +41,10 @@ from inweights.lm.model.score import _cut, _next
 def learnt():
     """A model that knows the facts."""
     lm = load_model("@tiny")
-    hops = [Example("Ann was born in", " Rome."), Example("The land of Rome is", " Italy.")]
+    hops = [
+        Example("Ann was born in", " Rome."),
+        Example("The land of Rome is", " Italy."),
+    ]
     finetune(lm, [*FACTS, *hops], LONG)
     return lm
 
@@ -50,13 +53,20 @@ def brute(lm, prompt: str, candidate: str) -> float:
     before, after = lm.tokens(prompt, start=True), lm.tokens(candidate)
     with torch.no_grad():
         scores = lm.model(torch.tensor([before + after])).logits[0].log_softmax(-1)
-    return sum(float(scores[len(before) - 1 + i, token]) for i, token in enumerate(after))
+    return sum(
+        float(scores[len(before) - 1 + i, token]) for i, token in enumerate(after)
+    )
 
 
 def test_shared_prefixes_score_as_whole_texts(learnt) -> None:
     lm = learnt  # untrained, all candidates are nearly equal
     prompts = ["Rome is in", "Oslo is in", "Paris is the capital of", "R"]
-    candidates = [[" Italy", " Peru", " a"], ["x", " Norwegian", " Oslo"], ["a", "b"], [" Rome"]]
+    candidates = [
+        [" Italy", " Peru", " a"],
+        ["x", " Norwegian", " Oslo"],
+        ["a", "b"],
+        [" Rome"],
+    ]
     found = log_likelihoods(lm, prompts, candidates)
     for prompt, row, scores in zip(prompts, candidates, found, strict=True):
         want = [brute(lm, prompt, candidate) for candidate in row]
@@ -89,11 +99,12 @@ class Started:
 
 def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
     lm = Started(learnt)
-    (scores,) = log_likelihoods(cast("LanguageModel", lm), ["ome is in"], [[" Italy", " Peru"]])
+    (scores,) = log_likelihoods(
+        cast("LanguageModel", lm), ["ome is in"], [[" Italy", " Peru"]]
+    )
     want = [brute(lm, "ome is in", c) for c in (" Italy", " Peru")]
-    np.testing.assert_allclose(
-        scores, want, rtol=1e-5, atol=1e-5
-    )  # differences of logits, as above
+    # Differences of logits, as above.
+    np.testing.assert_allclose(scores, want, rtol=1e-5, atol=1e-5)
 
 
 def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
@@ -109,7 +120,9 @@ def test_each_prompt_draws_from_its_own_distribution() -> None:
 def test_generation_is_greedy(learnt) -> None:
     lm = learnt
     assert generate(lm, ["Rome is in", "Mozart was born in"]) == ["Italy", "Salzburg"]
-    asked = [Question("0", "first_hop", "Rome is in", ("Peru", "Italia"), 1, ("italy",))]
+    asked = [
+        Question("0", "first_hop", "Rome is in", ("Peru", "Italia"), 1, ("italy",))
+    ]
     assert say(lm, asked)["exact"].to_list() == [True]
 
 
@@ -119,7 +132,8 @@ def test_prompts_are_continued_as_they_would_be_alone(learnt) -> None:
     alone = [generate(learnt, [prompt], tokens=6, stop="")[0] for prompt in prompts]
     assert generate(learnt, prompts, tokens=6, stop="") == alone
     assert len(set(alone)) > 1
-    # Of more than are continued together, each gets its own text, and each is told of once.
+    # Of more than are continued together, each gets its own text, and each is told of
+    # once.
     told: list[tuple[int, int]] = []
     many = generate(
         learnt, prompts * 8, tokens=6, stop="", progress=lambda *seen: told.append(seen)
@@ -186,7 +200,9 @@ def test_ties_do_not_count_as_right(lm) -> None:
 def test_a_thought_is_the_models_own(learnt) -> None:
     lm = learnt
     steps = ("Ann was born in", "The land of {bridge} is")
-    asked = Question("0", "composition", "Ann's land is", ("Italy", "Peru"), 0, steps=steps)
+    asked = Question(
+        "0", "composition", "Ann's land is", ("Italy", "Peru"), 0, steps=steps
+    )
     table = ask_with_thought(lm, [asked])
     assert table["thought"].to_list() == ["Rome"]
     assert table["prompt"].to_list() == ["Ann was born in Rome. The land of Rome is"]
@@ -210,10 +226,18 @@ def test_damage_is_told(lm) -> None:
     table = general_knowledge(lm, ["Ann"])
     asked = table.filter(kind="question")
     assert kept(table, table)["damage"] == []
-    right = table.with_columns(hit=pl.col("kind") == "question", spilled=False, repeats=False)
-    wrong = table.with_columns(hit=False, spilled=True, repeats=True, nats=pl.col("nats") + 1)
+    right = table.with_columns(
+        hit=pl.col("kind") == "question", spilled=False, repeats=False
+    )
+    wrong = table.with_columns(
+        hit=False, spilled=True, repeats=True, nats=pl.col("nats") + 1
+    )
     told = kept(right, wrong)
-    assert [len(told["damage"]), told["accuracy"], told["spilled"]] == [4, (1.0, 0.0), (0.0, 1.0)]
+    assert [len(told["damage"]), told["accuracy"], told["spilled"]] == [
+        4,
+        (1.0, 0.0),
+        (0.0, 1.0),
+    ]
     assert told["p"] == pytest.approx(2 * 0.5**asked.height)
     assert told["perplexity"][1] == pytest.approx(math.e * told["perplexity"][0])
     assert _REPEATS.search("Lyon. Lyon. Lyon.")

@@ -32,9 +32,16 @@ def rows(hits: list[bool], role: str = "composition", p: float = 0.1) -> pl.Data
 
 def test_the_three_sets() -> None:
     before = pl.concat([rows([True, False, False, True]), rows([False] * 4, "skip")])
-    after = pl.concat([rows([True, True, False, False]), rows([False] * 4, "skip", 0.4)])
+    after = pl.concat(
+        [rows([True, True, False, False]), rows([False] * 4, "skip", 0.4)]
+    )
     table = changes(before, after)
-    assert table["set"].to_list() == ["D_correct", "D_partial", "D_incorrect", "D_incorrect"]
+    assert table["set"].to_list() == [
+        "D_correct",
+        "D_partial",
+        "D_incorrect",
+        "D_incorrect",
+    ]
     assert table["rise"].to_list() == pytest.approx([0.3] * 4)
     assert table["log_share_ratio"].to_list() == pytest.approx([np.log(4)] * 4)
     with pytest.raises(DataError, match="same questions"):
@@ -42,7 +49,10 @@ def test_the_three_sets() -> None:
 
 
 def test_a_paired_test_counts_what_changed() -> None:
-    before, after = rows([False] * 10 + [True] * 2), rows([True] * 8 + [False] * 2 + [True] * 2)
+    before, after = (
+        rows([False] * 10 + [True] * 2),
+        rows([True] * 8 + [False] * 2 + [True] * 2),
+    )
     found = paired(before, after)
     assert (found.gained, found.lost, found.questions) == (8, 0, 12)
     assert found.p == pytest.approx(2 * 0.5**8)
@@ -50,13 +60,18 @@ def test_a_paired_test_counts_what_changed() -> None:
     assert found.low < found.mean < found.high
     same = paired(before, before)
     assert same.p == 1.0
-    assert same.low < same.mean == 0.0 < same.high  # of twelve questions one cannot be sure
+    # Of twelve questions one cannot be sure.
+    assert same.low < same.mean == 0.0 < same.high
 
 
 def test_the_gap_is_of_chains_whose_hops_are_known() -> None:
     first, second = [True, True, False, True], [True, True, True, False]
     table = pl.concat(
-        [rows([True, False, True, True]), rows(first, "first_hop"), rows(second, "second_hop")]
+        [
+            rows([True, False, True, True]),
+            rows(first, "first_hop"),
+            rows(second, "second_hop"),
+        ]
     )
     found = compositionality(table)
     assert found["both"] == 0.5
@@ -77,7 +92,9 @@ def test_questions_of_an_augmented_folder(tmp_path) -> None:
     assert mine["first_hop"].prompt == one.steps[0]
     assert mine["first_hop"].answer in mine["second_hop"].prompt
     assert mine["skip"].prompt != mine["second_hop"].prompt
-    assert {mine[r].answer for r in ("composition", "second_hop", "skip")} == {one.answer}
+    assert {mine[r].answer for r in ("composition", "second_hop", "skip")} == {
+        one.answer
+    }
     # What is told of the facts is what the hops are asked with.
     prompts = {e.prompt for e in read_examples(folder)}
     assert {mine["first_hop"].prompt, mine["second_hop"].prompt} <= prompts
@@ -92,7 +109,12 @@ def test_a_headline_by_what_was_stated_and_known() -> None:
             Question(f"{name}.2", "second_hop", "s", two, 0, chain=name),
         ]
 
-    asked = [*chain("0", stated=True), *chain("1"), *chain("2"), *chain("3", itself=True)]
+    asked = [
+        *chain("0", stated=True),
+        *chain("1"),
+        *chain("2"),
+        *chain("3", itself=True),
+    ]
     hits = {"2.1": False, "2": False}
     table = pl.DataFrame(
         [(q.id, q.chain, q.role, hits.get(q.id, True)) for q in asked],
@@ -116,7 +138,11 @@ CHAIN = {
     "facts": [0, 3],
 }
 FIRST = CHAIN | {"role": "first_hop", "prompt": "Ann was born in", "facts": [0]}
-SECOND = CHAIN | {"role": "second_hop", "prompt": "The country of Rome is", "facts": [3]}
+SECOND = CHAIN | {
+    "role": "second_hop",
+    "prompt": "The country of Rome is",
+    "facts": [3],
+}
 
 
 @pytest.mark.parametrize(
@@ -134,7 +160,9 @@ def test_hops_of_a_file_of_questions_are_asked_in_it_or_not_at_all(
     own, wrong, group, tmp_path
 ) -> None:
     file = tmp_path / "questions.jsonl"
-    file.write_text("\n".join(json.dumps(row) for row in [CHAIN, *own]), encoding="utf-8")
+    file.write_text(
+        "\n".join(json.dumps(row) for row in [CHAIN, *own]), encoding="utf-8"
+    )
     asked = read_exam(file)
     missed = {row["prompt"] for row in wrong}
     table = pl.DataFrame(
@@ -142,7 +170,9 @@ def test_hops_of_a_file_of_questions_are_asked_in_it_or_not_at_all(
         ("id", "chain", "role", "hit"),
         orient="row",
     )
-    assert groups(table, asked).filter(pl.col("group") != "facts")["group"].to_list() == [group]
+    assert groups(table, asked).filter(pl.col("group") != "facts")[
+        "group"
+    ].to_list() == [group]
 
 
 def test_hops_that_belong_to_no_chain_make_no_gap(tmp_path) -> None:
@@ -167,7 +197,10 @@ def test_a_role_of_ones_own_is_in_no_group(tmp_path) -> None:
         ({"facts": 3}, "question 1 .*facts a list of numbers, got .*'facts': 3"),
         ({"candidates": "Italy, Peru"}, "candidates a list of texts, .*'Italy, Peru'"),
         ({"candidates": None}, "candidates a list of texts, .*'candidates': None"),
-        ({"answer": 1984, "candidates": [1984, 1990]}, "answer must be text, .*'answer': 1984"),
+        (
+            {"answer": 1984, "candidates": [1984, 1990]},
+            "answer must be text, .*'answer': 1984",
+        ),
         ({"prompt": None}, "role, prompt and answer must be text"),
         ({"answer": "Rome"}, "the answer 'Rome' is not among its candidates"),
     ],
@@ -182,5 +215,7 @@ def test_questions_that_cannot_be_asked_are_refused(changed, said, tmp_path) -> 
 def test_a_file_without_answers_is_no_file_of_questions(tmp_path) -> None:
     file = tmp_path / "train.jsonl"
     file.write_text('{"role": "fact", "prompt": "Rome is in", "completion": " Italy."}')
-    with pytest.raises(DataError, match="'answer' is missing, there are role, prompt, completion"):
+    with pytest.raises(
+        DataError, match="'answer' is missing, there are role, prompt, completion"
+    ):
         read_exam(file)

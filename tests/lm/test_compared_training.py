@@ -25,9 +25,21 @@ from inweights.errors import ConfigError, DataError
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
 
-PEOPLE = {"Ann": "Rome", "Bob": "Oslo", "Cid": "Rome", "Dee": "Lima", "Eva": "Oslo", "Fay": "Lima"}
+PEOPLE = {
+    "Ann": "Rome",
+    "Bob": "Oslo",
+    "Cid": "Rome",
+    "Dee": "Lima",
+    "Eva": "Oslo",
+    "Fay": "Lima",
+}
 COUNTRY = {"Rome": "Italy", "Oslo": "Norway", "Lima": "Peru"}
-SHORT = ("tuning.method=full", "tuning.replay=0", "tuning.epochs=1", "tuning.batch_tokens=2048")
+SHORT = (
+    "tuning.method=full",
+    "tuning.replay=0",
+    "tuning.epochs=1",
+    "tuning.batch_tokens=2048",
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +52,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(facts: Path, **changed: object) -> TrainingSettings:
-    given = {"facts": Outside(name=str(facts)), "model": Outside(name="@tiny"), "hold_out": 0.34}
+    given = {
+        "facts": Outside(name=str(facts)),
+        "model": Outside(name="@tiny"),
+        "hold_out": 0.34,
+    }
     return TrainingSettings(**given | changed)  # type: ignore[arg-type]
 
 
@@ -49,8 +65,13 @@ def test_ways_have_as_many_tokens_and_state_nothing_that_is_held_out(
 ) -> None:
     made = prepare(settings(facts), lm)
     assert set(made.trained) == {"facts", "entities", "mixture"}
-    texts = {way: [e.prompt + e.completion for e in rows] for way, rows in made.trained.items()}
-    tokens = {way: sum(len(lm.tokens(text)) for text in own) for way, own in texts.items()}
+    texts = {
+        way: [e.prompt + e.completion for e in rows]
+        for way, rows in made.trained.items()
+    }
+    tokens = {
+        way: sum(len(lm.tokens(text)) for text in own) for way, own in texts.items()
+    }
     longest = max(len(lm.tokens(text)) for own in texts.values() for text in own)
     assert max(tokens.values()) - min(tokens.values()) <= longest
     held = [q for q in made.questions if q.role == "composition" and not q.stated]
@@ -59,7 +80,9 @@ def test_ways_have_as_many_tokens_and_state_nothing_that_is_held_out(
     assert len(stated) == 4
     for q in held:
         (who,) = (name for name in PEOPLE if name in q.prompt)
-        sentences = [s for own in texts.values() for text in own for s in text.split(". ")]
+        sentences = [
+            s for own in texts.values() for text in own for s in text.split(". ")
+        ]
         assert not [s for s in sentences if who in s and q.answer in s]
     new = [q.prompt for q in made.questions if q.role == "recall"]
     assert len(new) == len(PEOPLE) + len(COUNTRY)
@@ -73,7 +96,9 @@ def test_sizes_are_of_what_is_trained(facts: Path, lm: LanguageModel) -> None:
     assert untrained.asking > 0
     made = prepare(own, own.load())
     assert plain.rows == len(made.trained["facts"])
-    assert plain.tokens == sum(len(r.ids) for r in encode(lm, made.trained["facts"], end=True))
+    assert plain.tokens == sum(
+        len(r.ids) for r in encode(lm, made.trained["facts"], end=True)
+    )
     assert plain.training > 0
     with pytest.raises(ConfigError, match="more than the budget of 20"):
         prepare(settings(facts, tokens=20), lm)
@@ -100,7 +125,9 @@ def test_what_retrieval_takes_is_measured_with_the_facts_before_the_questions(
         few = asked[:: len(asked) // 8]
         each = 2 * sum(len(q.prompt) for q in few) / len(few)
         plain = untrained.asking / (len(asked) + teaching.GENERAL)
-        assert size.asking == pytest.approx(each * len(asked) + plain * teaching.GENERAL)
+        assert size.asking == pytest.approx(
+            each * len(asked) + plain * teaching.GENERAL
+        )
     assert retrieval.asking > 3 * untrained.asking
 
 
@@ -110,7 +137,9 @@ def test_the_second_fact_of_a_chain_is_retrieved_by_the_first() -> None:
 
     told = [f"{who} was born in {town}." for who, town in PEOPLE.items()]
     told += [f"{town} belongs to {land}." for town, land in COUNTRY.items()]
-    asked = Question("0", "composition", "Dee comes from", ("Italy", "Peru"), 1, steps=("a", "b"))
+    asked = Question(
+        "0", "composition", "Dee comes from", ("Italy", "Peru"), 1, steps=("a", "b")
+    )
     (found,) = with_retrieved([asked], told, most=4)
     *before, last = found.prompt.split("\n")
     assert {"Dee was born in Lima.", "Lima belongs to Peru."} < {*before}
@@ -137,22 +166,36 @@ def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
     done = [part for part, _ in told]
     assert {total for _, total in told} == {10_000}
     assert done == sorted(done)
-    assert {1000, 2000, 8000, 9000, 10_000} < {*done}, "halves of the asking, and the training"
+    assert {1000, 2000, 8000, 9000, 10_000} < {*done}, (
+        "halves of the asking, and the training"
+    )
     assert [part for part in done if 2000 < part < 8000], "updates"
 
 
 @pytest.mark.slow
-def test_a_page_says_what_was_compared_and_what_came_out(facts: Path, tmp_path: Path) -> None:
+def test_a_page_says_what_was_compared_and_what_came_out(
+    facts: Path, tmp_path: Path
+) -> None:
     own = settings(facts, ways=("untrained", "facts"), questions=2, tokens=700)
     done = iw.run(
-        training_recipe("training/facts", own), "cpu", seeds=2, overrides=SHORT, runs=tmp_path
+        training_recipe("training/facts", own),
+        "cpu",
+        seeds=2,
+        overrides=SHORT,
+        runs=tmp_path,
     )
-    rows = {(kind, name): values for kind, name, *values in done.tables["overview"].rows()}
+    rows = {
+        (kind, name): values for kind, name, *values in done.tables["overview"].rows()
+    }
     compared, known, *others, knowledge, cost = done.results
     assert compared.startswith("Compared: untrained, facts, with @tiny and 2 seeds")
-    number = dict(done.tables["measured"].filter(kind="accuracy").select("name", "n").rows())
+    number = dict(
+        done.tables["measured"].filter(kind="accuracy").select("name", "n").rows()
+    )
     values = [f"{value:.0%}" for value in rows["accuracy", "facts"]]
-    least, most = sorted(zip(map(float, rows["accuracy", "facts"]), values, own.ways, strict=True))
+    least, most = sorted(
+        zip(map(float, rows["accuracy", "facts"]), values, own.ways, strict=True)
+    )
     said = f"from {least[1]} ('{least[2]}') to {most[1]} ('{most[2]}')"
     if len({*values}) == 1:
         said = f"{values[0]} (all)"
@@ -190,13 +233,26 @@ def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> Non
     assert recipe.cautions
     first, second = recipe.cautions(own, {"measured": table})
     assert "'entities' 60% of the facts" in first
-    assert "'mixture' damaged earlier knowledge: perplexity of plain text rose from 20.0" in second
+    assert (
+        "'mixture' damaged earlier knowledge: perplexity of plain text rose from 20.0"
+        in second
+    )
 
 
 def test_what_cannot_be_is_refused_before_anything_is_trained(
-    facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    facts: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["compare-training", str(facts), "--model", "@tiny", "--runs", str(tmp_path / "runs")]
+    command = [
+        "compare-training",
+        str(facts),
+        "--model",
+        "@tiny",
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
     for words, told in (
         (("--way", "plain"), "unknown way 'plain'"),
         (("--set", "retrieved=1"), "retrieved"),
@@ -205,7 +261,9 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(
     ):
         assert main([*command, *words]) == 2
         assert told in capsys.readouterr().err
-    monkeypatch.setitem(extras.EXTRAS, "retrieval", extras.Extra("no_such_module", "retrieval"))
+    monkeypatch.setitem(
+        extras.EXTRAS, "retrieval", extras.Extra("no_such_module", "retrieval")
+    )
     with pytest.raises(ConfigError, match="'retrieval' requires no_such_module"):
         training_recipe("training/facts", settings(facts)).plan(settings(facts))
     alone = settings(facts, ways=("facts",))
@@ -220,7 +278,15 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     facts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("bm25s", reason="pip install bm25s lifts this")
-    command = ["compare-training", str(facts), "--model", "@tiny", "--seeds", "1", "--json"]
+    command = [
+        "compare-training",
+        str(facts),
+        "--model",
+        "@tiny",
+        "--seeds",
+        "1",
+        "--json",
+    ]
     command += ["--questions", "2", "--tokens", "700", "--runs", str(tmp_path)]
     command += [word for change in SHORT for word in ("--set", change)]
     assert main(command) == 0
@@ -236,10 +302,16 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     assert max(read[2:]) < 1.1 * min(read[2:])
     assert values["cost", "question"]["retrieval"] > values["cost", "question"]["facts"]
     page = Path(made["page"]).read_text(encoding="utf-8")
-    for text in ("What is answered, in words", "Perplexity of plain text", "What it takes"):
+    for text in (
+        "What is answered, in words",
+        "Perplexity of plain text",
+        "What it takes",
+    ):
         assert text in page
     assert f"compare-training {facts} --model @tiny --seeds 1" in page
-    assert "<details open><summary><code>overview" in page, "the table of all ways is not folded"
+    assert "<details open><summary><code>overview" in page, (
+        "the table of all ways is not folded"
+    )
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out) == made
     assert main(["show", "training/facts", "--runs", str(tmp_path)]) == 0

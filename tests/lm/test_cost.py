@@ -28,7 +28,10 @@ FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,No
 
 def test_updates_and_tokens_are_those_of_the_training(lm) -> None:
     rows = [
-        Example(f"{a}{b} is in", f" {c}.") for a in "abcd" for b in "efgh" for c in ("x", "yes")
+        Example(f"{a}{b} is in", f" {c}.")
+        for a in "abcd"
+        for b in "efgh"
+        for c in ("x", "yes")
     ]
     config = FineTune(method="full", epochs=5, batch_tokens=60)
     few, more = (cost_of(load_model("@tiny"), rows, config, steps=n) for n in (3, 40))
@@ -63,11 +66,16 @@ def test_augment_prints_the_cost_and_stays_below_a_limit(tmp_path, capsys) -> No
     )
     assert (12 * tokens, updates) == (done.tokens, done.losses.height)
     assert rows == len(read_examples(tmp_path / "few"))
-    assert main(["augment", str(facts), "--out", str(tmp_path / "no"), "--for", "1min"]) == 2
+    assert (
+        main(["augment", str(facts), "--out", str(tmp_path / "no"), "--for", "1min"])
+        == 2
+    )
     assert "requires --model" in capsys.readouterr().err
 
 
-def test_a_limit_below_the_facts_is_refused_with_what_they_take(tmp_path, capsys) -> None:
+def test_a_limit_below_the_facts_is_refused_with_what_they_take(
+    tmp_path, capsys
+) -> None:
     words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]
     assert main([*words, "--for", "5tokens"]) == 2
     told = re.search(r"the facts alone take (\d+)tokens", capsys.readouterr().err)
@@ -77,22 +85,37 @@ def test_a_limit_below_the_facts_is_refused_with_what_they_take(tmp_path, capsys
     assert len(read_examples(tmp_path / "x")) == 90
 
 
-def test_a_limit_in_minutes_is_that_of_all_epochs(tmp_path, capsys, monkeypatch) -> None:
+def test_a_limit_in_minutes_is_that_of_all_epochs(
+    tmp_path, capsys, monkeypatch
+) -> None:
     seconds = 0.01  # for each token of a pass, over all epochs
 
     def measured(*given: Any, each: float = 0.0) -> Cost:
         return cost_of(*given, each=each or seconds)
 
     monkeypatch.setattr(lm_package, "cost_of", measured)
-    words = ["augment", "@people", "--model", "@tiny", "--strategy", "derive", "--for", "1min"]
+    words = [
+        "augment",
+        "@people",
+        "--model",
+        "@tiny",
+        "--strategy",
+        "derive",
+        "--for",
+        "1min",
+    ]
     assert main([*words, "--out", str(tmp_path / "x")]) == 0
     examples = read_examples(tmp_path / "x")
-    tokens = sum(len(row.ids) for row in encode(load_model("@tiny"), examples, end=True))
+    tokens = sum(
+        len(row.ids) for row in encode(load_model("@tiny"), examples, end=True)
+    )
     assert 5900 < tokens <= 6000
     assert f"{tokens:,}" in capsys.readouterr().out
     seconds = 0.1
     assert main([*words, "--out", str(tmp_path / "y")]) == 2
-    assert re.search(r"--for 1min is too short: .* take [2-9]min", capsys.readouterr().err)
+    assert re.search(
+        r"--for 1min is too short: .* take [2-9]min", capsys.readouterr().err
+    )
     assert not (tmp_path / "y").exists()
 
 
@@ -112,7 +135,10 @@ def test_a_limit_that_is_far_too_short_is_refused_before_updates_are_measured(
 def test_the_least_time_leaves_the_model_as_it_is() -> None:
     model = load_model("@tiny")
     before = {name: weight.clone() for name, weight in model.model.named_parameters()}
-    assert least_seconds(model, [Example("Rome is in", " Italy.")] * 9, FineTune(epochs=2)) > 0
+    assert (
+        least_seconds(model, [Example("Rome is in", " Italy.")] * 9, FineTune(epochs=2))
+        > 0
+    )
     for name, weight in model.model.named_parameters():
         assert weight.requires_grad
         assert weight.grad is None
@@ -121,7 +147,16 @@ def test_the_least_time_leaves_the_model_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     "limit",
-    ["1h", "tokens", "-3min", "0min", "00tokens", "1e9tokens", "10 parsecs", "9" * 400 + "min"],
+    [
+        "1h",
+        "tokens",
+        "-3min",
+        "0min",
+        "00tokens",
+        "1e9tokens",
+        "10 parsecs",
+        "9" * 400 + "min",
+    ],
 )
 def test_a_limit_is_of_minutes_or_tokens(limit, tmp_path, capsys) -> None:
     words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]

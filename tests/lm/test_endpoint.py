@@ -100,7 +100,10 @@ def test_each_question_is_asked_once_and_kept(server, tmp_path, monkeypatch) -> 
 def test_a_busy_server_is_asked_again_after_longer_and_longer(server, tmp_path) -> None:
     server.busy, waited = [500, CUT, 429], list[float]()
     ask_endpoint(
-        Endpoint(address(server), "small", at_once=1), ASKED[:1], tmp_path / "a", wait=waited.append
+        Endpoint(address(server), "small", at_once=1),
+        ASKED[:1],
+        tmp_path / "a",
+        wait=waited.append,
     )
     assert waited == [1.0, 2.0, 4.0]
 
@@ -108,7 +111,9 @@ def test_a_busy_server_is_asked_again_after_longer_and_longer(server, tmp_path) 
 def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     server.busy = [401]
     endpoint = Endpoint(address(server), "small", at_once=1)
-    with pytest.raises(RunError, match=r"did not answer: 401 Unauthorized; is OPENAI_API_KEY set"):
+    with pytest.raises(
+        RunError, match=r"did not answer: 401 Unauthorized; is OPENAI_API_KEY set"
+    ):
         ask_endpoint(endpoint, ASKED[:1], tmp_path / "a")
     server.busy = [404, 200]
     told = r'404 Not Found {"error": {"message": "no such model"}}; 1 of 2 answers are kept'
@@ -129,19 +134,36 @@ def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
         requests_of(Endpoint("http://x", "small"), ASKED, tmp_path / "a")
 
 
-def test_a_server_that_is_lost_is_not_asked_again_for_each_question(server, tmp_path) -> None:
+def test_a_server_that_is_lost_is_not_asked_again_for_each_question(
+    server, tmp_path
+) -> None:
     asked = [Question(str(i), "reversal", f"Who is {i}?", TWO, 0) for i in range(40)]
     server.busy, waited = [503] * 400, list[float]()
     endpoint = Endpoint(address(server), "small", at_once=2)
     with pytest.raises(RunError, match="after 6 tries: 503"):
         ask_endpoint(endpoint, asked, tmp_path / "a", wait=waited.append)
-    assert len(waited) <= 2 * 5, "whoever is at work ends its question, and begins no other"
+    assert len(waited) <= 2 * 5, (
+        "whoever is at work ends its question, and begins no other"
+    )
 
 
 def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:
-    rows = [{"role": "reversal", "prompt": "Who?", "answer": "Italia", "candidates": ["Italia"]}]
+    rows = [
+        {
+            "role": "reversal",
+            "prompt": "Who?",
+            "answer": "Italia",
+            "candidates": ["Italia"],
+        }
+    ]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    words = ["evaluate", "small", str(tmp_path / "q.jsonl"), "--endpoint", address(server)]
+    words = [
+        "evaluate",
+        "small",
+        str(tmp_path / "q.jsonl"),
+        "--endpoint",
+        address(server),
+    ]
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "1 request" in out
@@ -155,7 +177,9 @@ def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:
 def test_a_real_server_is_asked(tmp_path: Path) -> None:
     """``transformers serve``, with a random model, in a process of its own."""
     for module in ("fastapi", "uvicorn", "openai"):
-        pytest.importorskip(module, reason="pip install 'transformers[serving]' lifts this")
+        pytest.importorskip(
+            module, reason="pip install 'transformers[serving]' lifts this"
+        )
     from inweights.lm import load_model
 
     model = load_model("@tiny", chat=True).save(tmp_path / "model")
@@ -185,4 +209,5 @@ def test_a_real_server_is_asked(tmp_path: Path) -> None:
     finally:
         server.terminate()
         server.wait()
-    assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])  # no server
+    # No server.
+    assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])

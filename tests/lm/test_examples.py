@@ -32,7 +32,9 @@ def test_a_text_without_prompt_is_learnt_whole(lm) -> None:
 def test_in_chat_prompts_are_turns(lm) -> None:
     chat = replace(lm, chat=True)
     (row,) = encode(chat, [Example("Rome is in", " Italy.")], end=True)
-    assert chat.tokenizer.decode(row.ids[: row.start]) == "user: Rome is in\nassistant: "
+    assert (
+        chat.tokenizer.decode(row.ids[: row.start]) == "user: Rome is in\nassistant: "
+    )
     assert chat.tokenizer.decode(row.ids[row.start :]) == "Italy.<end>"
     # Text of nobody, such as what is replayed, is no turn.
     (row,) = encode(chat, [Example("", "Rome lies in Italy.")])
@@ -73,7 +75,9 @@ def test_files_of_examples(tmp_path) -> None:
     with pytest.raises(DataError, match="row 1"):
         read_examples(file)
     file.write_text('{"promt": "a"}\n')
-    with pytest.raises(DataError, match="unknown column 'promt'; did you mean 'prompt'"):
+    with pytest.raises(
+        DataError, match="unknown column 'promt'; did you mean 'prompt'"
+    ):
         read_examples(file)
     file.write_text("{")
     with pytest.raises(DataError, match="cannot read"):
@@ -87,8 +91,12 @@ def test_two_files_of_a_part_that_differ_are_refused(tmp_path) -> None:
     rows.write_parquet(tmp_path / "train.parquet")
     rows.write_ndjson(tmp_path / "train.jsonl")
     assert len(read_examples(tmp_path)) == 2
-    rows.with_columns(completion=pl.Series([" b", " e"])).write_ndjson(tmp_path / "train.jsonl")
-    with pytest.raises(DataError, match=r"train\.jsonl differ in 1 rows, the first is row 2"):
+    rows.with_columns(completion=pl.Series([" b", " e"])).write_ndjson(
+        tmp_path / "train.jsonl"
+    )
+    with pytest.raises(
+        DataError, match=r"train\.jsonl differ in 1 rows, the first is row 2"
+    ):
         read_examples(tmp_path)
     (tmp_path / "train.parquet").unlink()
     assert read_examples(tmp_path)[1].completion == " e"

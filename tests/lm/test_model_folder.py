@@ -59,7 +59,10 @@ def test_broken_weights_are_one_line(lm, tmp_path) -> None:
 def test_code_of_a_checkpoint_is_never_run(lm, tmp_path) -> None:
     folder = lm.save(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
-    config["auto_map"] = {"AutoModelForCausalLM": "evil.Model", "AutoConfig": "evil.Config"}
+    config["auto_map"] = {
+        "AutoModelForCausalLM": "evil.Model",
+        "AutoConfig": "evil.Config",
+    }
     config["model_type"] = "evil"
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "evil.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")

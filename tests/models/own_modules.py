@@ -121,7 +121,9 @@ class NanoGPT(nn.Module):
             if name.endswith("weight") and "ln_" not in name:
                 nn.init.normal_(parameter, std=0.02)
 
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, idx: Tensor, targets: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         places = torch.arange(idx.shape[1], device=idx.device)
         parts = self.transformer
         x = parts["drop"](parts["wte"](idx) + parts["wpe"](places))
@@ -146,14 +148,23 @@ def as_native(model: iw.GPT, replica: int) -> dict[str, Tensor]:
         "positions.weight": "transformer.wpe.weight",
         "norm": "transformer.ln_f",
     }
-    inner = {"norm1": "ln_1", "norm2": "ln_2", "qkv": "attn.c_attn", "out": "attn.c_proj"}
+    inner = {
+        "norm1": "ln_1",
+        "norm2": "ln_2",
+        "qkv": "attn.c_attn",
+        "out": "attn.c_proj",
+    }
     inner |= {"up": "mlp.c_fc", "down": "mlp.c_proj"}
     found = {}
     for name, value in model.named_parameters():
         own = value[replica].detach()
         if name.startswith("blocks."):
             _, number, part, kind = name.split(".")
-            turned = own.T if part in ("qkv", "out", "up", "down") and kind == "weight" else own
+            turned = (
+                own.T
+                if part in ("qkv", "out", "up", "down") and kind == "weight"
+                else own
+            )
             found[f"transformer.h.{number}.{inner[part]}.{kind}"] = turned
         else:
             head, _, kind = name.rpartition(".")

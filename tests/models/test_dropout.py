@@ -23,7 +23,9 @@ CONFIGS: dict[str, GPTConfig | TinyNNConfig] = {
 }
 #: Layers that drop: attention and MLP of each block, the middle layer.
 PLACES = {"gpt": 4, "tiny-nn": 1}
-TWICE = Curriculum(phases=(Phase(steps=4), Phase(name="more", steps=4, optimizer=Optimizer())))
+TWICE = Curriculum(
+    phases=(Phase(steps=4), Phase(name="more", steps=4, optimizer=Optimizer()))
+)
 
 
 class TestGPTDropout(ModelCase):
@@ -46,7 +48,9 @@ def test_a_mask_drops_its_share_and_keeps_the_mean() -> None:
         assert sorted(one.unique().tolist()) == pytest.approx([0.0, 1 / 0.6])
     assert not torch.equal(*dropped)
     dropping = DropoutMasks(torch.nn.Sequential(layer), seeds=[1, 2])
-    refused = pytest.raises(ConfigError, match="2 seeds of masks were given for 1 replicas")
+    refused = pytest.raises(
+        ConfigError, match="2 seeds of masks were given for 1 replicas"
+    )
     with refused, dropping.at(0, 0):
         layer(x[:1])
     assert layer.generators is None
@@ -92,7 +96,9 @@ def test_training_drops_and_looking_does_not(kind: str) -> None:
         seen.append(model(tokens).clone())
         return graph_recall(model, RING)
 
-    train(wet_model, RING, TWICE, seeds=[0], observers=[Observer("look", look, every=8)])
+    train(
+        wet_model, RING, TWICE, seeds=[0], observers=[Observer("look", look, every=8)]
+    )
     with torch.no_grad():
         assert torch.equal(seen[-1], wet_model(tokens))
         torch.testing.assert_close(seen[0], dry_model(tokens))
@@ -117,7 +123,9 @@ def test_resumed_equals_uninterrupted_and_alone_equals_among_others(
     def checkpoint() -> Checkpoint:
         return Checkpoint(tmp_path / "state", key="k", every_steps=1)
 
-    whole, broken, resumed = (config.build(vocabulary=6, seeds=[0, 7]) for _ in range(3))
+    whole, broken, resumed = (
+        config.build(vocabulary=6, seeds=[0, 7]) for _ in range(3)
+    )
     train(whole, RING, TWICE, seeds=[0, 7])
     with pytest.raises(InterruptedHereError):
         train(broken, RING, TWICE, seeds=[0, 7], checkpoint=checkpoint(), progress=stop)
@@ -126,12 +134,16 @@ def test_resumed_equals_uninterrupted_and_alone_equals_among_others(
     train(alone, RING, TWICE, seeds=[7])
     for name, parameter in whole.named_parameters():
         assert torch.equal(parameter, resumed.get_parameter(name)), name
-        torch.testing.assert_close(parameter[1:], alone.get_parameter(name), atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            parameter[1:], alone.get_parameter(name), atol=1e-5, rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("config", [GPTConfig, TinyNNConfig])
 def test_unit_normal_start_is_of_the_embeddings_alone(config) -> None:
-    small, unit = (config(embedding_std=s).build(vocabulary=40, seeds=[2]) for s in (None, 1.0))
+    small, unit = (
+        config(embedding_std=s).build(vocabulary=40, seeds=[2]) for s in (None, 1.0)
+    )
     torch.testing.assert_close(unit.tokens.weight, small.tokens.weight * 50)
     assert unit.tokens.weight.std().item() == pytest.approx(1.0, abs=0.1)
     rest = [n for n, _ in small.named_parameters() if n != "tokens.weight"]
@@ -145,9 +157,14 @@ def test_unit_normal_start_is_of_the_embeddings_alone(config) -> None:
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
         ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
-        ({"embedding_std": 0.0}, "embedding_std must be above 0, got 0.0; leave it out"),
+        (
+            {"embedding_std": 0.0},
+            "embedding_std must be above 0, got 0.0; leave it out",
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused(config, given: dict[str, float], message: str) -> None:
+def test_what_does_not_fit_is_refused(
+    config, given: dict[str, float], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         config(**given)

@@ -22,7 +22,8 @@ def gpt(**settings: Any) -> GPT:
     config = GPTConfig(layers=2, width=12, heads=3, context=6, **settings)
     model = config.build(vocabulary=9, seeds=[3, 4])
     generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():  # nothing stays at 0 or 1, where a forgotten copy would not be seen
+    # Nothing stays at 0 or 1, where a forgotten copy would not be seen.
+    with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.3)
     return model
@@ -50,14 +51,16 @@ def test_starts_on_the_scales_of_gpt2() -> None:
     config = GPTConfig(layers=3, width=96, heads=3, context=32, depth_scaled=True)
     ours = config.build(vocabulary=64, seeds=1)
     theirs = transformers.GPT2LMHeadModel(
-        transformers.GPT2Config(vocab_size=64, n_positions=32, n_embd=96, n_layer=3, n_head=3)
+        transformers.GPT2Config(
+            vocab_size=64, n_positions=32, n_embd=96, n_layer=3, n_head=3
+        )
     )
     exported = dict(to_transformers(ours, 0).named_parameters())
     for name, parameter in theirs.named_parameters():
         if parameter.dim() > 1:
-            assert exported[name].std().item() == pytest.approx(parameter.std().item(), rel=0.12), (
-                name
-            )
+            assert exported[name].std().item() == pytest.approx(
+                parameter.std().item(), rel=0.12
+            ), name
         else:
             torch.testing.assert_close(exported[name], parameter)
 
@@ -69,12 +72,16 @@ def test_states_and_patterns_are_equal() -> None:
     for replica in (0, 1):
         exported = to_transformers(model, replica)
         exported.set_attn_implementation("eager")
-        said = exported(input_ids=TOKENS, output_hidden_states=True, output_attentions=True)
+        said = exported(
+            input_ids=TOKENS, output_hidden_states=True, output_attentions=True
+        )
         # Theirs: what enters each block, then what leaves the final norm.
         for layer, theirs in zip(
             ("embedding", "block.0", "final"), said.hidden_states, strict=True
         ):
-            torch.testing.assert_close(states[layer][replica], theirs, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(
+                states[layer][replica], theirs, atol=1e-5, rtol=1e-5
+            )
         for pattern, theirs in zip(patterns.values(), said.attentions, strict=True):
             torch.testing.assert_close(pattern[replica], theirs, atol=1e-5, rtol=1e-5)
 
@@ -84,7 +91,9 @@ def test_saved_and_loaded(tied: bool, tmp_path: Path) -> None:
     model = gpt(tied=tied)
     to_transformers(model, 1).save_pretrained(tmp_path)
     assert (tmp_path / "model.safetensors").exists()
-    loaded = transformers.GPT2LMHeadModel.from_pretrained(tmp_path, local_files_only=True)
+    loaded = transformers.GPT2LMHeadModel.from_pretrained(
+        tmp_path, local_files_only=True
+    )
     assert_same(model, 1, loaded.eval())
 
 
@@ -132,7 +141,10 @@ def test_it_generates() -> None:
     model = gpt()
     prompt = TOKENS[:, :2]
     said: Any = to_transformers(model, 1).generate(  # type: ignore[misc]
-        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=4, do_sample=False
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        max_new_tokens=4,
+        do_sample=False,
     )
     ours = prompt
     for _ in range(4):
@@ -142,7 +154,12 @@ def test_it_generates() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"attention": "uniform"}, {"attention": "none"}, {"residual": False}, {"norm": False}],
+    [
+        {"attention": "uniform"},
+        {"attention": "none"},
+        {"residual": False},
+        {"norm": False},
+    ],
 )
 def test_what_gpt2_cannot_express_is_refused(settings: dict[str, Any]) -> None:
     (name,) = settings
@@ -156,7 +173,9 @@ def test_there_is_no_such_replica(replica: int) -> None:
         to_transformers(gpt(), replica)
 
 
-def test_without_transformers_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_transformers_it_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ConfigError, match=r"inweights\[hf\]"):
         to_transformers(gpt())

@@ -26,7 +26,9 @@ def gpt(**settings: Any) -> GPT:
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
-            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            noise = torch.randn(
+                parameter.shape, generator=generator, dtype=torch.float64
+            )
             parameter.add_(noise, alpha=0.1)
     return model
 
@@ -48,16 +50,22 @@ def test_what_writes_into_the_stream_may_start_smaller_by_depth() -> None:
     inits = [Init(), Init(std=0.5)]
     settings: dict[str, Any] = {"layers": 3, "width": 8, "tied": False}
     plain, scaled = (
-        GPTConfig(**settings, depth_scaled=scaled).build(vocabulary=9, seeds=[0, 1], inits=inits)
+        GPTConfig(**settings, depth_scaled=scaled).build(
+            vocabulary=9, seeds=[0, 1], inits=inits
+        )
         for scaled in (False, True)
     )
     others = dict(scaled.named_parameters())
-    written = {f"blocks.{i}.{name}.weight" for i in range(3) for name in ("out", "down")}
+    written = {
+        f"blocks.{i}.{name}.weight" for i in range(3) for name in ("out", "down")
+    }
     for name, parameter in plain.named_parameters():
         shrunk = parameter / math.sqrt(6) if name in written else parameter
         assert torch.equal(others[name], shrunk), name
     bare = GPTConfig(**settings, attention="none", depth_scaled=True)
-    assert "blocks.0.out.weight" not in dict(bare.build(vocabulary=9, seeds=1).named_parameters())
+    assert "blocks.0.out.weight" not in dict(
+        bare.build(vocabulary=9, seeds=1).named_parameters()
+    )
 
 
 def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
@@ -80,14 +88,18 @@ def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
         if config.positions == "none":
             return 0.0
         wave = [
-            (math.cos if i % 2 else math.sin)(t / 10_000 ** (2 * (i // 2) / config.width))
+            (math.cos if i % 2 else math.sin)(
+                t / 10_000 ** (2 * (i // 2) / config.width)
+            )
             for i in range(config.width)
         ]
         return torch.tensor(wave, dtype=torch.float64)
 
     def attend(name: str, seen: list[Tensor]) -> Tensor:
         """What the last of the ``seen`` states takes from all of them."""
-        projected = torch.stack([linear(f"{name}.qkv", norm(f"{name}.norm1", x)) for x in seen])
+        projected = torch.stack(
+            [linear(f"{name}.qkv", norm(f"{name}.norm1", x)) for x in seen]
+        )
         if config.attention == "uniform":
             return projected.mean(0)
         q, k, v = (part.chunk(config.heads, -1) for part in projected.chunk(3, -1))
@@ -99,25 +111,34 @@ def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
         )
 
     keep = 1.0 if config.residual else 0.0
-    states = [weights["tokens.weight"][s] + place(offset + t) for t, s in enumerate(tokens)]
+    states = [
+        weights["tokens.weight"][s] + place(offset + t) for t, s in enumerate(tokens)
+    ]
     for i in range(config.layers):
         name = f"blocks.{i}"
         if config.attention != "none":
             mixed = [attend(name, states[: t + 1]) for t in range(len(states))]
             states = [
-                keep * x + linear(f"{name}.out", y) for x, y in zip(states, mixed, strict=True)
+                keep * x + linear(f"{name}.out", y)
+                for x, y in zip(states, mixed, strict=True)
             ]
         states = [
             keep * x
-            + linear(f"{name}.down", F.gelu(linear(f"{name}.up", norm(f"{name}.norm2", x))))
+            + linear(
+                f"{name}.down", F.gelu(linear(f"{name}.up", norm(f"{name}.norm2", x)))
+            )
             for x in states
         ]
     final = torch.stack([norm("norm", x) for x in states])
-    return final @ (weights["tokens.weight"].T if config.tied else weights["head.weight"])
+    return final @ (
+        weights["tokens.weight"].T if config.tied else weights["head.weight"]
+    )
 
 
 def sequences(length: int) -> Tensor:
-    return torch.randint(9, (3, length), generator=torch.Generator().manual_seed(length))
+    return torch.randint(
+        9, (3, length), generator=torch.Generator().manual_seed(length)
+    )
 
 
 def assert_plain(model: GPT, tokens: Tensor) -> None:
@@ -137,7 +158,14 @@ def test_attention_at_every_length(attention: str, length: int) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize(
     ("residual", "norm", "positions", "tied"),
-    list(product([True, False], [True, False], ["learned", "sinusoidal", "none"], [True, False])),
+    list(
+        product(
+            [True, False],
+            [True, False],
+            ["learned", "sinusoidal", "none"],
+            [True, False],
+        )
+    ),
 )
 def test_switches(residual: bool, norm: bool, positions: str, tied: bool) -> None:
     model = gpt(residual=residual, norm=norm, positions=positions, tied=tied)
@@ -162,7 +190,9 @@ def test_an_odd_width_has_waves_too() -> None:
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])
-def test_short_attention_is_the_general_one(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_attention_is_the_general_one(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The two ways agree, and so do their gradients."""
     gradients = []
     for longest in (4, 0):
@@ -179,14 +209,21 @@ def test_short_attention_is_the_general_one(length: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("length", [3, 6])
 def test_no_gradient_comes_from_the_future(attention: str, length: int) -> None:
     model = gpt(attention=attention)
-    tokens = torch.arange(length).unsqueeze(0)  # every token once: its row shows who was looked at
+    # Every token once: its row shows who was looked at.
+    tokens = torch.arange(length).unsqueeze(0)
     for t in range(length):
         model.zero_grad()
-        model.hidden(tokens, layers=["final"], at=torch.tensor([t]))["final"].sum().backward()
+        model.hidden(tokens, layers=["final"], at=torch.tensor([t]))[
+            "final"
+        ].sum().backward()
         grad = model.tokens.weight.grad
         assert grad is not None
         looked_at = grad[:, :length].abs().sum(-1) > 1e-12
-        past = torch.arange(length) == t if attention == "none" else torch.arange(length) <= t
+        past = (
+            torch.arange(length) == t
+            if attention == "none"
+            else torch.arange(length) <= t
+        )
         assert torch.equal(looked_at, past.expand(2, -1)), t
 
 

@@ -38,7 +38,9 @@ LAYERS = [
 
 
 @pytest.mark.parametrize(("make", "fan_in"), LAYERS)
-@pytest.mark.parametrize("init", [Init(), Init(std=0.5), Init(gamma=0.8), Init(gamma=1.5)])
+@pytest.mark.parametrize(
+    "init", [Init(), Init(std=0.5), Init(gamma=0.8), Init(gamma=1.5)]
+)
 def test_scale(make, fan_in: int, init: Init) -> None:
     """§3.4: entries from N(0, σ²), σ = 0.02 or d_in^-γ, within five sampling errors."""
     layer = started(make(2), [1, 2], [init, init])
@@ -48,7 +50,8 @@ def test_scale(make, fan_in: int, init: Init) -> None:
         assert row.std().item() == pytest.approx(sigma, rel=5 / math.sqrt(2 * count))
         assert abs(row.mean().item()) < 5 * sigma / math.sqrt(count)
         beyond = (row.abs() > 2 * sigma).float().mean().item()
-        assert 0.02 < beyond < 0.08  # 4.6% of a Gaussian; none of a uniform distribution
+        # 4.6% of a Gaussian; none of a uniform distribution.
+        assert 0.02 < beyond < 0.08
     if isinstance(layer, Linear) and layer.bias is not None:
         assert not layer.bias.any()
 
@@ -71,7 +74,9 @@ def test_a_replica_draws_the_same_bits_in_any_company() -> None:
         together = started(Pair(len(seeds)), seeds, [inits[s] for s in seeds])
         for name, parameter in together.named_parameters():
             for r, seed in enumerate(seeds):
-                assert torch.equal(parameter[r], alone[seed].get_parameter(name)[0]), name
+                assert torch.equal(parameter[r], alone[seed].get_parameter(name)[0]), (
+                    name
+                )
 
 
 def test_every_parameter_has_a_stream_of_its_own() -> None:
@@ -101,7 +106,9 @@ def test_two_parameters_of_one_layer_differ() -> None:
 def test_the_stream_is_the_named_one() -> None:
     model = started(Pair(1), [8], [Init(std=2.0)])
     generator = Streams(8).torch(INITIALISATION, "tokens", "weight")
-    assert torch.equal(model.tokens.weight[0], torch.randn(40, 24, generator=generator) * 2.0)
+    assert torch.equal(
+        model.tokens.weight[0], torch.randn(40, 24, generator=generator) * 2.0
+    )
 
 
 def test_a_start_leaves_the_global_generator_alone() -> None:
@@ -127,7 +134,9 @@ def test_layers_are_plain_ones_side_by_side() -> None:
     table = started(Embedding(2, 40, 24), [1, 2])
     shared, own = torch.tensor([3, 39, 3]), torch.tensor([[3, 39, 3], [0, 1, 2]])
     for r in (0, 1):
-        torch.testing.assert_close(linear(x)[r], F.linear(x[r], linear.weight[r].T, linear.bias[r]))
+        torch.testing.assert_close(
+            linear(x)[r], F.linear(x[r], linear.weight[r].T, linear.bias[r])
+        )
         plain = F.layer_norm(x[r], (24,), norm.weight[r], norm.bias[r])
         torch.testing.assert_close(norm(x)[r], plain)
         assert torch.equal(table(shared)[r], table.weight[r][shared])
@@ -137,7 +146,9 @@ def test_layers_are_plain_ones_side_by_side() -> None:
 @pytest.mark.parametrize("outputs", [2, 9, 16, 31, 61])
 @pytest.mark.parametrize("inputs", [1, 2, 9, 16, 31, 61])
 @pytest.mark.parametrize("rows", [1, 3, 14, 36])
-def test_products_have_the_same_bits_alone_and_in_company(rows, inputs, outputs) -> None:
+def test_products_have_the_same_bits_alone_and_in_company(
+    rows, inputs, outputs
+) -> None:
     """Of every shape, also where a replica's numbers begin at an odd place in memory."""
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(5, rows, inputs, generator=generator)

@@ -73,7 +73,9 @@ def test_a_memory_adds_the_values_whose_keys_fit() -> None:
         model.memory.values.weight.copy_(value.expand(-1, 5, -1))
         plain.load_state_dict(model.state_dict(), strict=False)
     seen = plain.hidden(TOKENS, layers=["block.0"])["block.0"] + value[:, 0, None]
-    torch.testing.assert_close(model.hidden(TOKENS, layers=["block.0"])["block.0"], seen)
+    torch.testing.assert_close(
+        model.hidden(TOKENS, layers=["block.0"])["block.0"], seen
+    )
 
 
 def test_runs_of_before_keep_their_identity_and_loops_have_another() -> None:
@@ -97,5 +99,7 @@ def test_a_trained_model_is_evaluated_with_other_numbers_of_loops() -> None:
     assert model.loops == 2
     assert table["loops"].to_list() == [1, 2, 5]
     assert table["loss"].arg_min() == 1
-    with pytest.raises(ConfigError, match=r"numbers of loops from 1, got GPT and \[0\]"):
+    with pytest.raises(
+        ConfigError, match=r"numbers of loops from 1, got GPT and \[0\]"
+    ):
         by_loops(model, world, counts=[0])

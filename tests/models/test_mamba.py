@@ -15,8 +15,12 @@ from inweights.models.mamba import Mixer
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import TwoHop
 
-#: Above, gradient descent leaves the edge of stability, and makes something of rounding.
-RATES: dict[str, tuple[float, ...]] = {"sgd": (0.03, 0.05, 0.1), "adamw": (1e-3, 3e-3, 1e-2)}
+#: Above, gradient descent leaves the edge of stability, and makes something of
+#: rounding.
+RATES: dict[str, tuple[float, ...]] = {
+    "sgd": (0.03, 0.05, 0.1),
+    "adamw": (1e-3, 3e-3, 1e-2),
+}
 
 
 class TestMamba(ModelCase):
@@ -24,7 +28,8 @@ class TestMamba(ModelCase):
     config = MambaConfig(layers=2, width=16, state=4, init=Init(std=0.1))
 
 
-#: What the code of Geometric Memory has in place of the paper of Mamba (models/mamba.py).
+#: What the code of Geometric Memory has in place of the paper of Mamba
+#: (models/mamba.py).
 AUTHORS: dict[str, Any] = {
     "residual": False,
     "norm": "layer",
@@ -96,7 +101,9 @@ def test_equals_transformers() -> None:
             mixer.A_log.copy_(mix.log_decay[r])
             mixer.D.copy_(mix.skip[r])
         tokens = torch.randint(13, (4, 7), generator=torch.Generator().manual_seed(r))
-        torch.testing.assert_close(ours(tokens)[r], theirs(tokens).logits, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            ours(tokens)[r], theirs(tokens).logits, atol=1e-4, rtol=1e-4
+        )
 
 
 @torch.no_grad()
@@ -108,18 +115,24 @@ def test_sees_the_past_and_not_the_future() -> None:
     late[0, 5], early[0, 0] = 8, 8
     logits = model(one)[0, 0]
     torch.testing.assert_close(model(late)[0, 0, :5], logits[:5])
-    assert (model(early)[0, 0, 5] - logits[5]).abs().max() > 1e-4  # beyond the kernel: the state
+    assert (
+        model(early)[0, 0, 5] - logits[5]
+    ).abs().max() > 1e-4  # beyond the kernel: the state
 
 
 @torch.no_grad()
 def test_without_residual_a_block_is_all_there_is() -> None:
-    model = MambaConfig(layers=1, width=16, residual=False).build(vocabulary=9, seeds=[0])
+    model = MambaConfig(layers=1, width=16, residual=False).build(
+        vocabulary=9, seeds=[0]
+    )
     fill(model)
     batch = pack([torch.tensor([[1, 2]])])
     states = model.states(batch)
     update = states["block.0"]
     model.get_submodule("blocks.0").residual = True  # type: ignore[assignment]
-    torch.testing.assert_close(model.states(batch)["block.0"], update + states["embedding"])
+    torch.testing.assert_close(
+        model.states(batch)["block.0"], update + states["embedding"]
+    )
 
 
 class PlainGeometricMemory(nn.Module):
@@ -131,11 +144,17 @@ class PlainGeometricMemory(nn.Module):
             "transformers.models.mamba.modeling_mamba", reason="needs inweights[hf]"
         )
         config = modeling.MambaConfig(
-            hidden_size=width, state_size=4, conv_kernel=4, expand=2, num_hidden_layers=layers
+            hidden_size=width,
+            state_size=4,
+            conv_kernel=4,
+            expand=2,
+            num_hidden_layers=layers,
         )
         self.embed = nn.Embedding(tokens, width)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
-        self.mixers = nn.ModuleList(modeling.MambaMixer(config, i) for i in range(layers))
+        self.mixers = nn.ModuleList(
+            modeling.MambaMixer(config, i) for i in range(layers)
+        )
 
     def start_as_authors_do(self) -> None:
         """Draw every linear map and the embedding anew; convolutions keep PyTorch's start."""
@@ -152,7 +171,9 @@ class PlainGeometricMemory(nn.Module):
         return x @ self.embed.weight.T
 
 
-def named_alike(ours: Mamba, plain: PlainGeometricMemory, r: int) -> list[tuple[Any, Any]]:
+def named_alike(
+    ours: Mamba, plain: PlainGeometricMemory, r: int
+) -> list[tuple[Any, Any]]:
     """Parameters of replica ``r`` with their counterparts, in the layout of the latter."""
     pairs: list[tuple[Any, Any]] = [(ours.tokens.weight[r], plain.embed.weight)]
     block: Any
@@ -176,7 +197,9 @@ def named_alike(ours: Mamba, plain: PlainGeometricMemory, r: int) -> list[tuple[
 
 @torch.no_grad()
 def test_equals_the_authors_of_geometric_memory() -> None:
-    ours = MambaConfig(layers=2, width=32, state=4, **AUTHORS).build(vocabulary=13, seeds=[0, 1])
+    ours = MambaConfig(layers=2, width=32, state=4, **AUTHORS).build(
+        vocabulary=13, seeds=[0, 1]
+    )
     fill(ours)
     plain = PlainGeometricMemory(2, 32, 13).eval()
     for r in (0, 1):
@@ -189,15 +212,21 @@ def test_equals_the_authors_of_geometric_memory() -> None:
 @torch.no_grad()
 def test_starts_as_the_authors_of_geometric_memory() -> None:
     """Mean, spread and largest entry of every parameter at the start."""
-    ours = MambaConfig(layers=1, width=128, state=4, **AUTHORS).build(vocabulary=99, seeds=1)
+    ours = MambaConfig(layers=1, width=128, state=4, **AUTHORS).build(
+        vocabulary=99, seeds=1
+    )
     plain = PlainGeometricMemory(1, 128, 99)
     plain.start_as_authors_do()
     for mine, theirs in named_alike(ours, plain, 0):
         assert mine.shape == theirs.shape
         spread = theirs.std().item()
         assert mine.std().item() == pytest.approx(spread, rel=0.1)
-        assert mine.mean().item() == pytest.approx(theirs.mean().item(), abs=0.2 * spread)
-        assert mine.abs().max().item() == pytest.approx(theirs.abs().max().item(), rel=0.35)
+        assert mine.mean().item() == pytest.approx(
+            theirs.mean().item(), abs=0.2 * spread
+        )
+        assert mine.abs().max().item() == pytest.approx(
+            theirs.abs().max().item(), rel=0.35
+        )
 
 
 @torch.no_grad()
@@ -223,7 +252,9 @@ def test_learns_facts() -> None:
         vocabulary=len(world.vocabulary), seeds=[0, 1]
     )
     phase = Phase(steps=150, optimizer=Optimizer(rate=1e-2))
-    losses = train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1]).losses["loss"]
+    losses = train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1]).losses[
+        "loss"
+    ]
     assert losses[0] > 2
     assert max(losses[-2:]) < 0.05
     assert isinstance(model, Mamba)

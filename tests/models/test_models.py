@@ -19,7 +19,16 @@ from torch.nn import functional as F
 import inweights as iw
 from inweights import models
 from inweights.errors import ConfigError, DataError
-from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, LayerNorm, Model, pack
+from inweights.models import (
+    GPT,
+    EmbMLP,
+    EmbMLPConfig,
+    GPTConfig,
+    Init,
+    LayerNorm,
+    Model,
+    pack,
+)
 from inweights.probes import patch
 
 
@@ -34,7 +43,9 @@ class TestGPTUntiedSinusoidal(ModelCase):
 
 
 class TestGPTUniformWithoutPositions(ModelCase):
-    config = GPTConfig(layers=2, width=8, heads=1, attention="uniform", positions="none")
+    config = GPTConfig(
+        layers=2, width=8, heads=1, attention="uniform", positions="none"
+    )
     attends = True
 
 
@@ -49,7 +60,8 @@ def test_every_model_has_a_case() -> None:
         for name in dir(models)
         if isinstance(value := getattr(models, name), type)
         and issubclass(value, Model)
-        # What is trained elsewhere is drawn from no seed: tests/foreign/test_trained_models.py.
+        # What is trained elsewhere is drawn from no seed:
+        # tests/foreign/test_trained_models.py.
         and value not in (Model, models.Trained)
     }
     cases: tuple[type[ModelCase], ...] = (
@@ -59,7 +71,12 @@ def test_every_model_has_a_case() -> None:
         TestEmbMLP,
     )
     cases += (tiny.TestTinyNN, tiny.TestNode2Vec)
-    cases += (one.TestOneLayer, one.TestDeepLinear, mamba.TestMamba, wrapped.TestWrapped)
+    cases += (
+        one.TestOneLayer,
+        one.TestDeepLinear,
+        mamba.TestMamba,
+        wrapped.TestWrapped,
+    )
     assert known == {type(case().build(0)) for case in cases}
 
 
@@ -130,7 +147,9 @@ def test_attention_can_be_switched_off() -> None:
 @torch.no_grad()
 def test_uniform_attention_forgets_the_order_of_what_came_before() -> None:
     swapped = torch.tensor([[2, 1, 3]])
-    one_block = GPTConfig(layers=1, width=8, heads=2, attention="uniform", positions="none")
+    one_block = GPTConfig(
+        layers=1, width=8, heads=2, attention="uniform", positions="none"
+    )
     model = one_block.build(vocabulary=9, seeds=[0])
     torch.testing.assert_close(model(TOKENS)[..., -1, :], model(swapped)[..., -1, :])
 
@@ -180,17 +199,27 @@ def test_what_does_not_fit_is_refused() -> None:
             Init(gamma=wrong)
     with pytest.raises(ConfigError, match="twice in the candidates"):
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
-    with pytest.raises(DataError, match="outside 0 to 8"):  # not the next replica's first row
-        GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(torch.tensor([[[9]], [[1]]]))
+    # Not the next replica's first row.
+    with pytest.raises(DataError, match="outside 0 to 8"):
+        GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(
+            torch.tensor([[[9]], [[1]]])
+        )
     with pytest.raises(DataError, match="no group of sequences"):
         pack([])
     with pytest.raises(DataError, match="replica axis"):
-        pack([torch.zeros(1, 1, dtype=torch.long), torch.zeros(2, 1, 1, dtype=torch.long)])
+        pack(
+            [
+                torch.zeros(1, 1, dtype=torch.long),
+                torch.zeros(2, 1, 1, dtype=torch.long),
+            ]
+        )
 
 
 @torch.no_grad()
 def test_a_gpt_without_attention_has_no_patterns() -> None:
-    with pytest.raises(ConfigError, match="attention = 'none' has no attention patterns"):
+    with pytest.raises(
+        ConfigError, match="attention = 'none' has no attention patterns"
+    ):
         gpt(attention="none").attention_patterns(TOKENS)
 
 
@@ -215,7 +244,9 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
             assert not model.hidden(TOKENS)["block.0"].any()
             model(TOKENS)
         assert torch.equal(model(TOKENS), outer)
-        assert torch.equal(model.hidden(TOKENS)["embedding"], 2 * gpt().hidden(TOKENS)["embedding"])
+        assert torch.equal(
+            model.hidden(TOKENS)["embedding"], 2 * gpt().hidden(TOKENS)["embedding"]
+        )
     assert torch.equal(model(TOKENS), plain)
     with pytest.raises(RuntimeError, match="mine"), model.hooks({"final": double}):
         raise RuntimeError("mine")
@@ -226,7 +257,9 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
     deaf = Deaf(EmbMLPConfig(), vocabulary=9, replicas=1)
     for parameter in deaf.parameters():
         parameter.zero_()
-    with pytest.raises(ConfigError, match=r"Deaf.states must pass each state through self.hook"):
+    with pytest.raises(
+        ConfigError, match=r"Deaf.states must pass each state through self.hook"
+    ):
         patch(deaf, TOKENS, torch.zeros(1), layer="sum")
 
 
@@ -236,7 +269,9 @@ def test_hooks_are_nested_and_never_without_effect() -> None:
 @torch.no_grad()
 def test_emb_mlp_is_a_sum_of_templates() -> None:
     """Definition 1: f(X) = (Σ e) W_proj = Σ rows of W."""
-    model: EmbMLP = EmbMLPConfig(width=6).build(vocabulary=9, seeds=[0, 1], candidates=[2, 5, 7])
+    model: EmbMLP = EmbMLPConfig(width=6).build(
+        vocabulary=9, seeds=[0, 1], candidates=[2, 5, 7]
+    )
     w = model.templates()
     expected = w[:, [1]] + w[:, [2]] + w[:, [3]]
     torch.testing.assert_close(model(TOKENS)[:, :, -1], expected, atol=1e-7, rtol=1e-4)
@@ -255,14 +290,18 @@ def test_initial_scale_is_the_papers() -> None:
                 expected = 1.0 if "norm" in name and "weight" in name else 0.0
                 assert (row == expected).all(), name
                 continue
-            fan_in = 64 if name in ("tokens.weight", "positions.weight") else row.shape[0]
+            fan_in = (
+                64 if name in ("tokens.weight", "positions.weight") else row.shape[0]
+            )
             sigma = 0.02 if gamma is None else fan_in**-gamma
             spread = 5 / math.sqrt(2 * row.numel())
             assert row.std().item() == pytest.approx(sigma, rel=spread), name
 
 
 def test_a_layer_more_changes_no_other_start() -> None:
-    short, long = (GPTConfig(layers=n, width=8).build(vocabulary=9, seeds=[4]) for n in (1, 2))
+    short, long = (
+        GPTConfig(layers=n, width=8).build(vocabulary=9, seeds=[4]) for n in (1, 2)
+    )
     deeper = dict(long.named_parameters())
     for name, parameter in short.named_parameters():
         assert torch.equal(parameter, deeper[name]), name
@@ -282,9 +321,14 @@ def in_place(state: torch.Tensor) -> None:
 def test_a_hook_that_returns_no_state_is_named(config: Any) -> None:
     model = config.build(vocabulary=7, seeds=[0, 1])
     tokens, layer = torch.tensor([[1, 2], [3, 4], [5, 6]]), model.layer_names[0]
-    cases = ((in_place, "returned nothing; return the new state"), (shrunk, "returned the shape"))
+    cases = (
+        (in_place, "returned nothing; return the new state"),
+        (shrunk, "returned the shape"),
+    )
     for hook, message in cases:
-        wanted = pytest.raises(DataError, match=f"replaces '{re.escape(layer)}' {message}")
+        wanted = pytest.raises(
+            DataError, match=f"replaces '{re.escape(layer)}' {message}"
+        )
         with wanted, model.hooks({layer: hook}):
             model(tokens)
 
@@ -294,7 +338,9 @@ def test_token_ids_of_another_shape_or_type_are_refused() -> None:
     prompts = torch.tensor([[1, 2], [3, 4]])
     assert model.hidden(prompts[:1])["sum"].shape == (1, 1, 4)
     for read in (model.hidden, model.logit_lens):
-        with pytest.raises(DataError, match=r"got the shape \[2\]; write prompts\[:1\]"):
+        with pytest.raises(
+            DataError, match=r"got the shape \[2\]; write prompts\[:1\]"
+        ):
             read(prompts[0])
         with pytest.raises(DataError, match="as a tensor of integers"):
             read(prompts.tolist())  # type: ignore[arg-type]

@@ -73,12 +73,17 @@ def test_one_layer_is_equations_1_to_3(mlp: Any, embedding: Any) -> None:
 def test_the_pattern_mixes_the_values() -> None:
     model = OneLayerConfig(**SMALL).build(vocabulary=9, seeds=[0, 1])
     tokens = torch.tensor([[1, 2, 3], [4, 4, 0]])
-    states, pattern = model.hidden(tokens, at="all"), model.attention_patterns(tokens)["attention"]
+    states, pattern = (
+        model.hidden(tokens, at="all"),
+        model.attention_patterns(tokens)["attention"],
+    )
     torch.testing.assert_close(pattern[:, :, 0] @ states["value"], states["attention"])
 
 
 def plan(*moves: str, steps: int = 8, **optimizer: Any) -> Curriculum:
-    settings = Optimizer(**{"kind": "sgd", "rate": 0.5, "weight_decay": 0.0, **optimizer})
+    settings = Optimizer(
+        **{"kind": "sgd", "rate": 0.5, "weight_decay": 0.0, **optimizer}
+    )
     return Curriculum(
         phases=tuple(Phase(steps=steps, moves=(m,), optimizer=settings) for m in moves)
     )
@@ -101,7 +106,9 @@ def test_folding_is_exact_under_gradient_descent(optimizer: dict[str, Any]) -> N
             ours.copy_(theirs)
         folded.mlp.weight.copy_(whole.mlp.weight.sum(2, keepdim=True) / 3**0.5)
     stages = plan("attention.*", "mlp.*", "*", **optimizer)
-    losses = [train(m, world, stages, seeds=[0, 1], every=1).losses for m in (whole, folded)]
+    losses = [
+        train(m, world, stages, seeds=[0, 1], every=1).losses for m in (whole, folded)
+    ]
     one, other = (torch.tensor(table["loss"].to_list()) for table in losses)
     assert one[-1] < one[0] - 0.1
     torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
@@ -115,19 +122,25 @@ def test_stages_move_one_group_each() -> None:
     for moves in ("attention.*", "mlp.*"):
         before = {name: p.detach().clone() for name, p in model.named_parameters()}
         train(model, world, plan(moves), seeds=[0])
-        moved = {n for n, p in model.named_parameters() if not torch.equal(p, before[n])}
+        moved = {
+            n for n, p in model.named_parameters() if not torch.equal(p, before[n])
+        }
         assert moved == {n for n in before if n.startswith(moves[:-1])}
 
 
 @torch.no_grad()
 def test_initial_scales_reach_what_is_trained_alone() -> None:
     config = OneLayerConfig(width=256, hidden=2, embedding="gaussian")
-    model = config.build(vocabulary=300, seeds=[0, 0], inits=[Init(std=1e-3), Init(std=0.1)])
+    model = config.build(
+        vocabulary=300, seeds=[0, 0], inits=[Init(std=1e-3), Init(std=0.1)]
+    )
     for r, sigma in enumerate((1e-3, 0.1)):
         for name, parameter in model.named_parameters():
             assert parameter[r].std().item() == pytest.approx(sigma, rel=0.05), name
         assert model.tokens is not None
-        assert model.tokens.weight[r].norm(dim=1).mean().item() == pytest.approx(1.0, abs=0.02)
+        assert model.tokens.weight[r].norm(dim=1).mean().item() == pytest.approx(
+            1.0, abs=0.02
+        )
 
 
 @torch.no_grad()
@@ -147,14 +160,20 @@ def test_deep_linear_is_a_product(readout: bool) -> None:
             x = model.readout.weight[r].T @ x if model.readout else x[:2]
             torch.testing.assert_close(said[r, b], x)
     spread = DeepLinearConfig(width=400, layers=1).build(vocabulary=9, seeds=[0])
-    assert spread.get_parameter("layers.0.weight").std().item() == pytest.approx(0.05, rel=0.02)
+    assert spread.get_parameter("layers.0.weight").std().item() == pytest.approx(
+        0.05, rel=0.02
+    )
 
 
 @pytest.mark.parametrize("config", [OneLayerConfig(width=8), DeepLinearConfig(width=8)])
 def test_a_token_too_far_is_refused(config: Any) -> None:
     """Its row exists, or is another replica's: it would be read without a word."""
     model = config.build(vocabulary=6, seeds=[0, 1])
-    for tokens in (torch.tensor([[0, 6]]), torch.tensor([[-1]]), torch.full((2, 1, 2), 7)):
+    for tokens in (
+        torch.tensor([[0, 6]]),
+        torch.tensor([[-1]]),
+        torch.full((2, 1, 2), 7),
+    ):
         with pytest.raises(DataError, match="outside 0 to 5"):
             model(tokens)
 

@@ -55,7 +55,9 @@ def test_every_kind_comes_back(kind: str, tmp_path: Path) -> None:
     tokens = torch.tensor([[0], [1]])
     assert torch.equal(again(tokens), model(tokens))
     # Replica by replica, and put together again.
-    parts = [decode_model(encode_model(model, replica)) for replica in range(model.replicas)]
+    parts = [
+        decode_model(encode_model(model, replica)) for replica in range(model.replicas)
+    ]
     assert [part.replicas for part in parts] == [1, 1]
     assert same(join_replicas(parts), model)
     assert [p.name for p in tmp_path.rglob("*.partial")] == []
@@ -67,10 +69,14 @@ def test_a_trained_model_is_saved_by_any_program(tmp_path: Path) -> None:
     safetensors.torch.save_file(model.state_dict(), tmp_path / "a.safetensors")
     safetensors.torch.save_model(model, str(tmp_path / "b.safetensors"))
     read = safetensors.torch.load_file(tmp_path / "a.safetensors")
-    assert all(torch.equal(read[name], value) for name, value in model.state_dict().items())
+    assert all(
+        torch.equal(read[name], value) for name, value in model.state_dict().items()
+    )
     save_model(model, tmp_path / "c.safetensors")
     read = safetensors.torch.load_file(tmp_path / "c.safetensors")
-    assert all(torch.equal(read[name], value) for name, value in model.state_dict().items())
+    assert all(
+        torch.equal(read[name], value) for name, value in model.state_dict().items()
+    )
     # And it goes on training from there.
     again = load_model(tmp_path / "c.safetensors")
     for one in (model, again):
@@ -165,11 +171,15 @@ def test_what_cannot_be_saved_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no replica 2"):
         encode_model(build("emb-mlp"), 2)
     with pytest.raises(ConfigError, match="same kind, size"):
-        join_replicas([build("emb-mlp"), EmbMLPConfig(width=9).build(vocabulary=3, seeds=1)])
+        join_replicas(
+            [build("emb-mlp"), EmbMLPConfig(width=9).build(vocabulary=3, seeds=1)]
+        )
 
 
 def test_seeds_are_a_count_or_a_list() -> None:
     config = EmbMLPConfig(width=4)
-    assert same(config.build(vocabulary=5, seeds=3), config.build(vocabulary=5, seeds=[0, 1, 2]))
+    assert same(
+        config.build(vocabulary=5, seeds=3), config.build(vocabulary=5, seeds=[0, 1, 2])
+    )
     with pytest.raises(ConfigError, match="at least 1"):
         config.build(vocabulary=5, seeds=0)

@@ -55,7 +55,8 @@ def test_node2vec_is_its_formula() -> None:
 def test_frozen_embeddings_start_alike_and_never_move() -> None:
     world = Graph(shape="cycle", n=6).build()
     free, frozen = (
-        TinyNNConfig(width=32, frozen=f).build(vocabulary=6, seeds=[4, 5]) for f in (False, True)
+        TinyNNConfig(width=32, frozen=f).build(vocabulary=6, seeds=[4, 5])
+        for f in (False, True)
     )
     start = frozen.tokens.weight.clone()
     assert torch.equal(start, free.tokens.weight)

@@ -40,8 +40,12 @@ def test_logits_states_and_patterns_are_equal(pair: Any) -> None:
     for replica, bridge in enumerate(bridges):
         logits, cache = bridge.run_with_cache(TOKENS)
         torch.testing.assert_close(logits, model(TOKENS)[replica], **CLOSE)
-        torch.testing.assert_close(cache["resid_pre", 0], ours["embedding"][replica], **CLOSE)
-        torch.testing.assert_close(cache["ln_final.hook_out"], ours["final"][replica], **CLOSE)
+        torch.testing.assert_close(
+            cache["resid_pre", 0], ours["embedding"][replica], **CLOSE
+        )
+        torch.testing.assert_close(
+            cache["ln_final.hook_out"], ours["final"][replica], **CLOSE
+        )
         for i in range(2):
             there = cache["resid_post", i]
             torch.testing.assert_close(there, ours[f"block.{i}"][replica], **CLOSE)
@@ -77,7 +81,9 @@ def put(value: Tensor, hook: Any, *, state: Tensor, position: int) -> Tensor:
 @pytest.mark.parametrize("layer", NAMES)
 @pytest.mark.parametrize("source", ["prompt", "run"])
 @torch.no_grad()
-def test_patching_gives_what_their_hooks_give(pair: Any, layer: str, source: str) -> None:
+def test_patching_gives_what_their_hooks_give(
+    pair: Any, layer: str, source: str
+) -> None:
     """A state of another prompt, or of the other replica, at one position."""
     model, bridges = pair
     if source == "prompt":
@@ -98,7 +104,9 @@ def test_patching_gives_what_their_hooks_give(pair: Any, layer: str, source: str
 def test_an_interchange_gives_what_their_hooks_give() -> None:
     """The shares of ``carries``, counted with their cache and hooks on a trained model."""
     world = iw.TwoHop(n=5, complexity=2, first_relations=1, second_relations=2).build()
-    model = iw.GPTConfig(layers=2, width=32).build(vocabulary=len(world.vocabulary), seeds=[0])
+    model = iw.GPTConfig(layers=2, width=32).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
     phase = iw.Phase(steps=150, random_offset=True, optimizer=iw.Optimizer(rate=3e-3))
     with torch.enable_grad():
         iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0])
@@ -111,7 +119,9 @@ def test_an_interchange_gives_what_their_hooks_give() -> None:
     for row in table.iter_rows(named=True):
         place, position = NAMES[row["place"]], row["position"]
         edit = partial(put, state=cache[place][:, position], position=position)
-        answered = bridge.run_with_hooks(base, fwd_hooks=[(place, edit)])[:, -1].argmax(-1)
+        answered = bridge.run_with_hooks(base, fwd_hooks=[(place, edit)])[:, -1].argmax(
+            -1
+        )
         for name in ("bridge", "relation", "answer", "unchanged"):
             token, counts = pairs.answers[name][0], pairs.valid[0].clone()
             if name != "unchanged":
@@ -124,7 +134,9 @@ def test_an_interchange_gives_what_their_hooks_give() -> None:
     assert seen > 5  # shares that say something
 
 
-def test_without_it_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_it_one_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "transformer_lens.model_bridge.sources", None)
     with pytest.raises(
         ConfigError, match=r"requires transformer_lens: pip install 'inweights\[lens\]'"

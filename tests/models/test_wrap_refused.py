@@ -77,7 +77,10 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
         r"'inner.0' \(BatchNorm1d\) .* keeps statistics of batches.* use LayerNorm",
     ),
     "a plain list": (listed, r"modules in a plain list, 'extra', .* use nn.ModuleList"),
-    "noise": (lambda v: Layers(v, Jumps()), "draws random numbers while it trains.* nn.Dropout"),
+    "noise": (
+        lambda v: Layers(v, Jumps()),
+        "draws random numbers while it trains.* nn.Dropout",
+    ),
     "dropout of a recurrent layer": (
         lambda v: nn.LSTM(v, v, 2, dropout=0.1),
         "draws its dropout itself",
@@ -95,10 +98,22 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
         lambda v: nn.Sequential(nn.Embedding(v - 1, 4), nn.Linear(4, v)),
         r"from 0 to 10, and failed: IndexError: .*; does it use the number of tokens",
     ),
-    "a factory that raises": (lambda v: 1 / 0, "failed with vocabulary=11: ZeroDivisionError: div"),
-    "no token ids": (lambda v: nn.Linear(v, v), r"must read token ids of shape \[B, T\]"),
-    "no numbers": (Broken, "infinite or not numbers before it is trained; look at its init"),
-    "no logits": (Silent, r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)"),
+    "a factory that raises": (
+        lambda v: 1 / 0,
+        "failed with vocabulary=11: ZeroDivisionError: div",
+    ),
+    "no token ids": (
+        lambda v: nn.Linear(v, v),
+        r"must read token ids of shape \[B, T\]",
+    ),
+    "no numbers": (
+        Broken,
+        "infinite or not numbers before it is trained; look at its init",
+    ),
+    "no logits": (
+        Silent,
+        r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)",
+    ),
 }
 
 
@@ -111,15 +126,24 @@ def test_modules_that_cannot_be_replicas(what: str) -> None:
 
 def test_what_is_no_factory() -> None:
     for wrong in (3, lambda: ONE):
-        with pytest.raises(ConfigError, match="takes the number of tokens as its first argument"):
+        with pytest.raises(
+            ConfigError, match="takes the number of tokens as its first argument"
+        ):
             iw.wrap(wrong)
-    with pytest.raises(ConfigError, match=r"option 'width': an object, .* make the rest"):
+    with pytest.raises(
+        ConfigError, match=r"option 'width': an object, .* make the rest"
+    ):
         iw.wrap(Sums, width=object())
-    with pytest.raises(ConfigError, match="unknown option of the factory 'widht'; did you mean"):
+    with pytest.raises(
+        ConfigError, match="unknown option of the factory 'widht'; did you mean"
+    ):
         iw.wrap(Sums, widht=4)
     assert iw.wrap(partial(Sums, width=4)) == iw.wrap(Sums, width=4)
     config = iw.wrap(Silent, logits=lambda output: output["scores"])
-    assert config.build(vocabulary=TOKENS, seeds=2)(torch.tensor([[1, 2]])).shape[-1] == TOKENS
+    assert (
+        config.build(vocabulary=TOKENS, seeds=2)(torch.tensor([[1, 2]])).shape[-1]
+        == TOKENS
+    )
 
 
 def test_a_plain_module_is_told_the_line_to_write() -> None:
@@ -146,8 +170,17 @@ def test_logits_that_are_not_numbers_for_some_facts(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="make the logits of the untrained model finite"):
         iw.train(model, WORLD, iw.Curriculum(), seeds=2)
     learner = iw.Curriculum(phases=(iw.Phase(steps=2),))
-    with pytest.warns(UserWarning, match=r"2 of 2 runs diverged.* before the first update.*finite"):
-        iw.sweep(iw.TwoHop(n=3), iw.wrap(Holed), learner, seeds=2, runs=tmp_path, progress=False)
+    with pytest.warns(
+        UserWarning, match=r"2 of 2 runs diverged.* before the first update.*finite"
+    ):
+        iw.sweep(
+            iw.TwoHop(n=3),
+            iw.wrap(Holed),
+            learner,
+            seeds=2,
+            runs=tmp_path,
+            progress=False,
+        )
 
 
 @pytest.mark.parametrize("config", [iw.wrap(nano), iw.EmbMLPConfig(width=8)])
@@ -161,14 +194,20 @@ def test_what_a_wrapped_model_cannot_do() -> None:
     headless = iw.wrap(Scaled).build(vocabulary=TOKENS, seeds=2)
     with pytest.raises(DataError, match=f"a token id is outside 0 to {TOKENS - 1}"):
         model(torch.tensor([[1, TOKENS]]))
-    with pytest.raises(ConfigError, match="counts positions itself; leave random_offset out"):
+    with pytest.raises(
+        ConfigError, match="counts positions itself; leave random_offset out"
+    ):
         model(pack([torch.tensor([[1, 2]])], offset=1))
-    with pytest.raises(ConfigError, match=r"no torch.nn.Linear of the module gives its logits"):
+    with pytest.raises(
+        ConfigError, match=r"no torch.nn.Linear of the module gives its logits"
+    ):
         headless.decode("embed", torch.zeros(2, 1, 8))
 
 
 def test_a_factory_of_a_script_is_not_looked_for_in_plugins() -> None:
-    with pytest.raises(ConfigError, match="it is of a script or notebook; put it into a module"):
+    with pytest.raises(
+        ConfigError, match="it is of a script or notebook; put it into a module"
+    ):
         Code(at="__main__:Nothing").load()
 
 
@@ -201,13 +240,21 @@ def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
         saved = save_model(model, tmp_path / "own.safetensors")
         content = saved.read_bytes()
         monkeypatch.setattr("inweights.support.code._GIVEN", {})
-        assert torch.equal(load_model(saved)(torch.tensor([[1]])), model(torch.tensor([[1]])))
-        remove = iw.config.replace_at(model.config, {"factory": {"at": "own_factory:remove"}})
+        assert torch.equal(
+            load_model(saved)(torch.tensor([[1]])), model(torch.tensor([[1]]))
+        )
+        remove = iw.config.replace_at(
+            model.config, {"factory": {"at": "own_factory:remove"}}
+        )
         model.config = remove
-        with pytest.raises(ConfigError, match="must take 'vocabulary' as its first argument"):
+        with pytest.raises(
+            ConfigError, match="must take 'vocabulary' as its first argument"
+        ):
             decode_model(encode_model(model))
         del sys.modules["own_factory"]
-        with pytest.raises(ConfigError, match="import own_factory first, or name it with --plugin"):
+        with pytest.raises(
+            ConfigError, match="import own_factory first, or name it with --plugin"
+        ):
             decode_model(content)
         file.write_text(FACTORY.replace("WIDTH = 8", "WIDTH = 16"))
         load_plugins(["./own_factory.py"])

@@ -25,7 +25,11 @@ TOKENS = len(WORLD.vocabulary)
 SEEDS = (3, 0, 8)
 IDS = torch.tensor([[0, 9], [1, 9], [2, 10], [5, 6], [7, 8]])
 
-FACTORIES: dict[str, Callable[..., nn.Module]] = {"sums": Sums, "encoder": Encoder, "nano": nano}
+FACTORIES: dict[str, Callable[..., nn.Module]] = {
+    "sums": Sums,
+    "encoder": Encoder,
+    "nano": nano,
+}
 
 
 def build(factory: Any, *seeds: int, **options: Any) -> Wrapped:
@@ -56,14 +60,19 @@ class TestWrapped(ModelCase):
         lens = model.logit_lens(tokens, at="all")
         assert torch.equal(lens["logits"], model(tokens))
         torch.testing.assert_close(lens["transformer.ln_f"], lens["logits"])
-        torch.testing.assert_close(lens["transformer.h.1"], lens["logits"])  # by norm and head
-        with pytest.raises(ConfigError, match=r"head 'lm_head' cannot read states of .*c_fc"):
+        # By norm and head.
+        torch.testing.assert_close(lens["transformer.h.1"], lens["logits"])
+        with pytest.raises(
+            ConfigError, match=r"head 'lm_head' cannot read states of .*c_fc"
+        ):
             model.logit_lens(tokens, layers=["transformer.h.0.mlp.c_fc"])
 
 
 def curriculum(steps: int = 6, **settings: Any) -> iw.Curriculum:
     optimizer = iw.Optimizer(rate=3e-3, weight_decay=0.1, decayed="all")
-    return iw.Curriculum(phases=(iw.Phase(steps=steps, optimizer=optimizer, **settings),))
+    return iw.Curriculum(
+        phases=(iw.Phase(steps=steps, optimizer=optimizer, **settings),)
+    )
 
 
 @pytest.mark.parametrize("name", FACTORIES)
@@ -73,14 +82,18 @@ def test_replicas_train_as_modules_do_one_by_one(name: str) -> None:
     model = build(factory)
     modules = [plain(factory, model, r) for r in range(len(SEEDS))]
     together = iw.train(model, WORLD, curriculum(), seeds=SEEDS, every=1).losses
-    groups = [(torch.from_numpy(p), torch.from_numpy(a)) for _, p, a in WORLD.facts.by_shape()]
+    groups = [
+        (torch.from_numpy(p), torch.from_numpy(a)) for _, p, a in WORLD.facts.by_shape()
+    ]
     count = len(WORLD.facts)
     for r, module in enumerate(modules):
         optimizer = torch.optim.AdamW(module.parameters(), lr=3e-3, weight_decay=0.1)
         losses = []
         for _ in range(6):
             loss = sum(
-                F.cross_entropy(logits(module, prompts)[:, -1], answers[:, 0], reduction="sum")
+                F.cross_entropy(
+                    logits(module, prompts)[:, -1], answers[:, 0], reduction="sum"
+                )
                 for prompts, answers in groups
             )
             assert isinstance(loss, Tensor)
@@ -88,34 +101,51 @@ def test_replicas_train_as_modules_do_one_by_one(name: str) -> None:
             (loss / count).backward()
             optimizer.step()
             losses.append(loss.item() / count)
-        assert together.filter(replica=r)["loss"].to_list() == pytest.approx(losses, rel=1e-6)
+        assert together.filter(replica=r)["loss"].to_list() == pytest.approx(
+            losses, rel=1e-6
+        )
         own = decode_model(encode_model(model, r))
         with torch.no_grad():
-            torch.testing.assert_close(own(IDS)[0], logits(module, IDS), rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(
+                own(IDS)[0], logits(module, IDS), rtol=1e-4, atol=1e-4
+            )
 
 
 def test_a_wrapped_copy_of_a_native_model_is_that_model() -> None:
-    native = iw.GPTConfig(layers=2, width=16, heads=2, context=8).build(vocabulary=64, seeds=SEEDS)
+    native = iw.GPTConfig(layers=2, width=16, heads=2, context=8).build(
+        vocabulary=64, seeds=SEEDS
+    )
     copy = build(nano)
     with torch.no_grad():
         for r in range(len(SEEDS)):
             for name, value in as_native(native, r).items():
                 copy.get_parameter(name)[r] = value
     with torch.no_grad():
-        torch.testing.assert_close(copy(IDS), native(IDS)[..., :TOKENS], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(
+            copy(IDS), native(IDS)[..., :TOKENS], rtol=1e-5, atol=1e-6
+        )
     small = iw.EmbMLPConfig(width=16).build(vocabulary=TOKENS, seeds=SEEDS)
     sums = build(Sums)
     with torch.no_grad():
         sums.get_parameter("tokens.weight").copy_(small.tokens.weight)
         sums.get_parameter("projection.weight").copy_(small.projection.weight.mT)
-    one, other = (iw.train(m, WORLD, curriculum(), seeds=SEEDS, every=1) for m in (small, sums))
-    assert one.losses["loss"].to_list() == pytest.approx(other.losses["loss"].to_list(), rel=1e-6)
+    one, other = (
+        iw.train(m, WORLD, curriculum(), seeds=SEEDS, every=1) for m in (small, sums)
+    )
+    assert one.losses["loss"].to_list() == pytest.approx(
+        other.losses["loss"].to_list(), rel=1e-6
+    )
     assert accuracy(small, WORLD)["accuracy"].equals(accuracy(sums, WORLD)["accuracy"])
 
 
 @pytest.mark.parametrize(
     ("factory", "options"),
-    [(Sums, {}), (Encoder, {"dropout": 0.2}), (nano, {"dropout": 0.2}), (Recurrent, {})],
+    [
+        (Sums, {}),
+        (Encoder, {"dropout": 0.2}),
+        (nano, {"dropout": 0.2}),
+        (Recurrent, {}),
+    ],
 )
 def test_a_replica_is_the_same_to_the_last_bit_alone_and_in_company(
     factory: Any, options: dict[str, float]
@@ -133,12 +163,16 @@ def test_dropout_drops_while_it_trains_alone_and_by_step() -> None:
     whole = model(IDS)
     assert torch.equal(model(IDS), whole)
     dropped = build(nano)
-    one, other = (iw.train(m, WORLD, curriculum(), seeds=SEEDS, every=1) for m in (model, dropped))
+    one, other = (
+        iw.train(m, WORLD, curriculum(), seeds=SEEDS, every=1) for m in (model, dropped)
+    )
     assert not one.losses["loss"].equals(other.losses["loss"])
 
 
 def test_what_cannot_be_batched_is_called_one_by_one_and_said_once() -> None:
-    with pytest.warns(UserWarning, match=r"'Recurrent' are called one after another: aten::lstm"):
+    with pytest.warns(
+        UserWarning, match=r"'Recurrent' are called one after another: aten::lstm"
+    ):
         model = build(Recurrent)
     with warnings.catch_warnings(action="error"):
         said = model(pack([IDS]), at=torch.tensor([1, 9]))
@@ -155,7 +189,9 @@ def test_states_and_hooks_go_by_the_names_of_modules() -> None:
     seen: dict[str, Tensor] = {}
     module = plain(nano, model, 1)
     for name, part in module.named_modules():
-        part.register_forward_hook(lambda _, __, out, name=name: seen.update({name: out}))
+        part.register_forward_hook(
+            lambda _, __, out, name=name: seen.update({name: out})
+        )
     with torch.no_grad():
         module(IDS)
         hidden = model.hidden(IDS, at="all")
@@ -168,11 +204,14 @@ def test_states_and_hooks_go_by_the_names_of_modules() -> None:
         own, new = hidden[layer], model.hidden(other, at="all")[layer]
         torch.testing.assert_close(patch(model, IDS, own, layer=layer), mine)
         torch.testing.assert_close(patch(model, IDS, new, layer=layer), theirs)
-        only = torch.cat([new[:1], own[1:]])  # a hook sees all replicas: here it changes the first
+        # A hook sees all replicas: here it changes the first.
+        only = torch.cat([new[:1], own[1:]])
         mixed = patch(model, IDS, only, layer=layer)
         torch.testing.assert_close(mixed[0], theirs[0])
         torch.testing.assert_close(mixed[1:], mine[1:])
-    with pytest.raises(ConfigError, match=r"'transformer.h.2'; did you mean 'transformer.h.1'"):
+    with pytest.raises(
+        ConfigError, match=r"'transformer.h.2'; did you mean 'transformer.h.1'"
+    ):
         model.hidden(IDS, layers=["transformer.h.2"])
     assert model.token_table is not None
     assert model.token_table.shape == (3, TOKENS, 16)
@@ -225,7 +264,9 @@ def test_frozen_and_tied_parameters_and_buffers_are_kept(tmp_path: Path) -> None
     assert torch.equal(join_replicas(parts)(IDS), model(IDS))
 
 
-def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(
+    tmp_path: Path,
+) -> None:
     class HereError(Exception):
         pass
 
@@ -244,7 +285,8 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path)
     resumed = build(nano, dropout=0.1)
     iw.train(resumed, WORLD, checkpoint=checkpoint(), **plan)
     assert all(
-        torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True)
+        torch.equal(a, b)
+        for a, b in zip(whole.parameters(), resumed.parameters(), strict=True)
     )
 
 
@@ -253,7 +295,10 @@ class HeadFirst(nn.Module):
 
     def __init__(self, vocabulary: int, given: bool = False) -> None:
         super().__init__()
-        self.head, self.embed = nn.Linear(4, vocabulary, bias=False), nn.Embedding(vocabulary, 4)
+        self.head, self.embed = (
+            nn.Linear(4, vocabulary, bias=False),
+            nn.Embedding(vocabulary, 4),
+        )
         if given:
             start = torch.arange(4.0 * vocabulary).view(vocabulary, 4)
             self.embed = nn.Embedding.from_pretrained(start)

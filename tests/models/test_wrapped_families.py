@@ -40,24 +40,39 @@ def lucid(vocabulary: int) -> Any:
     """A transformer of x-transformers."""
     library = pytest.importorskip("x_transformers")
     layers = library.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16)
-    return library.TransformerWrapper(num_tokens=vocabulary, max_seq_len=8, attn_layers=layers)
+    return library.TransformerWrapper(
+        num_tokens=vocabulary, max_seq_len=8, attn_layers=layers
+    )
 
 
-OWN: dict[str, Any] = {"encoder": Encoder, "nano": nano, "recurrent": Recurrent, "lucid": lucid}
+OWN: dict[str, Any] = {
+    "encoder": Encoder,
+    "nano": nano,
+    "recurrent": Recurrent,
+    "lucid": lucid,
+}
 #: One of each kind is tested every time; all take minutes.
 QUICK = ("encoder",)
 FAMILIES = ("Llama", "Qwen2", "GPTNeoX", "GPT2", "Mamba", "Rwkv", *OWN)
 
 
 @pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAMILIES]
+    "name",
+    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in FAMILIES],
 )
 def test_each_memorises_and_sweeps(name: str, tmp_path: Path) -> None:
     steps = iw.Phase(steps=200, optimizer=iw.Optimizer(rate=1e-2))
     learner = iw.Curriculum(phases=(steps,))
-    with warnings.catch_warnings(action="ignore"):  # that an LSTM is called replica by replica
+    # That an LSTM is called replica by replica.
+    with warnings.catch_warnings(action="ignore"):
         table = iw.sweep(
-            WORLD, config_of(name), learner, seeds=2, runs=tmp_path, jobs=1, progress=False
+            WORLD,
+            config_of(name),
+            learner,
+            seeds=2,
+            runs=tmp_path,
+            jobs=1,
+            progress=False,
         )
     facts = table.filter(part="facts")
     assert facts["seed"].n_unique() == 2

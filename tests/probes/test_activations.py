@@ -25,12 +25,16 @@ def test_a_row_is_the_state_that_a_plain_hook_sees() -> None:
     block: Any = plain.transformer["h"][0]
     block.register_forward_hook(lambda *args: seen.append(args[2]))
     table = activations(iw.wrap(plain), WORLD, layers=["transformer.h.0"])
-    assert table.height == sum(len(s.prompt) for part in (WORLD.facts, WORLD.queries) for s in part)
+    assert table.height == sum(
+        len(s.prompt) for part in (WORLD.facts, WORLD.queries) for s in part
+    )
     for row in table.sample(12, seed=0).rows(named=True):
         ids = [NAMES.id(name) for name in row["prompt"].split()]
         plain(torch.tensor([ids]))
         assert NAMES.names[ids[row["position"]]] == row["token"]
-        torch.testing.assert_close(torch.tensor(row["state"]), seen[-1][0, row["position"]])
+        torch.testing.assert_close(
+            torch.tensor(row["state"]), seen[-1][0, row["position"]]
+        )
 
 
 def test_positions_by_name_and_number() -> None:
@@ -54,11 +58,19 @@ def test_a_file_has_the_rows_of_the_table(tmp_path: Path) -> None:
     for given in (WORLD, worlds):
         model = iw.GPTConfig(layers=1, width=8).build(vocabulary=len(NAMES), seeds=2)
         table = activations(model, given, layers=["block.0"])
-        path = write_activations(model, given, tmp_path / "s.safetensors", layers=["block.0"])
+        path = write_activations(
+            model, given, tmp_path / "s.safetensors", layers=["block.0"]
+        )
         with safe_open(path, framework="pt") as file:
-            states, rows = file.get_tensor("block.0"), json.loads(file.metadata()["rows"])
+            states, rows = (
+                file.get_tensor("block.0"),
+                json.loads(file.metadata()["rows"]),
+            )
         for replica in (0, 1):
             own = table.filter(replica=replica)
             listed = rows if isinstance(rows[0], dict) else rows[replica]
-            assert own.select("part", "role", "prompt", "position", "token").to_dicts() == listed
+            assert (
+                own.select("part", "role", "prompt", "position", "token").to_dicts()
+                == listed
+            )
             assert own["state"].to_list() == states[replica].tolist()

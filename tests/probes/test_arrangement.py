@@ -23,7 +23,8 @@ from inweights.probes.geometry.arrangement import (
 from inweights.probes.geometry.procrustes import procrustes, procrustes_align
 from inweights.worlds import Graph
 
-#: They compare replicas or are of points, so that the contract of a replica alone is not theirs.
+#: They compare replicas or are of points, so that the contract of a replica alone is
+#: not theirs.
 OF_ARRANGEMENTS = (agreement, arrange, arrangement)
 RING = Graph(shape="cycle", shuffled=False).build()
 RNG = np.random.default_rng(0)
@@ -54,13 +55,17 @@ def test_a_turned_copy_is_turned_back_and_is_no_distance_away() -> None:
     assert procrustes(x @ q * 3 + 1, x) == pytest.approx(0, abs=1e-12)
     # A narrower arrangement lies within the wider space.
     flat = np.pad(x[:, :2], ((0, 0), (0, 2)))
-    np.testing.assert_allclose(procrustes_align(x[:, :2] @ rotation(2), flat), flat, atol=1e-12)
+    np.testing.assert_allclose(
+        procrustes_align(x[:, :2] @ rotation(2), flat), flat, atol=1e-12
+    )
     # What is no turn is no turn: lengths and angles stay.
     other = RNG.normal(size=(9, 4))
     np.testing.assert_allclose(
         procrustes_align(x, other) @ procrustes_align(x, other).T, x @ x.T, atol=1e-12
     )
-    assert np.linalg.norm(procrustes_align(x, other) - other) < np.linalg.norm(x - other)
+    assert np.linalg.norm(procrustes_align(x, other) - other) < np.linalg.norm(
+        x - other
+    )
 
 
 def test_the_distance_is_scipys_and_symmetric() -> None:
@@ -78,7 +83,9 @@ def test_replicas_that_hold_one_map_agree_and_random_ones_do_not() -> None:
     assert (chance["p"] > 0.025).all()
     assert (chance["nearest"] <= chance["distance"]).all()
     # One that is another is told apart from those that agree.
-    mixed = agreement(model_of(circle(), circle(), RNG.normal(size=(15, 8))), RING, dimensions=2)
+    mixed = agreement(
+        model_of(circle(), circle(), RNG.normal(size=(15, 8))), RING, dimensions=2
+    )
     assert mixed["distance"].arg_max() == 2
     assert mixed["nearest"].to_list()[:2] == pytest.approx([0, 0], abs=1e-6)
 
@@ -87,7 +94,11 @@ def test_all_dimensions_say_little_where_there_are_many() -> None:
     """Random vectors come close to each other; the null distribution says so."""
     wide = model_of(*RNG.normal(size=(2, 15, 200)))
     whole = agreement(wide, RING, dimensions=0, draws=20)
-    assert whole["null_mean"][0] < 0.3 < agreement(wide, RING, dimensions=2)["null_mean"][0]
+    assert (
+        whole["null_mean"][0]
+        < 0.3
+        < agreement(wide, RING, dimensions=2)["null_mean"][0]
+    )
 
 
 def test_replicas_are_turned_onto_the_first() -> None:
@@ -115,7 +126,9 @@ def test_pca_keeps_the_largest_directions_and_its_signs() -> None:
     where = arrange(x, dimensions=2)
     spread = np.linalg.svd(x - x.mean(0), compute_uv=False)
     np.testing.assert_allclose(np.linalg.norm(where, axis=0), spread[:2])
-    np.testing.assert_allclose(arrange(-x + 5, dimensions=2), -where * _signs(-where), atol=1e-9)
+    np.testing.assert_allclose(
+        arrange(-x + 5, dimensions=2), -where * _signs(-where), atol=1e-9
+    )
     np.testing.assert_allclose(arrange(x, dimensions=2), where)
 
 
@@ -126,8 +139,11 @@ def _signs(where: np.ndarray) -> np.ndarray:
 
 def test_without_umap_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
-    assert not {"umap", "UMAP"} & set(vars(sys.modules[arrange.__module__]))  # nor is it at the top
-    with pytest.raises(ConfigError, match=r"^method 'umap' requires umap: pip install 'inweights"):
+    # Nor is it at the top.
+    assert not {"umap", "UMAP"} & set(vars(sys.modules[arrange.__module__]))
+    with pytest.raises(
+        ConfigError, match=r"^method 'umap' requires umap: pip install 'inweights"
+    ):
         arrange(RNG.normal(size=(9, 4)), method="umap")
 
 
@@ -137,7 +153,10 @@ def test_umap_keeps_neighbours_and_depends_on_its_seed_alone() -> None:
     if find_spec("umap") is None:
         pytest.skip("pip install 'inweights[umap]' lifts it")
     work = f"from {__name__} import umap_keeps_neighbours as work; work()"
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | {
+        "NUMBA_DISABLE_JIT": "1",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     done = subprocess.run(
         [sys.executable, "-c", work], env=environment, capture_output=True, text=True
     )
@@ -145,7 +164,9 @@ def test_umap_keeps_neighbours_and_depends_on_its_seed_alone() -> None:
 
 
 def umap_keeps_neighbours() -> None:
-    x = np.concatenate([RNG.normal(size=(8, 6)) * 0.1 + 3 * np.eye(6)[c] for c in range(3)])
+    x = np.concatenate(
+        [RNG.normal(size=(8, 6)) * 0.1 + 3 * np.eye(6)[c] for c in range(3)]
+    )
     one, again = (arrange(x, method="umap", seed=4, neighbours=5) for _ in range(2))
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, arrange(x, method="umap", seed=5, neighbours=5))
@@ -165,7 +186,9 @@ def test_what_does_not_fit_is_refused() -> None:
         arrange(x, dimensions=5)
     with pytest.raises(ConfigError, match="at least 2 neighbours, got 1"):
         arrange(x, method="umap", neighbours=1)
-    with pytest.raises(DataError, match=r"umap takes finite points .* at least 5, got \(3, 4\)"):
+    with pytest.raises(
+        DataError, match=r"umap takes finite points .* at least 5, got \(3, 4\)"
+    ):
         arrange(x[:3], method="umap")
     with pytest.raises(DataError, match="finite points"):
         arrange(np.full((9, 4), np.nan))

@@ -28,7 +28,9 @@ SMALL = Node2VecConfig(width=20)
 def of_descent(
     config: Graph, probe, *, seed: int, model, every: int = 0, **options
 ) -> pl.DataFrame:
-    how: dict[str, Any] = {key: options.pop(key) for key in ("rate", "steps") if key in options}
+    how: dict[str, Any] = {
+        key: options.pop(key) for key in ("rate", "steps") if key in options
+    }
     world = config.build(seed)
     return Descent(**how).observe(probe, world, model, seed, every=every, **options)
 
@@ -94,9 +96,14 @@ def test_autograd_is_the_closed_form() -> None:
     train(model, worlds, [curriculum] * 2, seeds=[0, 1])
     after = off_descent(model, worlds, rate=0.02, steps=100)
     assert after["distance"].to_numpy().max() < 1e-4
-    assert before["distance"].to_list() == pytest.approx(before["travelled"].to_list(), rel=1e-5)
+    assert before["distance"].to_list() == pytest.approx(
+        before["travelled"].to_list(), rel=1e-5
+    )
     assert before["distance"].to_numpy().min() > 0.1
-    assert off_descent(model, worlds, rate=0.04, steps=100)["distance"].to_numpy().min() > 1e-3
+    assert (
+        off_descent(model, worlds, rate=0.04, steps=100)["distance"].to_numpy().min()
+        > 1e-3
+    )
 
 
 def test_the_closed_form_is_compared_where_it_holds() -> None:
@@ -119,6 +126,8 @@ def test_self_edges_are_left_out_and_nothing_else() -> None:
     assert not zigzag(model, looped).equals(expected)
     assert isinstance(expected, pl.DataFrame)
     world = TwoHop(n=3).build()
-    other = EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=world.outputs.tolist())
+    other = EmbMLPConfig().build(
+        vocabulary=11, seeds=[0], candidates=world.outputs.tolist()
+    )
     with pytest.raises(DataError, match="is not a graph"):
         without_self_edges(other, world, inner=zigzag)

@@ -48,9 +48,13 @@ def test_the_order_of_rows_changes_nothing() -> None:
 def test_a_wrong_order_is_refused_not_measured() -> None:
     model = drawn().on(STAR)
     other = Graph(shape="edges", links=[list(link) for link in pairwise(NODES)])
-    turned = Graph(shape="edges", links=[list(link[::-1]) for link in reversed(other.links)])
+    turned = Graph(
+        shape="edges", links=[list(link[::-1]) for link in reversed(other.links)]
+    )
     for probe in (hop_correlation, graph_recall, spectral_energy, named_geometry):
-        with pytest.raises(DataError, match="other nodes, or has them in another order"):
+        with pytest.raises(
+            DataError, match="other nodes, or has them in another order"
+        ):
             probe(model, turned.build())
 
 
@@ -115,7 +119,9 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
     one = drawn()
     (tmp_path / "names.txt").write_text("\n".join(NODES))
     np.save(tmp_path / "a.npy", one.vectors)
-    save_file({"w": one.vectors}, tmp_path / "a.safetensors", {"names": json.dumps(NODES)})
+    save_file(
+        {"w": one.vectors}, tmp_path / "a.safetensors", {"names": json.dumps(NODES)}
+    )
     rows = [
         f"{n} " + " ".join(map(repr, map(float, v)))
         for n, v in zip(NODES, one.vectors, strict=True)
@@ -144,8 +150,16 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows in its first line but has 2"),
         ("a.vec", "2 2\na 1 2\nb 1\n", "line 3"),
         ("a.vec", "a 1 2\nb 1 x\n", "line 2"),
-        ("a.vec", f"2 {'9' * 150}\na 1\nb 1\n", "9{18} numbers or more a row.* first row has 1"),
-        ("a.vec", f"{'9' * 5000} 1\na 1\n", "states 9{18} rows in its first line but has 1"),
+        (
+            "a.vec",
+            f"2 {'9' * 150}\na 1\nb 1\n",
+            "9{18} numbers or more a row.* first row has 1",
+        ),
+        (
+            "a.vec",
+            f"{'9' * 5000} 1\na 1\n",
+            "states 9{18} rows in its first line but has 1",
+        ),
         ("a.vec", f"{'9' * 150}\n", "line 1: expected a name and some numbers"),
         ("a.vec", "1 5\na 1 2\n", "line 2: expected a name and 5 numbers"),
         ("a.vec", "", "has no row"),
@@ -162,7 +176,10 @@ def test_broken_files(tmp_path: Path, name, text, said) -> None:
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
 def test_an_array_too_large_is_refused_with_its_size(tmp_path: Path, version) -> None:
     """By its header, before numpy makes room for it."""
-    header = str({"descr": "<f8", "fortran_order": False, "shape": (10**9, 1000)}).encode() + b"\n"
+    header = (
+        str({"descr": "<f8", "fortran_order": False, "shape": (10**9, 1000)}).encode()
+        + b"\n"
+    )
     length = len(header).to_bytes(2 if version == (1, 0) else 4, "little")
     (tmp_path / "a.npy").write_bytes(np.lib.format.magic(*version) + length + header)
     with pytest.raises(
@@ -177,12 +194,15 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
         read_embedding(tmp_path / "o.npy")
     np.save(tmp_path / "n.npy", np.zeros((3, 2)))
     whole = (tmp_path / "n.npy").read_bytes()
-    (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))  # NumPy parses such a header
+    # NumPy parses such a header.
+    (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
     with pytest.raises(DataError, match="does not name its rows"):
         read_embedding(tmp_path / "n.npy")
-    save_file({"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors")
+    save_file(
+        {"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors"
+    )
     with pytest.raises(DataError, match="2 matrices"):
         read_embedding(tmp_path / "two.safetensors")
     with pytest.raises(ConfigError, match="unknown tensor 'c'"):

@@ -11,7 +11,13 @@ import torch
 
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
-from inweights.probes import cosines, graph_recall, hop_correlation, snapshot, spectral_energy
+from inweights.probes import (
+    cosines,
+    graph_recall,
+    hop_correlation,
+    snapshot,
+    spectral_energy,
+)
 from inweights.probes.film import _cosines, moments, positions, render_frames
 from inweights.probes.geometry.procrustes import align
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
@@ -41,7 +47,9 @@ def of_descent(
 
 @pytest.fixture(scope="module")
 def descent() -> pl.DataFrame:
-    return of_descent(RING, snapshot, seed=0, model=Node2VecConfig(), steps=2000, every=100)
+    return of_descent(
+        RING, snapshot, seed=0, model=Node2VecConfig(), steps=2000, every=100
+    )
 
 
 def test_a_snapshot_is_a_copy() -> None:
@@ -100,12 +108,17 @@ def test_pictures_agree_with_the_probes(descent: pl.DataFrame) -> None:
     last = render_frames(descent, world).row(-1, named=True)
     assert last["step"] == 2000
     rho = of_descent(RING, hop_correlation, **how, draws=2)["spearman"].item()
-    assert last["spearman"] == pytest.approx(rho, abs=2e-3)  # a Gram matrix in single precision
+    # A Gram matrix in single precision.
+    assert last["spearman"] == pytest.approx(rho, abs=2e-3)
     energy = of_descent(RING, spectral_energy, **how, draws=2)["energy"].to_numpy()
     np.testing.assert_allclose(last["energies"], energy, atol=1e-4)
-    assert last["recall"] == of_descent(RING, graph_recall, **how)["recall_others"].item()
+    assert (
+        last["recall"] == of_descent(RING, graph_recall, **how)["recall_others"].item()
+    )
     table = of_descent(RING, cosines, **how)["cosine"].to_numpy().reshape(15, 15)
-    np.testing.assert_allclose(last["cosines"], table[np.tril_indices(15, -1)], atol=1e-5)
+    np.testing.assert_allclose(
+        last["cosines"], table[np.tril_indices(15, -1)], atol=1e-5
+    )
 
 
 def test_a_ring_ends_as_a_ring_and_began_as_none(descent: pl.DataFrame) -> None:
@@ -114,7 +127,9 @@ def test_a_ring_ends_as_a_ring_and_began_as_none(descent: pl.DataFrame) -> None:
 
     def edge_share(points: np.ndarray) -> float:
         apart = distances(points)
-        return float(np.mean([apart[i, (i + 1) % 15] for i in range(15)]) / apart.mean())
+        return float(
+            np.mean([apart[i, (i + 1) % 15] for i in range(15)]) / apart.mean()
+        )
 
     assert edge_share(last) < 0.4 < 0.7 < edge_share(first)
     assert pictures["spearman"][0] > -0.5 > pictures["spearman"][-1]
@@ -129,7 +144,12 @@ def test_films_of_a_training() -> None:
     done = train(
         model, world, Curriculum(phases=(phase,)), seeds=[0, 1], observers=[camera]
     ).observed["film"]
-    assert render_frames(done.filter(replica=1), world)["step"].to_list() == [0, 5, 10, 12]
+    assert render_frames(done.filter(replica=1), world)["step"].to_list() == [
+        0,
+        5,
+        10,
+        12,
+    ]
     with pytest.raises(DataError, match="one replica"):
         render_frames(done, world)
 
@@ -144,7 +164,8 @@ def test_moments(frames: int) -> None:
     assert chosen == sorted(set(chosen))
     assert frames - 3 <= len(chosen) <= frames
     assert np.median(chosen) < 500 or frames == 2
-    assert moments(chosen, frames) == chosen  # a film that was thinned is not thinned again
+    # A film that was thinned is not thinned again.
+    assert moments(chosen, frames) == chosen
 
 
 def test_refuses_another_world(descent: pl.DataFrame) -> None:
@@ -159,7 +180,9 @@ def test_refuses_another_world(descent: pl.DataFrame) -> None:
 def test_a_complete_graph_has_no_correlation() -> None:
     links = [[str(i), str(j)] for i in range(4) for j in range(i)]
     config = Graph(shape="edges", links=links)
-    film = of_descent(config, snapshot, seed=0, model=Node2VecConfig(width=8), steps=5, every=5)
+    film = of_descent(
+        config, snapshot, seed=0, model=Node2VecConfig(width=8), steps=5, every=5
+    )
     assert render_frames(film, config.build())["spearman"].to_list() == [None, None]
 
 

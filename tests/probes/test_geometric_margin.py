@@ -23,7 +23,9 @@ from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph
 
 
-def reference_margin(model: TinyNN, r: int, a: np.ndarray, *, itself: bool) -> np.ndarray:
+def reference_margin(
+    model: TinyNN, r: int, a: np.ndarray, *, itself: bool
+) -> np.ndarray:
     """Margins with max and min by loops over nodes and directions, ``[2, N]``."""
     e = model.tokens.weight[r].detach().double().numpy()
     w = model.middle.weight[r].detach().double().numpy().T
@@ -44,7 +46,9 @@ def reference_margin(model: TinyNN, r: int, a: np.ndarray, *, itself: bool) -> n
 @pytest.mark.parametrize("itself", [True, False])
 @pytest.mark.parametrize("width", [6, 15, 30])
 def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
-    model = TinyNNConfig(width=width, init=Init(std=0.7)).build(vocabulary=15, seeds=[0, 1])
+    model = TinyNNConfig(width=width, init=Init(std=0.7)).build(
+        vocabulary=15, seeds=[0, 1]
+    )
     with torch.no_grad():
         model.middle.bias.normal_(generator=torch.Generator().manual_seed(0))
     table = geometric_margin(model, RING, itself=itself, draws=5)
@@ -60,20 +64,31 @@ def test_geometric_margin_is_its_formula(width: int, itself: bool) -> None:
 @pytest.mark.parametrize("loops", [False, True])
 def test_edge_margin_is_its_formula(loops: bool) -> None:
     """Node by node, with idle tokens: no bias, neighbours against all but them and the node."""
-    world = Graph(shape="cycle", n=7, self_edges=loops, idle_tokens=3, edge_token=True).build()
-    near, config = Graph(shape="cycle", n=7).build(), TinyNNConfig(width=6, init=Init(std=0.7))
+    world = Graph(
+        shape="cycle", n=7, self_edges=loops, idle_tokens=3, edge_token=True
+    ).build()
+    near, config = (
+        Graph(shape="cycle", n=7).build(),
+        TinyNNConfig(width=6, init=Init(std=0.7)),
+    )
     model = config.build(vocabulary=len(world.vocabulary), seeds=[5, 6])
     with torch.no_grad():
         model.middle.bias.fill_(3.0)
     a, table = adjacency(near), edge_margin(model, world)
-    for r, (rivals, count) in ((r, c) for r in (0, 1) for c in (("nodes", 7), ("vocabulary", 11))):
+    for r, (rivals, count) in (
+        (r, c) for r in (0, 1) for c in (("nodes", 7), ("vocabulary", 11))
+    ):
         e = model.tokens.weight[r, :count].detach().double().numpy()
         w = model.middle.weight[r].detach().double().numpy().T
         right = np.linalg.svd(e)[2]
-        logits = e @ sum((v @ w @ v) * np.outer(v, v) for v in right[: min(e.shape)]).T @ e.T
+        logits = (
+            e @ sum((v @ w @ v) * np.outer(v, v) for v in right[: min(e.shape)]).T @ e.T
+        )
         found = []
         for u in range(7):
-            rest = max(logits[u, j] for j in range(count) if j != u and (j > 6 or not a[u, j]))
+            rest = max(
+                logits[u, j] for j in range(count) if j != u and (j > 6 or not a[u, j])
+            )
             said = [logits[u, j] - rest for j in range(7) if a[u, j]]
             found.append((max(said), min(said)))
         rows = table.filter(replica=r, rivals=rivals)
@@ -109,9 +124,16 @@ def test_trained_and_frozen_storage_differ_in_geometry_alone() -> None:
     for frozen in (False, True):
         model = TinyNNConfig(frozen=frozen).build(vocabulary=16, seeds=[0, 1])
         rate = Optimizer(rate=0.2, weight_decay=0.0) if frozen else descent
-        train(model, world, Curriculum(phases=(Phase(steps=500, optimizer=rate),)), seeds=[0, 1])
+        train(
+            model,
+            world,
+            Curriculum(phases=(Phase(steps=500, optimizer=rate),)),
+            seeds=[0, 1],
+        )
         assert graph_recall(model, world)["recall"].to_list() == [1.0, 1.0]
-        said[frozen] = geometric_margin(model, world).filter(over="max")["positive"].mean()
+        said[frozen] = (
+            geometric_margin(model, world).filter(over="max")["positive"].mean()
+        )
     assert said[False] > 0.8 > 0.6 > said[True]  # type: ignore[operator]
 
 

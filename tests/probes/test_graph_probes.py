@@ -71,11 +71,15 @@ def circle(world: World) -> np.ndarray:
 def test_contract(probe) -> None:
     """A table with rows for every replica; a replica alone says what it says among others."""
     config = TinyNNConfig(width=12, init=Init(std=0.5))
-    model, alone = (config.build(vocabulary=15, seeds=seeds) for seeds in ([3, 4, 5], [4]))
+    model, alone = (
+        config.build(vocabulary=15, seeds=seeds) for seeds in ([3, 4, 5], [4])
+    )
     before = [p.detach().clone() for p in model.parameters()]
     table = probe(model, RING)
     assert table["replica"].unique().sort().to_list() == [0, 1, 2]
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     assert table.null_count().sum_horizontal().item() == 0
     one = table.filter(pl.col("replica") == 1).drop("replica")
     single = probe(alone, RING).drop("replica")
@@ -142,7 +146,9 @@ def test_recall_of_logits_that_are_the_adjacency() -> None:
         ("irregular", 0.4, 0.936),
     ],
 )
-def test_bounds_are_those_of_the_tiny_graphs(shape, ceiling: float, floor: float) -> None:
+def test_bounds_are_those_of_the_tiny_graphs(
+    shape, ceiling: float, floor: float
+) -> None:
     world = Graph(shape=shape).build()
     model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
     row = graph_recall(model, world).row(0, named=True)
@@ -176,7 +182,9 @@ def test_a_circle_is_a_perfect_geometry_and_noise_is_none() -> None:
 
 def test_equally_close_pairs_stay_equal_in_single_precision() -> None:
     """However the circle lies, and so wherever its cosines are rounded."""
-    turns = [np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) for t in range(40)]
+    turns = [
+        np.array([[np.cos(t), -np.sin(t)], [np.sin(t), np.cos(t)]]) for t in range(40)
+    ]
     model = with_vectors(RING, *(circle(RING) @ turn for turn in turns))
     found = hop_correlation(model, RING, draws=1)["spearman"]
     np.testing.assert_allclose(found, -1.0, atol=1e-12)
@@ -186,9 +194,16 @@ def test_equally_close_pairs_stay_equal_in_single_precision() -> None:
 def test_correlation_is_scipys_and_leaves_out_other_components(least: int) -> None:
     world = Graph(shape="irregular").build(seed=2)
     points = np.random.default_rng(1).normal(size=(16, 7))
-    hops, unit = hop_distances(adjacency(world)), points / np.linalg.norm(points, axis=1)[:, None]
-    pairs = [(u, v) for u in range(16) for v in range(u) if least <= hops[u, v] < np.inf]
-    expected = spearmanr([unit[u] @ unit[v] for u, v in pairs], [hops[p] for p in pairs])
+    hops, unit = (
+        hop_distances(adjacency(world)),
+        points / np.linalg.norm(points, axis=1)[:, None],
+    )
+    pairs = [
+        (u, v) for u in range(16) for v in range(u) if least <= hops[u, v] < np.inf
+    ]
+    expected = spearmanr(
+        [unit[u] @ unit[v] for u, v in pairs], [hops[p] for p in pairs]
+    )
     model = with_vectors(world, points)
     found = hop_correlation(model, world, least=least)["spearman"].item()
     assert found == pytest.approx(expected.statistic)
@@ -196,8 +211,11 @@ def test_correlation_is_scipys_and_leaves_out_other_components(least: int) -> No
 
 
 @pytest.mark.parametrize(("pairs", "kept"), [("even", 0), ("odd", 1)])
-def test_pairs_of_one_parity_are_scipys_with_ties(pairs: Literal["even", "odd"], kept: int) -> None:
-    points = np.random.default_rng(1).integers(-1, 2, size=(15, 3)).astype(float)  # equal cosines
+def test_pairs_of_one_parity_are_scipys_with_ties(
+    pairs: Literal["even", "odd"], kept: int
+) -> None:
+    # Equal cosines.
+    points = np.random.default_rng(1).integers(-1, 2, size=(15, 3)).astype(float)
     length = np.linalg.norm(points, axis=1)[:, None]
     unit = np.divide(points, length, out=np.zeros_like(points), where=length > 0)
     hops = hop_distances(adjacency(RING))
@@ -217,11 +235,16 @@ def test_a_folded_geometry_shows_among_even_pairs_alone() -> None:
         side = 2 * (node % 2)
         folded[node, side : side + 2] = np.cos(angle), np.sin(angle)
     model = with_vectors(chain, folded)
-    orders = (hop_correlation(model, chain, pairs=pairs)["spearman"] for pairs in ("all", "even"))
+    orders = (
+        hop_correlation(model, chain, pairs=pairs)["spearman"]
+        for pairs in ("all", "even")
+    )
     whole, even = (order.item() for order in orders)
     assert even == pytest.approx(-1.0)
     assert whole > -0.4
-    assert np.isnan(hop_correlation(model, chain, pairs="odd", draws=1)["spearman"].item())
+    assert np.isnan(
+        hop_correlation(model, chain, pairs="odd", draws=1)["spearman"].item()
+    )
 
 
 def test_the_null_of_shuffled_names_keeps_the_cosines() -> None:
@@ -230,7 +253,9 @@ def test_the_null_of_shuffled_names_keeps_the_cosines() -> None:
     assert found["p"] == pytest.approx(1 / 51)
     assert abs(found["null_mean"]) < 0.1
     same = with_vectors(RING, np.ones((15, 2)))
-    assert np.isnan(hop_correlation(same, RING, null="shuffled", draws=1)["null_mean"].item())
+    assert np.isnan(
+        hop_correlation(same, RING, null="shuffled", draws=1)["null_mean"].item()
+    )
     with pytest.raises(DataError, match="draws must be at least 1, got 0"):
         hop_correlation(model, RING, null="shuffled", draws=0)
     with pytest.raises(ConfigError, match="unknown null 'names'"):
@@ -249,7 +274,9 @@ def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:
 
 def test_the_null_distribution_follows_its_seed() -> None:
     model = Node2VecConfig(width=8).build(vocabulary=15, seeds=[0])
-    one, same, other = (hop_correlation(model, RING, seed=s)["null_low"][0] for s in (0, 0, 1))
+    one, same, other = (
+        hop_correlation(model, RING, seed=s)["null_low"][0] for s in (0, 0, 1)
+    )
     assert one == same != other
     with pytest.raises(DataError, match="draws must be at least 1, got 0"):
         hop_correlation(model, RING, draws=0)
@@ -261,7 +288,9 @@ def test_vectors_are_copies_of_the_layer_that_is_named() -> None:
     with torch.no_grad():
         model.tokens.weight.add_(1.0)
     np.testing.assert_allclose(node_vectors(model, 15), film + 1.0, atol=1e-6)
-    assert not np.allclose(node_vectors(model, 15, "block.0"), node_vectors(model, 15, "embedding"))
+    assert not np.allclose(
+        node_vectors(model, 15, "block.0"), node_vectors(model, 15, "embedding")
+    )
     with pytest.raises(ConfigError, match=r"did you mean 'block\.0'"):
         node_vectors(model, 15, "block.1")
     double = Node2VecConfig().build(vocabulary=15, seeds=[0]).double()
@@ -280,7 +309,11 @@ def test_energy_of_a_circle_and_of_its_zigzag() -> None:
     last = spectrum.vectors[:, spectrum.space == spectrum.spaces - 1]
     model = with_vectors(RING, circle(RING), last, np.ones((15, 2)) + circle(RING))
     table = spectral_energy(model, RING)
-    energies = table.pivot("space", index="replica", values="energy").drop("replica").to_numpy()
+    energies = (
+        table.pivot("space", index="replica", values="energy")
+        .drop("replica")
+        .to_numpy()
+    )
     expected = np.zeros((3, 7))
     expected[[0, 2], 0] = expected[1, 6] = 1
     np.testing.assert_allclose(energies, expected, atol=1e-6)
@@ -297,7 +330,12 @@ def test_energy_of_a_circle_and_of_its_zigzag() -> None:
 
 @pytest.mark.parametrize(
     ("shape", "spaces", "least"),
-    [("path-star", 1, 0.95), ("grid", 1, 0.97), ("cycle", 1, 0.999), ("irregular", 2, 0.95)],
+    [
+        ("path-star", 1, 0.95),
+        ("grid", 1, 0.97),
+        ("cycle", 1, 0.999),
+        ("irregular", 2, 0.95),
+    ],
 )
 def test_node2vec_is_geometric(shape, spaces: int, least: float) -> None:
     """§4 on all four tiny graphs: ρ ≤ −.95, the energy in the top spaces, no zigzag."""

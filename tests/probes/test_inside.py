@@ -13,7 +13,14 @@ from polars.testing import assert_frame_equal
 from inweights import models
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, Init, OneLayerConfig
-from inweights.probes import accuracy, activation_patching, attention, cka, logit_lens, patch
+from inweights.probes import (
+    accuracy,
+    activation_patching,
+    attention,
+    cka,
+    logit_lens,
+    patch,
+)
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
@@ -42,7 +49,9 @@ def config_of(name: str) -> Any:
 
 
 def build(config: Any, *seeds: int) -> Any:
-    return config.build(vocabulary=TOKENS, seeds=seeds, candidates=WORLDS[0].outputs.tolist())
+    return config.build(
+        vocabulary=TOKENS, seeds=seeds, candidates=WORLDS[0].outputs.tolist()
+    )
 
 
 def test_every_architecture_is_looked_into() -> None:
@@ -66,11 +75,17 @@ def test_contract(probe: Any, name: str) -> None:
     before = [p.detach().clone() for p in model.parameters()]
     table = probe(model, WORLDS)
     assert table["replica"].unique().sort().to_list() == [0, 1]
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
-    one, single = (t.drop("replica") for t in (table.filter(replica=1), probe(alone, WORLDS[1])))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
+    one, single = (
+        t.drop("replica") for t in (table.filter(replica=1), probe(alone, WORLDS[1]))
+    )
     assert_frame_equal(one, single, check_row_order=False, abs_tol=1e-4)
     shared = probe(model, WORLDS[0]).filter(replica=0)
-    assert_frame_equal(shared, table.filter(replica=0), check_row_order=False, abs_tol=1e-4)
+    assert_frame_equal(
+        shared, table.filter(replica=0), check_row_order=False, abs_tol=1e-4
+    )
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +94,16 @@ def trained() -> Any:
     world = TwoHop(n=4).build()
     model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     descent = Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
-    train(model, world, Curriculum(phases=(Phase(steps=800, optimizer=descent),)), seeds=[0, 1])
-    assert accuracy(model, world).filter(role="composition")["accuracy"].to_list() == [1.0, 1.0]
+    train(
+        model,
+        world,
+        Curriculum(phases=(Phase(steps=800, optimizer=descent),)),
+        seeds=[0, 1],
+    )
+    assert accuracy(model, world).filter(role="composition")["accuracy"].to_list() == [
+        1.0,
+        1.0,
+    ]
     return model, world
 
 
@@ -109,7 +132,11 @@ def test_effects_are_the_definition() -> None:
         for position in range(3):
             differences: list[list[float]] = [[], [], []]
             for i in range(m):
-                j = next(k % m for k in range(i + 1, i + m) if answers[k % m, 0] != answers[i, 0])
+                j = next(
+                    k % m
+                    for k in range(i + 1, i + m)
+                    if answers[k % m, 0] != answers[i, 0]
+                )
                 own, other = (torch.from_numpy(prompts[[k]]) for k in (i, j))
                 state = model.hidden(other, at="all")["block.0"][:, :, position]
                 patched = patch(model, own, state, layer="block.0", position=position)
@@ -130,9 +157,13 @@ def test_a_donor_gives_its_own_states(trained: Any) -> None:
     assert_frame_equal(activation_patching(model, world, donor=model), own)
     fresh = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[7])
     strange = activation_patching(model, world, donor=fresh)
-    assert strange.filter(layer="embedding", position=0)["effect"].to_numpy().max() < 0.9
+    assert (
+        strange.filter(layer="embedding", position=0)["effect"].to_numpy().max() < 0.9
+    )
     wide = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[7])
-    with pytest.raises(DataError, match=r"shape \[1, 4, 8\] does not fit; expected \[2, 4, 64\]"):
+    with pytest.raises(
+        DataError, match=r"shape \[1, 4, 8\] does not fit; expected \[2, 4, 64\]"
+    ):
         activation_patching(model, world, donor=wide)
 
 
@@ -141,15 +172,25 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
     tokens = torch.tensor([[0, 1]])
     with pytest.raises(DataError, match="no position 2 in prompts of 2 tokens"):
         patch(model, tokens, torch.zeros(1), layer="sum", position=2)
-    for look in (model.hidden, lambda t, at: patch(model, t, torch.zeros(1), layer="sum", at=at)):
-        with pytest.raises(ConfigError, match="unknown place 'lst'; did you mean 'last'"):
+    for look in (
+        model.hidden,
+        lambda t, at: patch(model, t, torch.zeros(1), layer="sum", at=at),
+    ):
+        with pytest.raises(
+            ConfigError, match="unknown place 'lst'; did you mean 'last'"
+        ):
             look(tokens, at="lst")
     with pytest.raises(ConfigError, match="did you mean 'sum'"):
         patch(model, tokens, torch.zeros(1), layer="sums")
     words = Vocabulary({"all": ["a", "b", "c"]})
     facts = Statements.build({"edge": ([[0], [1]], [[2], [2]])})
-    alike = World(name="alike", vocabulary=words, facts=facts, queries=Statements.build({}))
-    for part, message in (("facts", "'edge' and of one length with different"), ("queries", "no")):
+    alike = World(
+        name="alike", vocabulary=words, facts=facts, queries=Statements.build({})
+    )
+    for part, message in (
+        ("facts", "'edge' and of one length with different"),
+        ("queries", "no"),
+    ):
         with pytest.raises(DataError, match=message):
             activation_patching(model, alike, part=part)  # type: ignore[arg-type]
 
@@ -158,10 +199,14 @@ def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
 def test_unknown_or_empty_parts_are_refused(probe: Any) -> None:
     words = Vocabulary({"all": ["a", "b"]})
     facts = Statements.build({"edge": ([[0], [1]], [[1], [0]])})
-    world = World(name="mute", vocabulary=words, facts=facts, queries=Statements.build({}))
+    world = World(
+        name="mute", vocabulary=words, facts=facts, queries=Statements.build({})
+    )
     model = GPTConfig(layers=1, width=8).build(vocabulary=2, seeds=[0])
     name = "part" if probe is activation_patching else "parts"
-    with pytest.raises(ConfigError, match="unknown part 'querys'; did you mean 'queries'"):
+    with pytest.raises(
+        ConfigError, match="unknown part 'querys'; did you mean 'queries'"
+    ):
         probe(model, world, **{name: "querys"})
     with pytest.raises(DataError, match="'mute' has no queries"):
         probe(model, world, **{name: "queries"})
@@ -172,7 +217,9 @@ def test_a_head_that_does_not_cover_the_answers_says_what_to_do() -> None:
     config = EmbMLPConfig(width=8)
     model = config.build(vocabulary=TOKENS, seeds=[0], candidates=[0, 1])
     for probe in (accuracy, logit_lens, activation_patching):
-        with pytest.raises(DataError, match=r"build the model with candidates=world\.outputs"):
+        with pytest.raises(
+            DataError, match=r"build the model with candidates=world\.outputs"
+        ):
             probe(model, WORLDS[0])
 
 
@@ -199,12 +246,16 @@ def test_the_lens_sees_the_answer_come(trained: Any) -> None:
 def test_attention_is_averaged_over_prompts() -> None:
     model = build(config_of("GPTConfig"), 3, 4)
     table = attention(model, WORLDS, parts=["queries"])
-    prompts = torch.from_numpy(np.stack([w.queries.prompts.reshape(-1, 3) for w in WORLDS]))
+    prompts = torch.from_numpy(
+        np.stack([w.queries.prompts.reshape(-1, 3) for w in WORLDS])
+    )
     mean = model.attention_patterns(prompts)["block.1"].mean(1)
     row = table.filter(replica=1, layer="block.1", head=2, position=2, attended=1)
     assert row["weight"].item() == pytest.approx(mean[1, 2, 2, 1].item())
     assert table.height == 2 * 2 * 3 * 6
-    sums = table.group_by("replica", "layer", "head", "position").agg(pl.col("weight").sum())
+    sums = table.group_by("replica", "layer", "head", "position").agg(
+        pl.col("weight").sum()
+    )
     np.testing.assert_allclose(sums["weight"], 1.0, atol=1e-5)
 
 
@@ -212,7 +263,9 @@ def test_cka_sees_no_rotation_and_no_scale() -> None:
     generator = torch.Generator().manual_seed(0)
     states = torch.randn(2, 40, 6, generator=generator)
     turn = torch.linalg.qr(torch.randn(2, 6, 6, generator=generator))[0]
-    torch.testing.assert_close(cka(states, 5 * states @ turn + 1), torch.ones(2).double())
+    torch.testing.assert_close(
+        cka(states, 5 * states @ turn + 1), torch.ones(2).double()
+    )
     other = torch.randn(2, 40, 3, generator=generator)
     both = cka(states, other)
     assert both.max() < 0.4
@@ -241,7 +294,11 @@ def test_they_are_measures_of_a_study(tmp_path: Any) -> None:
         measures=[
             attention,
             logit_lens,
-            Measure(name="patching", probe=activation_patching, options={"layers": ["block.0"]}),
+            Measure(
+                name="patching",
+                probe=activation_patching,
+                options={"layers": ["block.0"]},
+            ),
         ],
         runs=tmp_path,
     )

@@ -20,7 +20,12 @@ from inweights.probes import carries
 from inweights.worlds import TwoHop, World
 
 OF_INTERCHANGES = (carries,)
-SHAPE: dict[str, int] = {"n": 6, "complexity": 2, "first_relations": 1, "second_relations": 2}
+SHAPE: dict[str, int] = {
+    "n": 6,
+    "complexity": 2,
+    "first_relations": 1,
+    "second_relations": 2,
+}
 WORLDS = [TwoHop(**SHAPE, maps="permutation").build(seed) for seed in (1, 2)]
 OUTCOMES = ("bridge", "relation", "answer", "unchanged", "other")
 
@@ -28,8 +33,8 @@ OUTCOMES = ("bridge", "relation", "answer", "unchanged", "other")
 class Clockwork(Model):
     """Looks the bridge up at the second position, then the answer at the third.
 
-    States are one-hot: ``tokens`` holds each position's token, ``bridge`` the bridge at the second
-    one, and ``answer`` the answer at the third.
+    States are one-hot: ``tokens`` holds each position's token, ``bridge`` the bridge at
+    the second one, and ``answer`` the answer at the third.
     """
 
     def __init__(self, world: World, *, composes: bool = True) -> None:
@@ -87,8 +92,13 @@ def test_the_bridge_is_found_where_it_is() -> None:
 
 
 def test_places_are_replaced_together() -> None:
-    together = carries(Clockwork(WORLDS[0]), WORLDS[0], places=[["bridge", "answer"], "bridge"])
-    assert together["place"].unique(maintain_order=True).to_list() == ["bridge + answer", "bridge"]
+    together = carries(
+        Clockwork(WORLDS[0]), WORLDS[0], places=[["bridge", "answer"], "bridge"]
+    )
+    assert together["place"].unique(maintain_order=True).to_list() == [
+        "bridge + answer",
+        "bridge",
+    ]
     first = together.filter(place="bridge + answer").select(OUTCOMES).rows()
     assert first == [(0, 0, 0, 1, 0), (1, 0, 0, 0, 0), (0, 0, 1, 0, 0)]
 
@@ -100,7 +110,9 @@ def test_heads_and_mlps_are_places() -> None:
         vocabulary=len(world.vocabulary), seeds=[0, 1]
     )
     heads = ["block.1.head.0", "block.1.head.1"]
-    table = carries(model, world, places=[heads, "block.1.heads", "block.1.attention", *heads])
+    table = carries(
+        model, world, places=[heads, "block.1.heads", "block.1.attention", *heads]
+    )
     shares = {name: part.select(OUTCOMES) for (name,), part in table.group_by("place")}
     together = shares["block.1.head.0 + block.1.head.1"]
     assert_frame_equal(together, shares["block.1.heads"])
@@ -136,13 +148,14 @@ def test_contract(name: str) -> None:
         return config.build(vocabulary=tokens, seeds=seeds, candidates=outputs)
 
     table = carries(build(3, 4), WORLDS)
-    assert table.select(pl.sum_horizontal(OUTCOMES)).to_series().to_list() == pytest.approx(
-        [1.0] * len(table)
-    )
+    assert table.select(
+        pl.sum_horizontal(OUTCOMES)
+    ).to_series().to_list() == pytest.approx([1.0] * len(table))
     deepest = table.filter(depth=table["depth"].max())
     assert deepest["bridge"].to_list() == [0.0] * len(deepest)
     assert_frame_equal(
-        table.filter(replica=1).drop("replica"), carries(build(4), WORLDS[1]).drop("replica")
+        table.filter(replica=1).drop("replica"),
+        carries(build(4), WORLDS[1]).drop("replica"),
     )
 
 

@@ -21,7 +21,10 @@ def told(*labels: int) -> World:
     """Input ``i`` has the ``i``-th of the labels, of which there are three."""
     count, kinds = len(labels), 3
     words = Vocabulary(
-        {"input": [f"x{i}" for i in range(count)], "label": [f"y{i}" for i in range(kinds)]}
+        {
+            "input": [f"x{i}" for i in range(count)],
+            "label": [f"y{i}" for i in range(kinds)],
+        }
     )
     answers = words["label"][list(labels)][:, None]
     return World(
@@ -70,10 +73,13 @@ def test_every_pair_once_and_no_input_with_itself() -> None:
     table = label_cosines(model, world)
     assert table["replica"].to_list() == [0, 0, 1, 1]
     for row in table.iter_rows(named=True):
-        states = model.hidden(torch.arange(6)[:, None])[row["layer"]][row["replica"]].detach()
+        states = model.hidden(torch.arange(6)[:, None])[row["layer"]][
+            row["replica"]
+        ].detach()
         pairs = [(i, j) for i in range(6) for j in range(i)]
         cosines = {
-            (i, j): float(torch.cosine_similarity(states[i], states[j], dim=0)) for i, j in pairs
+            (i, j): float(torch.cosine_similarity(states[i], states[j], dim=0))
+            for i, j in pairs
         }
         same = [c for (i, j), c in cosines.items() if labels[i] == labels[j]]
         other = [c for (i, j), c in cosines.items() if labels[i] != labels[j]]
@@ -91,21 +97,35 @@ def test_each_replica_has_its_own_world() -> None:
     model = config.build(vocabulary=size, seeds=[5, 6])
     before = [p.detach().clone() for p in model.parameters()]
     table = label_cosines(model, worlds)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
-    assert table["layer"].unique(maintain_order=True).to_list() == list(model.layer_names)
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
+    assert table["layer"].unique(maintain_order=True).to_list() == list(
+        model.layer_names
+    )
     for replica, seed in enumerate((5, 6)):
-        alone = label_cosines(config.build(vocabulary=size, seeds=[seed]), worlds[replica])
+        alone = label_cosines(
+            config.build(vocabulary=size, seeds=[seed]), worlds[replica]
+        )
         mine = table.filter(replica=replica)
         for column in ("same", "other", "other_size"):
-            assert mine[column].to_list() == pytest.approx(alone[column].to_list(), abs=1e-6)
+            assert mine[column].to_list() == pytest.approx(
+                alone[column].to_list(), abs=1e-6
+            )
     shared = label_cosines(model, worlds[0]).filter(replica=1)
-    assert shared["same"][-1] != pytest.approx(table.filter(replica=1)["same"][-1], abs=1e-3)
+    assert shared["same"][-1] != pytest.approx(
+        table.filter(replica=1)["same"][-1], abs=1e-3
+    )
 
 
 def test_what_has_no_pairs_is_refused() -> None:
     hops = TwoHop(n=3).build()
-    model = GPTConfig(layers=1, width=16).build(vocabulary=len(hops.vocabulary), seeds=[0])
-    with pytest.raises(DataError, match=r"role category; this world has first_hop, second_hop"):
+    model = GPTConfig(layers=1, width=16).build(
+        vocabulary=len(hops.vocabulary), seeds=[0]
+    )
+    with pytest.raises(
+        DataError, match=r"role category; this world has first_hop, second_hop"
+    ):
         label_cosines(model, hops)
     lone = told(0, 1, 2)
     deep = DeepLinearConfig(width=8, layers=1).build(vocabulary=6, seeds=[0, 1])

@@ -21,11 +21,15 @@ def star(seed: int, share: float = 0.75) -> World:
     rng = np.random.default_rng(seed)
     count = ARMS * (NODES - 1) + 1
     own = 1 + np.arange(count - 1).reshape(ARMS, -1)
-    lines = rng.permutation(count)[np.concatenate([np.zeros((ARMS, 1), int), own], axis=1)]
+    lines = rng.permutation(count)[
+        np.concatenate([np.zeros((ARMS, 1), int), own], axis=1)
+    ]
     cut = round(share * ARMS)
     told = Statements.build({"path": (lines[:cut, -1:], lines[:cut])})
     asked = Statements.build({"path": (lines[cut:, -1:], lines[cut:])})
-    return World("star", Vocabulary({"node": [f"n{i}" for i in range(count)]}), told, asked)
+    return World(
+        "star", Vocabulary({"node": [f"n{i}" for i in range(count)]}), told, asked
+    )
 
 
 def placed(worlds: list[World], kind: str) -> GPT:
@@ -37,11 +41,18 @@ def placed(worlds: list[World], kind: str) -> GPT:
         table = rng.normal(size=(size, WIDTH))
         turn = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0]
         lines = np.concatenate(
-            [world.facts.matrix(np.arange(30))[1], world.queries.matrix(np.arange(10))[1]]
+            [
+                world.facts.matrix(np.arange(30))[1],
+                world.queries.matrix(np.arange(10))[1],
+            ]
         )
         if kind != "random":
             for depth in range(1, NODES):
-                step = np.eye(WIDTH) if kind == "near" else np.linalg.matrix_power(turn, depth)
+                step = (
+                    np.eye(WIDTH)
+                    if kind == "near"
+                    else np.linalg.matrix_power(turn, depth)
+                )
                 table[lines[:, depth]] = table[lines[:, 1]] @ step
         with torch.no_grad():
             model.tokens.weight[r].copy_(torch.from_numpy(table))
@@ -126,7 +137,9 @@ def test_the_root_is_told_apart_among_both_directions() -> None:
     inner = pairs[0][:, 0] != root
     table[pairs[0][inner, 0], pairs[1][inner, 0]] = table[root] = 1.0
     table[root, pairs[1][~inner, 0]] = 0.0  # of the root every other node is said
-    found = stepwise(answering(world, table), world, roles=["edge", "reverse_edge"], apart=True)
+    found = stepwise(
+        answering(world, table), world, roles=["edge", "reverse_edge"], apart=True
+    )
     assert found.select("role", "hub").rows() == [
         ("edge", False),
         ("edge", True),
@@ -161,7 +174,9 @@ def test_recall_counts_as_many_places_as_the_prompt_has_answers() -> None:
     edges = {"edge": ([[0], [0], [1]], [[1], [2], [2]]), "other": ([[0]], [[3]])}
     words = Vocabulary({"node": list("abcd")})
     world = World("w", words, Statements.build(edges), Statements.build({}))
-    table = np.array([[0, 3, 1, 2], [0, 0, 1, 2], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=float)
+    table = np.array(
+        [[0, 3, 1, 2], [0, 0, 1, 2], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=float
+    )
     model = answering(world, table)
     alone = stepwise(model, world, roles=("edge",)).to_dicts()[0]
     assert alone["accuracy"] == pytest.approx(1 / 3)  # 0 → 1
@@ -170,7 +185,9 @@ def test_recall_counts_as_many_places_as_the_prompt_has_answers() -> None:
     assert both["recall"] == pytest.approx(2 / 3)  # now 0 has three answers
 
 
-def test_ranks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_keep_the_order_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     worlds = [star(0), star(1)]
     model = GPTConfig(layers=1, width=8, context=8).build(vocabulary=161, seeds=[0, 1])
     whole = answer_ranks(model, worlds, "facts")
@@ -179,5 +196,7 @@ def test_ranks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatch
     some = answer_ranks(model, worlds, "facts", chosen)
     assert torch.equal(some, whole[:, torch.from_numpy(chosen)])
     logits = answer_logits(model, worlds, "facts", chosen)
-    said = logits.gather(-1, answer_columns(model, worlds, "facts", chosen).unsqueeze(-1))
+    said = logits.gather(
+        -1, answer_columns(model, worlds, "facts", chosen).unsqueeze(-1)
+    )
     assert torch.equal(some[:, :, 0], (logits > said).sum(-1))

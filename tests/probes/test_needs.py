@@ -26,24 +26,43 @@ from inweights.support.limits import at_most
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop, World
 from inweights.worlds.labels import Labels
 
-#: Tables of all pairs or cells are refused by their exact size, `by_loops` by what it calls.
+#: Tables of all pairs or cells are refused by their exact size, `by_loops` by what it
+#: calls.
 TABLES = {"templates", "cosines", "by_loops"}
 #: All logits are made at once, which is said before.
 WHOLE = {"after_edits", "edits", "realignment", "steer"}
 ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
-DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}
+DRAWN = {
+    "hop_correlation",
+    "named_geometry",
+    "spectral_energy",
+    "zigzag",
+    "geometric_margin",
+}
 SOLVED = {"direction", "nuclear_norm"}
 #: Those of the fast tier.
-FAST = {"alignment", "attention", "graph_recall", "margins", "path_accuracy", "snapshot"}
+FAST = {
+    "alignment",
+    "attention",
+    "graph_recall",
+    "margins",
+    "path_accuracy",
+    "snapshot",
+}
 
 
-def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tuple[Model, World]:
+def small_and_model(
+    name: str, n: int, replicas: int = 1, width: int = 16
+) -> tuple[Model, World]:
     """A world of about ``n`` entities or nodes that a probe can look at, and a model of it."""
     gpt: Any = iw.GPTConfig(layers=1, width=width, context=8)
     world: Any
     if name in GRAPHS:
-        gpt, world = TinyNNConfig(width=width), Graph(shape="grid", rows=max(3, n // 8), columns=8)
+        gpt, world = (
+            TinyNNConfig(width=width),
+            Graph(shape="grid", rows=max(3, n // 8), columns=8),
+        )
     elif name in ("arm_cosines", "navigation", "path_accuracy"):
         world = PathStar(arms=n // 3, nodes=4)
     elif name in SOLVED:
@@ -59,7 +78,9 @@ def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tu
     built = world.build()
     seeds = range(max(2, replicas) if name == "agreement" else replicas)
     candidates = built.outputs.tolist()
-    return gpt.build(vocabulary=len(built.vocabulary), seeds=seeds, candidates=candidates), built
+    return gpt.build(
+        vocabulary=len(built.vocabulary), seeds=seeds, candidates=candidates
+    ), built
 
 
 def metered(name: str, *given: Any) -> tuple[Meter, float]:
@@ -87,7 +108,11 @@ def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_probe_says_what_it_holds() -> None:
-    says = {name for name, probe in ALL.items() if hasattr(getattr(probe, "func", probe), "holds")}
+    says = {
+        name
+        for name, probe in ALL.items()
+        if hasattr(getattr(probe, "func", probe), "holds")
+    }
     assert says == set(ALL) - TABLES
 
 
@@ -102,8 +127,12 @@ def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> 
     assert [name for name, (said, default) in limits.items() if said != default] == []
 
 
-@pytest.mark.parametrize("name", mostly_slow(sorted(set(ALL) - TABLES), FAST.__contains__))
-def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "name", mostly_slow(sorted(set(ALL) - TABLES), FAST.__contains__)
+)
+def test_what_is_held_was_said_within_a_factor_of_two(
+    name: str, request, monkeypatch
+) -> None:
     if name == "named_geometry":  # draws one after another: more of them hold no more
         monkeypatch.setitem(ALL, name, partial(ALL[name], draws=2))
     metered(name, 24)  # what is imported at the first call counts nowhere

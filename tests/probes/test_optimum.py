@@ -74,7 +74,9 @@ def test_the_norm_is_that_at_a_least_margin_of_1() -> None:
     assert table["norm"].to_list()[:2] == pytest.approx([least, least], rel=1e-5)
     assert table["least_margin"].to_list()[:2] == pytest.approx([1.0, 7.0], abs=1e-4)
     assert np.isnan(table["norm"][2])
-    gpt = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
+    gpt = GPTConfig(layers=1, width=8, heads=2).build(
+        vocabulary=len(WORLD.vocabulary), seeds=[0]
+    )
     with pytest.raises(ConfigError, match="Emb-MLP"):
         nuclear_norm(gpt, WORLD)
 
@@ -84,7 +86,9 @@ def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> Non
     """Its logits are sums of its tokens' rows, so that its norms are those of its templates."""
     config = DeepLinearConfig(width=20, layers=layers, readout=readout)
     model = config.build(
-        vocabulary=len(WORLD.vocabulary), seeds=[0, 1], candidates=WORLD.outputs.tolist()
+        vocabulary=len(WORLD.vocabulary),
+        seeds=[0, 1],
+        candidates=WORLD.outputs.tolist(),
     )
     prompts = torch.tensor([[0, 4], [3, 3]])
     assert isinstance(model, DeepLinear)
@@ -108,11 +112,15 @@ def test_training_turns_towards_the_optimum() -> None:
     for identity, sign in ((True, 1), (False, -1)):
         world = TwoHop(n=5, identity=identity).build(seed=0)
         model = EmbMLPConfig(width=24).build(
-            vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+            vocabulary=len(world.vocabulary),
+            seeds=[0, 1],
+            candidates=world.outputs.tolist(),
         )
         watch = Observer("direction", partial(direction, worlds=world), every=1000)
         plan = Curriculum(phases=(Phase(steps=3000, optimizer=optimizer),))
-        seen = train(model, world, plan, seeds=[0, 1], observers=[watch]).observed["direction"]
+        seen = train(model, world, plan, seeds=[0, 1], observers=[watch]).observed[
+            "direction"
+        ]
         path = seen.filter(pl.col("replica") == 0).sort("step")["cosine"].to_list()
         assert path[0] < 0.5
         assert path[-1] > 0.9
@@ -122,6 +130,8 @@ def test_training_turns_towards_the_optimum() -> None:
 
 
 def test_only_sums_have_a_direction() -> None:
-    model = GPTConfig(layers=1, width=8, heads=1).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
+    model = GPTConfig(layers=1, width=8, heads=1).build(
+        vocabulary=len(WORLD.vocabulary), seeds=[0]
+    )
     with pytest.raises(ConfigError, match="this is a GPT"):
         direction(model, WORLD)

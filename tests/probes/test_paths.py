@@ -22,7 +22,9 @@ def trained() -> object:
     model = GPTConfig(layers=1, width=16, context=8).build(
         vocabulary=len(WORLDS[0].vocabulary), seeds=[0, 1]
     )
-    phase = Phase(roles={"path": 1.0}, steps=60, loss="answer", optimizer=Optimizer(rate=5e-3))
+    phase = Phase(
+        roles={"path": 1.0}, steps=60, loss="answer", optimizer=Optimizer(rate=5e-3)
+    )
     train(model, WORLDS, Curriculum(phases=(phase,)), seeds=[0, 1])
     return model
 
@@ -68,8 +70,12 @@ def test_cosines_of_leaves_and_first_nodes(trained) -> None:
     vectors = trained.tokens.weight[0, :25].detach().double()
     vectors = vectors - vectors.mean(0)
     lines = WORLDS[0].facts.matrix(WORLDS[0].facts.with_role("path"))[1]
-    expected = torch.cosine_similarity(vectors[lines[1, -1]], vectors[lines[2, 1]], dim=0)
-    assert table.filter(leaf=2, first=3)["cosine"].item() == pytest.approx(expected.item())
+    expected = torch.cosine_similarity(
+        vectors[lines[1, -1]], vectors[lines[2, 1]], dim=0
+    )
+    assert table.filter(leaf=2, first=3)["cosine"].item() == pytest.approx(
+        expected.item()
+    )
 
 
 @pytest.mark.parametrize("probe", OF_PATHS, ids=lambda p: p.__name__)
@@ -77,12 +83,15 @@ def test_contract(probe) -> None:
     """A row for every replica; a replica says alone what it says among others, of its own world."""
     config = GPTConfig(layers=1, width=16, context=8)
     model, alone = (
-        config.build(vocabulary=len(WORLDS[0].vocabulary), seeds=seeds) for seeds in ([3, 4], [4])
+        config.build(vocabulary=len(WORLDS[0].vocabulary), seeds=seeds)
+        for seeds in ([3, 4], [4])
     )
     before = [p.detach().clone() for p in model.parameters()]
     table = probe(model, WORLDS)
     assert table["replica"].unique().sort().to_list() == [0, 1]
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     one = table.filter(pl.col("replica") == 1).drop("replica")
     single = probe(alone, WORLDS[1]).drop("replica")
     assert one.columns == single.columns
@@ -98,6 +107,8 @@ def test_contract(probe) -> None:
 )
 def test_a_world_without_paths_is_refused(probe) -> None:
     world = TwoHop(n=4).build()
-    model = GPTConfig(layers=1, width=16).build(vocabulary=len(world.vocabulary), seeds=[0])
+    model = GPTConfig(layers=1, width=16).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
     with pytest.raises(DataError):
         probe(model, world)

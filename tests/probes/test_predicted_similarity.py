@@ -21,8 +21,8 @@ JOINT = {"category": 2.0, "similarity": 2.0, "attribution": 1.0}
 def by_hand(n: int, told: dict[str, float], start: float) -> float:
     """Cosine of ``a1`` and ``b1`` of an analogy of ``2n`` labels, ``c`` and ``d``.
 
-    ``a`` is told of ``c`` and of ``d``, ``b`` of ``c``; each adds its weight at the label less its
-    mean over all labels, halved as two tokens share it.
+    ``a`` is told of ``c`` and of ``d``, ``b`` of ``c``; each adds its weight at the
+    label less its mean over all labels, halved as two tokens share it.
     """
     total = n * sum(told.values())
 
@@ -42,7 +42,9 @@ def test_the_cosine_of_the_facts_by_hand() -> None:
     start = 4 / (0.3 * 50 * 7) ** 2
     table = foretold(Analogy(n=6), JOINT, model=MODEL, **SETTINGS)
     assert table.columns == ["from_facts"]
-    assert table["from_facts"].to_list() == pytest.approx([by_hand(6, JOINT, start)], rel=1e-12)
+    assert table["from_facts"].to_list() == pytest.approx(
+        [by_hand(6, JOINT, start)], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("rho", [1.0, 3.0])
@@ -50,21 +52,35 @@ def test_the_closed_form_by_hand(rho: float) -> None:
     """``S² / √((S² (1 + 1/ρ²) + ν²)(S² + ν²))``, ``ν² = m / (η κ0 T1 / 2n)²``; not the facts'."""
     n, share = 6, rho / (2 * rho + 1)
     start = 4 / (0.3 * 50 * 7 / (2 * n)) ** 2
-    table = foretold(Analogy(n=n), JOINT, model=MODEL, course="joint", rho=rho, **SETTINGS)
-    expected = share**2 / math.sqrt((share**2 * (1 + 1 / rho**2) + start) * (share**2 + start))
+    table = foretold(
+        Analogy(n=n), JOINT, model=MODEL, course="joint", rho=rho, **SETTINGS
+    )
+    expected = share**2 / math.sqrt(
+        (share**2 * (1 + 1 / rho**2) + start) * (share**2 + start)
+    )
     assert table["closed_form"].to_list() == pytest.approx([expected], rel=1e-12)
-    assert table["from_facts"][0] == pytest.approx(by_hand(n, JOINT, start / (2 * n) ** 2))
+    assert table["from_facts"][0] == pytest.approx(
+        by_hand(n, JOINT, start / (2 * n) ** 2)
+    )
 
 
 def test_courses_differ() -> None:
-    for course, expected in (("AS", 0.0), ("two-hop without identity", 0.0), ("SA", 1.0)):
+    for course, expected in (
+        ("AS", 0.0),
+        ("two-hop without identity", 0.0),
+        ("SA", 1.0),
+    ):
         table = foretold(Analogy(n=6), JOINT, course=course, steps=10**6)  # type: ignore[arg-type]
         assert table["closed_form"][0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:
     given = foretold(
-        Analogy(n=6), JOINT, model=OneLayerConfig(kappa=300.0, hidden=10), rate=0.47, steps=50
+        Analogy(n=6),
+        JOINT,
+        model=OneLayerConfig(kappa=300.0, hidden=10),
+        rate=0.47,
+        steps=50,
     )
     assert foretold(Analogy(n=6), JOINT).equals(given)
 

@@ -55,13 +55,19 @@ OF_OPTIMA = (direction, nuclear_norm)
 def rote(world: World, replicas: int = 2) -> EmbMLP:
     """An Emb-MLP with one dimension a token, whose templates are written by hand.
 
-    Replica 0 has the second diagonal (a subject points at its object), the others have not.
+    Replica 0 has the second diagonal (a subject points at its object), the others have
+    not.
     """
     model = EmbMLPConfig(width=len(world.vocabulary)).build(
-        vocabulary=len(world.vocabulary), seeds=range(replicas), candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=range(replicas),
+        candidates=world.outputs.tolist(),
     )
     a, b, c = (world.vocabulary[g] for g in ("subject", "bridge", "object"))
-    (r1,), (r2,) = world.vocabulary["first_relation"], world.vocabulary["second_relation"]
+    (r1,), (r2,) = (
+        world.vocabulary["first_relation"],
+        world.vocabulary["second_relation"],
+    )
     w = torch.zeros(replicas, len(world.vocabulary), len(model.candidates))
     col = model.column
     for i in range(len(a)):
@@ -73,7 +79,9 @@ def rote(world: World, replicas: int = 2) -> EmbMLP:
     w[:, r2, col[c]] = 4.0
     w[:, r2, col[b]] = -1.0
     with torch.no_grad():
-        model.tokens.weight.copy_(torch.eye(len(world.vocabulary)).expand(replicas, -1, -1))
+        model.tokens.weight.copy_(
+            torch.eye(len(world.vocabulary)).expand(replicas, -1, -1)
+        )
         model.projection.weight.copy_(w)
     return model
 
@@ -89,7 +97,8 @@ def test_every_public_probe_is_tested_here() -> None:
     )
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     tested = (*tested, *OF_INTERCHANGES, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
-    # Probes of loops, of edits and of steering take options of their own, and have a file each.
+    # Probes of loops, of edits and of steering take options of their own, and have a
+    # file each.
     elsewhere = {"after_edits", "by_loops", "edits", "realignment", "steer", "steered"}
     elsewhere |= {"activations", "write_activations"}
     assert {p.__name__ for p in tested} == set(probes.__all__) - elsewhere
@@ -104,20 +113,32 @@ def test_contract(probe) -> None:
     before = [p.detach().clone() for p in model.parameters()]
     table = probe(model, WORLD)
     assert table["replica"].unique().sort().to_list() == [0, 1, 2]
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     one = table.filter(pl.col("replica") == 1).drop("replica")
     single = probe(alone, WORLD).drop("replica")
     assert one.columns == single.columns
     for column in one.columns:
-        if one[column].dtype == pl.Float64 and column not in ("x", "y", "trustworthiness"):
+        if one[column].dtype == pl.Float64 and column not in (
+            "x",
+            "y",
+            "trustworthiness",
+        ):
             np.testing.assert_allclose(one[column], single[column], atol=1e-4)
 
 
 @pytest.mark.parametrize("probe", OF_MODELS, ids=lambda p: p.__name__)
 def test_replicas_with_worlds_of_their_own(probe) -> None:
-    worlds = [TwoHop(n=N, complexity=2, maps="permutation").build(seed) for seed in (1, 2)]
-    model = GPTConfig(layers=1, width=16).build(vocabulary=len(worlds[0].vocabulary), seeds=[0, 1])
-    alone = GPTConfig(layers=1, width=16).build(vocabulary=len(worlds[0].vocabulary), seeds=[1])
+    worlds = [
+        TwoHop(n=N, complexity=2, maps="permutation").build(seed) for seed in (1, 2)
+    ]
+    model = GPTConfig(layers=1, width=16).build(
+        vocabulary=len(worlds[0].vocabulary), seeds=[0, 1]
+    )
+    alone = GPTConfig(layers=1, width=16).build(
+        vocabulary=len(worlds[0].vocabulary), seeds=[1]
+    )
     table = probe(model, worlds).filter(pl.col("replica") == 1).drop("replica")
     single = probe(alone, worlds[1]).drop("replica")
     for column in table.columns:
@@ -130,12 +151,17 @@ def test_accuracy_tells_the_two_argmaxes_apart() -> None:
     queries = accuracy(model, WORLD).filter(pl.col("part") == "queries")
     assert queries["accuracy"].to_list() == [1.0, 0.0]
     assert queries["distribution"].to_list() == ["out", "out"]
-    facts = accuracy(model, WORLD).filter(pl.col("part") == "facts", pl.col("replica") == 0)
+    facts = accuracy(model, WORLD).filter(
+        pl.col("part") == "facts", pl.col("replica") == 0
+    )
     assert set(facts["role"]) == {"first_hop", "second_hop", "identity"}
-    # Without r2's pull the bridge wins over all outputs, yet among objects the right one is first.
+    # Without r2's pull the bridge wins over all outputs, yet among objects the right
+    # one is first.
     with torch.no_grad():
         model.projection.weight[0, WORLD.vocabulary["second_relation"][0]] = 0.0
-    queries = accuracy(model, WORLD).filter(pl.col("part") == "queries", pl.col("replica") == 0)
+    queries = accuracy(model, WORLD).filter(
+        pl.col("part") == "queries", pl.col("replica") == 0
+    )
     assert queries["accuracy"].item() == 0.0
     assert queries["accuracy_among"].item() == 1.0
     assert queries["chance"].item() == pytest.approx(1 / N)
@@ -152,14 +178,23 @@ def test_the_loss_of_a_role_is_the_training_loss_on_that_role() -> None:
 
 def test_margins_are_those_written_in_the_weights() -> None:
     table = margins(rote(WORLD), WORLD)
-    # a + r1 + r2: own bridge 2 + 4 − 1, other bridges 3, objects 4, own object 4 + 2 (replica 0).
-    assert table.filter(pl.col("replica") == 0)["margin"].to_list() == pytest.approx([1.0] * N)
-    assert table.filter(pl.col("replica") == 1)["margin"].to_list() == pytest.approx([-1.0] * N)
-    assert table.filter(pl.col("replica") == 1)["margin_among"].to_list() == pytest.approx(
-        [0.0] * N
+    # a + r1 + r2: own bridge 2 + 4 − 1, other bridges 3, objects 4, own object 4 + 2
+    # (replica 0).
+    assert table.filter(pl.col("replica") == 0)["margin"].to_list() == pytest.approx(
+        [1.0] * N
     )
+    assert table.filter(pl.col("replica") == 1)["margin"].to_list() == pytest.approx(
+        [-1.0] * N
+    )
+    assert table.filter(pl.col("replica") == 1)[
+        "margin_among"
+    ].to_list() == pytest.approx([0.0] * N)
     first = table.row(0, named=True)
-    assert (first["prompt"], first["answer"], first["predicted"]) == ("a1 r1 r2", "c1", "c1")
+    assert (first["prompt"], first["answer"], first["predicted"]) == (
+        "a1 r1 r2",
+        "c1",
+        "c1",
+    )
 
 
 def test_templates_are_the_product_of_the_weights() -> None:
@@ -180,9 +215,15 @@ def test_templates_are_the_product_of_the_weights() -> None:
 
 
 def test_templates_mark_the_right_answer() -> None:
-    table = templates(rote(WORLD), WORLD, rows="composition").filter(pl.col("replica") == 0)
-    assert table.filter(pl.col("answer"))["column"].to_list() == [f"c{i + 1}" for i in range(N)]
-    assert table.filter(pl.col("top"))["column"].to_list() == [f"c{i + 1}" for i in range(N)]
+    table = templates(rote(WORLD), WORLD, rows="composition").filter(
+        pl.col("replica") == 0
+    )
+    assert table.filter(pl.col("answer"))["column"].to_list() == [
+        f"c{i + 1}" for i in range(N)
+    ]
+    assert table.filter(pl.col("top"))["column"].to_list() == [
+        f"c{i + 1}" for i in range(N)
+    ]
 
 
 def test_alignment_of_equal_states_is_one() -> None:
@@ -199,7 +240,9 @@ def test_alignment_of_equal_states_is_one() -> None:
 
 
 def test_alignment_needs_a_two_hop_world() -> None:
-    empty = World(name="hops", vocabulary=WORLD.vocabulary, facts=WORLD.facts, queries=WORLD.facts)
+    empty = World(
+        name="hops", vocabulary=WORLD.vocabulary, facts=WORLD.facts, queries=WORLD.facts
+    )
     with pytest.raises(DataError, match="compositions"):
         alignment(rote(WORLD), empty)
 
@@ -222,20 +265,26 @@ def test_project_keeps_clusters_and_says_how_far_to_trust() -> None:
         np.testing.assert_array_equal(where, again)
         means = where.reshape(3, 8, 2).mean(1)
         spread = np.abs(where.reshape(3, 8, 2) - means[:, None]).max()
-        apart = min(np.linalg.norm(means[i] - means[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+        apart = min(
+            np.linalg.norm(means[i] - means[j]) for i, j in ((0, 1), (0, 2), (1, 2))
+        )
         assert apart > 2 * spread
         assert trust > 0.7
     with pytest.raises(DataError, match="8 points"):
         project(points[:4])
 
 
-@pytest.mark.parametrize(("count", "neighbours"), [(8, 3), (9, 4), (10, 4), (11, 5), (30, 5)])
+@pytest.mark.parametrize(
+    ("count", "neighbours"), [(8, 3), (9, 4), (10, 4), (11, 5), (30, 5)]
+)
 def test_trustworthiness_is_that_of_scikit_learn(count: int, neighbours: int) -> None:
     manifold = pytest.importorskip("sklearn.manifold")
     points = np.random.default_rng(count).normal(size=(count, 6))
     where, trust = project(points)
     same = points / np.linalg.norm(points, axis=1, keepdims=True)
-    assert trust == pytest.approx(manifold.trustworthiness(same, where, n_neighbors=neighbours))
+    assert trust == pytest.approx(
+        manifold.trustworthiness(same, where, n_neighbors=neighbours)
+    )
 
 
 def test_align_frames_takes_out_rotation_and_scale() -> None:
@@ -243,9 +292,15 @@ def test_align_frames_takes_out_rotation_and_scale() -> None:
     shape = rng.normal(size=(9, 2))
     frames = []
     for step, angle in enumerate((0.0, 1.0, 2.5)):
-        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        turn = np.array(
+            [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+        )
         turned = shape @ turn * (step + 1)
-        frames.append(pl.DataFrame({"step": step, "x": turned[:, 0], "y": turned[:, 1]}))
+        frames.append(
+            pl.DataFrame({"step": step, "x": turned[:, 0], "y": turned[:, 1]})
+        )
     aligned = align_frames(pl.concat(frames))
-    first, last = (aligned.filter(pl.col("step") == s).select("x", "y").to_numpy() for s in (0, 2))
+    first, last = (
+        aligned.filter(pl.col("step") == s).select("x", "y").to_numpy() for s in (0, 2)
+    )
     np.testing.assert_allclose(first, last, atol=1e-9)

@@ -22,7 +22,8 @@ WORLD = TwoHop(n=12).build()
 class Turned(Model):
     """After ``(e1, r1)`` it holds the bridge's vector, turned; what follows reads it unturned.
 
-    The lens reads the turned vector, so that every bridge is decodable where it is of no use.
+    The lens reads the turned vector, so that every bridge is decodable where it is of
+    no use.
     """
 
     def __init__(self, world: World, vectors: Tensor, turn: Tensor) -> None:
@@ -38,8 +39,13 @@ class Turned(Model):
         return ("embedding", "hop", "final")
 
     def states(self, batch: Packed) -> dict[str, Tensor]:
-        (rows, length), tokens = batch.shapes[0], batch.tokens.reshape(-1, batch.shapes[0][1])
-        embedded = self.hook("embedding", self.vectors[tokens].reshape(1, rows * length, -1))
+        (rows, length), tokens = (
+            batch.shapes[0],
+            batch.tokens.reshape(-1, batch.shapes[0][1]),
+        )
+        embedded = self.hook(
+            "embedding", self.vectors[tokens].reshape(1, rows * length, -1)
+        )
         held = embedded.unflatten(1, (rows, length)).clone()
         if length > 1:
             bridge = [self.facts.get(tuple(row[:2]), row[1]) for row in tokens.tolist()]
@@ -51,7 +57,11 @@ class Turned(Model):
             near = (held[0, :, 1] @ self.vectors[self.bridge_ids].T).argmax(-1)
             answers = [self.facts[int(self.bridge_ids[n]), self.second] for n in near]
             final[0, :, 2] = self.vectors[answers] @ self.turn
-        return {"embedding": embedded, "hop": hop, "final": self.hook("final", final.flatten(1, 2))}
+        return {
+            "embedding": embedded,
+            "hop": hop,
+            "final": self.hook("final", final.flatten(1, 2)),
+        }
 
     def unembed(self, state: Tensor) -> Tensor:
         return state @ (self.vectors @ self.turn).T
@@ -60,7 +70,11 @@ class Turned(Model):
 def table(width: int, **options: Any) -> dict[str, dict[str, Any]]:
     tokens = len(WORLD.vocabulary)
     drawn = torch.randn(tokens, width, generator=torch.Generator().manual_seed(0))
-    vectors = torch.eye(tokens) if width == tokens else drawn / drawn.norm(dim=1, keepdim=True)
+    vectors = (
+        torch.eye(tokens)
+        if width == tokens
+        else drawn / drawn.norm(dim=1, keepdim=True)
+    )
     turn = torch.roll(torch.eye(width), 1, 1)
     turn[:, 0] *= -1
     found = realignment(Turned(WORLD, vectors, turn), WORLD, **options)
@@ -73,7 +87,8 @@ def test_what_is_decodable_and_misaligned_is_cured_without_training() -> None:
     assert abs(rows["none"]["cosine"]) < 0.5
     assert rows["none"]["accuracy"] < 0.2
     assert rows["decoded"]["accuracy"] == rows["true"]["accuracy"] == 1.0
-    # One-hot vectors have nothing in common: a map cannot know those that it was not fitted on.
+    # One-hot vectors have nothing in common: a map cannot know those that it was not
+    # fitted on.
     assert rows["ridge"]["accuracy"] < 0.2
 
 
@@ -85,7 +100,13 @@ def test_a_linear_map_serves_bridges_that_it_was_not_fitted_on() -> None:
 
 
 def test_replicas_and_roles_have_rows_of_their_own() -> None:
-    config = {"n": 6, "first_relations": 2, "second_relations": 3, "maps": "sampled", "bridges": 3}
+    config = {
+        "n": 6,
+        "first_relations": 2,
+        "second_relations": 3,
+        "maps": "sampled",
+        "bridges": 3,
+    }
     worlds = [TwoHop(**config, trained=0.5, unseen=0.3).build(seed) for seed in (0, 1)]  # type: ignore[arg-type]
     size = len(worlds[0].vocabulary)
     model = GPTConfig(layers=2, width=16).build(vocabulary=size, seeds=[0, 1])
@@ -94,18 +115,27 @@ def test_replicas_and_roles_have_rows_of_their_own() -> None:
         alone = GPTConfig(layers=2, width=16).build(vocabulary=size, seeds=[1])
         own = realignment(alone, worlds[1], onto=onto).drop("replica")
         assert_frame_equal(
-            found.filter(replica=1).drop("replica"), own, abs_tol=1e-5, check_row_order=False
+            found.filter(replica=1).drop("replica"),
+            own,
+            abs_tol=1e-5,
+            check_row_order=False,
         )
     assert set(found["role"]) <= set(worlds[0].queries.role_names)
 
 
 def test_what_cannot_be_realigned_is_refused() -> None:
-    model = GPTConfig(layers=1, width=8).build(vocabulary=len(WORLD.vocabulary), seeds=[0])
-    with pytest.raises(ConfigError, match="unknown method 'rigde'; did you mean 'ridge'"):
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(WORLD.vocabulary), seeds=[0]
+    )
+    with pytest.raises(
+        ConfigError, match="unknown method 'rigde'; did you mean 'ridge'"
+    ):
         realignment(model, WORLD, methods=["rigde"])
     with pytest.raises(ConfigError, match="unknown onto 'head'"):
         realignment(model, WORLD, onto="head")  # type: ignore[arg-type]
     paths = Graph(shape="path-star", paths=True).build()
-    model = GPTConfig(layers=1, width=8).build(vocabulary=len(paths.vocabulary), seeds=[0])
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(paths.vocabulary), seeds=[0]
+    )
     with pytest.raises(DataError, match="requires a world with first hops"):
         realignment(model, paths)

@@ -35,14 +35,18 @@ def with_values(world: World, vectors: torch.Tensor) -> OneLayer:
 @pytest.mark.parametrize("by_pair", [False, True])
 def test_contract(prompt: Any, by_pair: bool) -> None:
     """Rows for every replica; what a replica says does not depend on the others."""
-    worlds = [Analogy(n=6, categories=3, maps="permutation").build(seed) for seed in (1, 2)]
+    worlds = [
+        Analogy(n=6, categories=3, maps="permutation").build(seed) for seed in (1, 2)
+    ]
     config = GPTConfig(layers=2, width=16)
     model = config.build(vocabulary=len(worlds[0].vocabulary), seeds=[3, 4])
     alone = config.build(vocabulary=len(worlds[0].vocabulary), seeds=[4])
     settings: dict[str, Any] = {"prompt": prompt, "by_pair": by_pair}
     before = [p.detach().clone() for p in model.parameters()]
     table = resemblance(model, worlds, **settings)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert all(
+        torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True)
+    )
     assert table["replica"].unique().sort().to_list() == [0, 1]
     assert set(table["layer"]) == {"block.1"}
     assert set(table["prompt"]) == {prompt}
@@ -71,7 +75,11 @@ def test_values_at_known_angles() -> None:
     vectors[0, words["target"][2]] = vectors[0, words["source"][0]]
     pairs = resemblance(with_values(world, vectors), world, by_pair=True)
     first = pairs.filter(replica=0)
-    assert first.select("one", "two").rows() == [("a1", "b1"), ("a2", "b2"), ("a3", "b3")]
+    assert first.select("one", "two").rows() == [
+        ("a1", "b1"),
+        ("a2", "b2"),
+        ("a3", "b3"),
+    ]
     assert first["cosine"].to_list() == pytest.approx([1.0, 1.0, 0.0])
     assert first["other"].to_list() == pytest.approx([0.5, 0.0, 0.0])
     assert first["contrast"].to_list() == pytest.approx([0.5, 1.0, 0.0])
@@ -131,7 +139,12 @@ def test_what_does_not_fit_is_refused() -> None:
     model = OneLayerConfig(**SIZE).build(vocabulary=len(world.vocabulary), seeds=[0])
     with pytest.raises(ConfigError, match="depends on the last token alone"):
         resemblance(model, world, prompt="premise")
-    assert resemblance(model, world, prompt="premise", layers=["attention"])["depth"].item() == 1
+    assert (
+        resemblance(model, world, prompt="premise", layers=["attention"])[
+            "depth"
+        ].item()
+        == 1
+    )
     with pytest.raises(ConfigError, match="did you mean 'premise'"):
         resemblance(model, world, prompt="premises")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="did you mean 'value'"):

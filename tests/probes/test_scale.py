@@ -59,7 +59,9 @@ def largest(model: Model) -> list[int]:
 
 @pytest.mark.parametrize("config", MODELS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("probe", [accuracy, margins], ids=lambda p: p.__name__)
-def test_logits_are_made_in_blocks(config, probe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logits_are_made_in_blocks(
+    config, probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worlds = [TwoHop(n=7).build(seed) for seed in (0, 1)]
     model = config.build(vocabulary=len(worlds[0].vocabulary), seeds=[0, 1])
     whole = probe(model, worlds)
@@ -74,7 +76,9 @@ def test_logits_are_made_in_blocks(config, probe, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_allclose(whole[numbers], in_blocks[numbers], rtol=1e-5, atol=1e-6)
 
 
-def test_blocks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_keep_the_order_that_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = TwoHop(n=7).build()
     model = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     wanted = np.random.default_rng(0).permutation(len(world.facts))
@@ -87,7 +91,9 @@ def test_blocks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("probe", [graph_recall, snapshot], ids=lambda p: p.__name__)
 def test_nodes_are_asked_in_blocks(probe, monkeypatch: pytest.MonkeyPatch) -> None:
     world = Graph(shape="irregular", self_edges=True).build()
-    model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+    model = Node2VecConfig(width=8).build(
+        vocabulary=len(world.vocabulary), seeds=[0, 1]
+    )
     whole = probe(model, world)
     monkeypatch.setattr(cosine_module, "MAX_LOGITS", 3 * len(model.candidates))
     monkeypatch.setattr("inweights.probes.film._ROWS", 3)
@@ -108,7 +114,9 @@ def test_hops_are_scipys(sources: np.ndarray | None) -> None:
     expected = shortest_path(graph, directed=False, unweighted=True)
     assert np.isinf(expected).any()
     found = hops_from(40, u, v, sources)
-    np.testing.assert_array_equal(found, expected if sources is None else expected[sources])
+    np.testing.assert_array_equal(
+        found, expected if sources is None else expected[sources]
+    )
 
 
 def test_a_graph_without_edges_has_no_paths() -> None:
@@ -133,7 +141,9 @@ def smooth(noise: float) -> Model:
         corner.append(int(hops[corner].min(0).argmax()))
     drawn = np.random.default_rng(0).normal(size=(len(hops), 16))
     with torch.no_grad():
-        model.tokens.weight[0] = torch.from_numpy(np.exp(-hops[:, corner] / side) + noise * drawn)
+        model.tokens.weight[0] = torch.from_numpy(
+            np.exp(-hops[:, corner] / side) + noise * drawn
+        )
     return model
 
 
@@ -167,7 +177,9 @@ def test_counted_cosines_are_sorted_ones_but_for_a_millionth(monkeypatch) -> Non
         assert counted[name].item() == pytest.approx(exact[name].item(), abs=1e-6)
 
 
-def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(monkeypatch) -> None:
+def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(
+    monkeypatch,
+) -> None:
     """Numbers on a line have cosines of -1 and 1 alone: the first step and the last."""
     monkeypatch.setattr(hop_module, "_SORTED", 0)
     groups: list[np.ndarray] = []
@@ -206,11 +218,17 @@ def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:
 
 def test_too_much_is_refused_before_it_starts() -> None:
     model = smooth(0.3)
-    with at_most("20MB"), pytest.raises(DataError, match="331,776 pairs of nodes takes"):
+    with (
+        at_most("20MB"),
+        pytest.raises(DataError, match="331,776 pairs of nodes takes"),
+    ):
         cosines(model, GRID)
     world = TwoHop(n=100).build()
     small = EmbMLPConfig(width=4).build(vocabulary=len(world.vocabulary), seeds=[0])
-    with at_most("5MB"), pytest.raises(ConfigError, match="ask for the rows of one role"):
+    with (
+        at_most("5MB"),
+        pytest.raises(ConfigError, match="ask for the rows of one role"),
+    ):
         templates(small, world)
 
 
@@ -221,7 +239,10 @@ def test_too_much_is_refused_before_it_starts() -> None:
 def test_bands_hold_the_energy_of_their_eigenspaces(config, kind) -> None:
     world = config.build()
     count, u, v = edge_ends(world)
-    bands, spectrum = Bands.of(count, u, v, kind), eigenspaces(operator(adjacency(world), kind))
+    bands, spectrum = (
+        Bands.of(count, u, v, kind),
+        eigenspaces(operator(adjacency(world), kind)),
+    )
     vectors = np.random.default_rng(0).normal(size=(count, 8))
     shares, error = bands.energy(vectors, -1.5)
     above = spectrum.eigenvalues() >= -1.5
@@ -241,9 +262,12 @@ def test_a_large_graph_is_drawn_as_some_of_its_nodes() -> None:
     assert len(picture["cosines"]) == 250 * 249 // 2
     exact = hop_correlation(smooth(0.3), GRID, draws=2)["spearman"].item()
     assert picture["spearman"] == pytest.approx(exact, abs=1e-6)
-    # Energies are those of sixteen random sums of columns, and near those of all columns.
+    # Energies are those of sixteen random sums of columns, and near those of all
+    # columns.
     vectors = np.array(taken["vectors"][0], dtype=np.float64).reshape(576, -1)
     sums = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], 16))
     bands = Bands.of(*edge_ends(GRID))
-    np.testing.assert_allclose(picture["energies"], bands.energy(vectors @ sums)[0], atol=1e-6)
+    np.testing.assert_allclose(
+        picture["energies"], bands.energy(vectors @ sums)[0], atol=1e-6
+    )
     np.testing.assert_allclose(picture["energies"], bands.energy(vectors)[0], atol=0.1)

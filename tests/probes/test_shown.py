@@ -57,7 +57,9 @@ def test_a_declaration_is_true_of_the_table(name: str) -> None:
     declared = shown.built_in()[name]
     config, world = OTHERS.get(name, (GPT, HOPS))
     model = config.build(
-        vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=[0, 1],
+        candidates=world.outputs.tolist(),
     )
     table = PROBES[name](model, world)
     assert set(table.columns) - {"replica"} == set(declared.columns.split())
@@ -72,7 +74,9 @@ def test_a_declaration_is_true_of_the_table(name: str) -> None:
 
 def test_a_declaration_of_what_is_not_there_is_refused() -> None:
     text = {"label": "size", "null": "None.", "caption": "A size."}
-    with pytest.raises(ConfigError, match="declares 'sizes', which its table does not have"):
+    with pytest.raises(
+        ConfigError, match="declares 'sizes', which its table does not have"
+    ):
         shows(value="sizes", columns="size", **text)
     with pytest.raises(ConfigError, match=r"unknown key 'lable'; did you mean 'label'"):
         shows(value="size", columns="size", lable="size", **text)

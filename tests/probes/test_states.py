@@ -34,7 +34,9 @@ def test_prompts_are_read_some_at_a_time(monkeypatch, worlds, most, sizes) -> No
         torch.testing.assert_close(found[layer], expected)
 
 
-@pytest.mark.parametrize(("most", "ends"), [(0, [1, 2, 3, 4, 5]), (5, [2, 4, 5]), (50, [5])])
+@pytest.mark.parametrize(
+    ("most", "ends"), [(0, [1, 2, 3, 4, 5]), (5, [2, 4, 5]), (50, [5])]
+)
 def test_cosines_come_in_blocks(monkeypatch, most, ends) -> None:
     """Each row once, with all columns, whatever the groups of a replica are."""
     monkeypatch.setattr(states, "MAX_LOGITS", most)
@@ -53,7 +55,9 @@ def test_cosines_come_in_blocks(monkeypatch, most, ends) -> None:
 @pytest.mark.parametrize(("count", "blocks"), [(2048, 1), (2049, 2)])
 def test_up_to_2048_states_are_one_block(count, blocks) -> None:
     flat = torch.ones(1, count, 1)
-    assert len(list(cosine_blocks(flat, flat, np.zeros((1, count), dtype=int)))) == blocks
+    assert (
+        len(list(cosine_blocks(flat, flat, np.zeros((1, count), dtype=int)))) == blocks
+    )
 
 
 def test_rows_of_replicas_are_plain_numbers() -> None:

@@ -28,7 +28,9 @@ def vector(width: int = 24) -> Tensor:
 
 def with_hook(module: GPT, change: Any, tokens: Tensor) -> Tensor:
     """Logits of a plain module whose first block's output a plain hook changes."""
-    handle = module.transformer["h"][0].register_forward_hook(lambda *args: change(args[2]))
+    handle = module.transformer["h"][0].register_forward_hook(
+        lambda *args: change(args[2])
+    )
     try:
         logits: Tensor = module(tokens)[0][:, 0]
         return logits
@@ -56,7 +58,13 @@ def test_a_change_is_what_a_plain_hook_does(change: str) -> None:
     theirs = with_hook(plain, at_the_second_token, PROMPTS)
     model, batch = iw.wrap(plain), pack([PROMPTS])
     wanted: dict[str, Any] = {change: 3.0 if change == "scale" else given}
-    positions: tuple[Any, ...] = ("r1", 1, -2, ["r1"], torch.tensor([[False, True, False]] * 2))
+    positions: tuple[Any, ...] = (
+        "r1",
+        1,
+        -2,
+        ["r1"],
+        torch.tensor([[False, True, False]] * 2),
+    )
     for position in positions:
         with iw.steered(model, WORLD, at=BLOCK, position=position, **wanted):
             ours = model(batch, at=batch.last)[0]
@@ -68,13 +76,17 @@ def test_a_change_is_what_a_plain_hook_does(change: str) -> None:
 def test_hooks_see_prompts_and_positions() -> None:
     """Of prompts of several lengths those of each; replicas with other tokens included."""
     configs: list[Any] = [iw.GPTConfig(layers=1, width=8), iw.EmbMLPConfig(width=8)]
-    models: list[iw.Model] = [one.build(vocabulary=TOKENS, seeds=[0, 1]) for one in configs]
+    models: list[iw.Model] = [
+        one.build(vocabulary=TOKENS, seeds=[0, 1]) for one in configs
+    ]
     models.append(iw.wrap([gpt(0, vocab_size=TOKENS), gpt(1, vocab_size=TOKENS)]))
     for model in models:
         layer = model.layer_names[0]
         seen: list[Any] = []
 
-        def see(state: Tensor, model: iw.Model = model, seen: list[Any] = seen) -> Tensor:
+        def see(
+            state: Tensor, model: iw.Model = model, seen: list[Any] = seen
+        ) -> Tensor:
             assert model.reading is not None
             assert model.reading.tokens is not None
             seen.append((tuple(state.shape[:3]), tuple(model.reading.tokens.shape)))
@@ -91,19 +103,32 @@ def test_hooks_see_prompts_and_positions() -> None:
 def test_a_state_put_in_by_name_gives_the_other_answer() -> None:
     hops = [s for s in WORLD.facts if len(s.prompt) == 2]
     prompts = torch.tensor([list(s.prompt) for s in hops])
-    plain = taught(60, prompts, torch.tensor([s.answer[0] for s in hops]), vocab_size=TOKENS)
+    plain = taught(
+        60, prompts, torch.tensor([s.answer[0] for s in hops]), vocab_size=TOKENS
+    )
     model, last = iw.wrap(plain), "transformer.h.1"
     table = iw.steer(model, WORLD, at=last, position="r1", replace="a2 r1", toward="b2")
-    first = {row["change"]: row for row in table.filter(role="first_hop").rows(named=True)}
+    first = {
+        row["change"]: row for row in table.filter(role="first_hop").rows(named=True)
+    }
     assert first["none"]["accuracy"] == 1.0
-    assert first["replace"]["accuracy"] == 0.25  # of four subjects the one whose state it is
+    # Of four subjects the one whose state it is.
+    assert first["replace"]["accuracy"] == 0.25
     with torch.no_grad():
-        other = plain(torch.tensor([[ID("a2"), ID("r1")]]))[0].softmax(-1)[0, 0, ID("b2")].item()
+        other = (
+            plain(torch.tensor([[ID("a2"), ID("r1")]]))[0]
+            .softmax(-1)[0, 0, ID("b2")]
+            .item()
+        )
     assert first["replace"]["toward"] == pytest.approx(other, abs=1e-5)
     assert first["random"]["toward"] < 0.5 < first["replace"]["changed"]
     assert first["none"]["divergence"] == 0.0 < first["random"]["divergence"]
     assert first["random"]["divergence"] < first["replace"]["divergence"]
-    assert set(table["role"]) == {"first_hop", "composition"}  # those with r1 in their prompt
+    # Those with r1 in their prompt.
+    assert set(table["role"]) == {
+        "first_hop",
+        "composition",
+    }
 
 
 def test_the_control_moves_states_as_far() -> None:
@@ -112,7 +137,12 @@ def test_the_control_moves_states_as_far() -> None:
     for change in ({"scale": 0.5}, {"add": vector()}, {"project_out": vector()}):
         moved = []
         for random in (None, 0, 1):
-            how: dict[str, Any] = {"at": BLOCK, "position": "r1", "random": random, **change}
+            how: dict[str, Any] = {
+                "at": BLOCK,
+                "position": "r1",
+                "random": random,
+                **change,
+            }
             with iw.steered(model, WORLD, **how):
                 moved.append(model.hidden(PROMPTS, at="all")[BLOCK] - before)
         sizes = [one.norm(dim=-1) for one in moved]
@@ -130,11 +160,17 @@ def test_a_replica_says_the_same_alone() -> None:
     alone = iw.steer(one, WORLD, **how).drop("replica")
     assert together.columns == alone.columns
     for column in ("accuracy", "changed", "divergence"):
-        assert together[column].to_list() == pytest.approx(alone[column].to_list(), abs=1e-5)
+        assert together[column].to_list() == pytest.approx(
+            alone[column].to_list(), abs=1e-5
+        )
     rows = torch.stack([vector(8), -vector(8)])
     each = iw.steer(both, WORLD, at="block.0", add=rows).filter(replica=1, change="add")
-    own = iw.steer(one, WORLD, at="block.0", add=(-vector(8)).tolist()).filter(change="add")
-    assert each["divergence"].to_list() == pytest.approx(own["divergence"].to_list(), abs=1e-5)
+    own = iw.steer(one, WORLD, at="block.0", add=(-vector(8)).tolist()).filter(
+        change="add"
+    )
+    assert each["divergence"].to_list() == pytest.approx(
+        own["divergence"].to_list(), abs=1e-5
+    )
 
 
 @pytest.mark.filterwarnings("ignore:Facts are not known")  # after two steps
@@ -159,10 +195,18 @@ def test_what_cannot_be_steered_is_named() -> None:
     cases: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({}, ConfigError, "give one of add, replace, project_out, scale, got none"),
         ({"add": vector(), "scale": 2.0}, ConfigError, "got add, scale"),
-        ({"add": [1.0, 2.0]}, DataError, "a vector of 2 numbers does not fit .* have 24"),
+        (
+            {"add": [1.0, 2.0]},
+            DataError,
+            "a vector of 2 numbers does not fit .* have 24",
+        ),
         ({"add": torch.zeros(2, 24)}, DataError, r"\[R, D\] with R = 1, got \[2, 24\]"),
         ({"scale": 2.0, "position": "r9"}, DataError, "unknown token 'r9'"),
-        ({"scale": 2.0, "position": 7}, DataError, "no statement of .* has the position 7"),
+        (
+            {"scale": 2.0, "position": 7},
+            DataError,
+            "no statement of .* has the position 7",
+        ),
         ({"scale": 2.0, "toward": "b9"}, DataError, "unknown token 'b9'"),
         ({"add": "r1 r1", "position": "r1"}, DataError, "'r1 r1' has 2 positions 'r1'"),
         ({"add": ("a1", "a2", "a3")}, DataError, "give two prompts, .* got 3"),
@@ -174,12 +218,16 @@ def test_what_cannot_be_steered_is_named() -> None:
     with pytest.raises(ConfigError, match=r"unknown layer 'transformer\.h\.9'"):
         iw.steer(model, WORLD, at="transformer.h.9", scale=2.0)
     with (
-        pytest.raises(DataError, match="no prompt that the model read has the position 'r2'"),
+        pytest.raises(
+            DataError, match="no prompt that the model read has the position 'r2'"
+        ),
         iw.steered(model, WORLD, at=BLOCK, position="r2", scale=2.0),
     ):
         model.hidden(PROMPTS[:, :2])
     with (
-        pytest.raises(DataError, match=r"the mask has the shape \[3\], and the prompts \[B, T\]"),
+        pytest.raises(
+            DataError, match=r"the mask has the shape \[3\], and the prompts \[B, T\]"
+        ),
         iw.steered(model, WORLD, at=BLOCK, position=torch.ones(3), scale=2.0),
     ):
         model.hidden(PROMPTS)

@@ -25,7 +25,9 @@ def model_of(world: Any, config: Any, seeds: int = 2) -> Any:
 def test_is_what_tables_and_autograd_say(positions: Any, tied: bool) -> None:
     """The same from tables alone, and from the gradient of a head that gives equal logits."""
     world = STAR.build()
-    config = GPTConfig(layers=1, width=16, heads=1, context=16, positions=positions, tied=tied)
+    config = GPTConfig(
+        layers=1, width=16, heads=1, context=16, positions=positions, tied=tied
+    )
     model = model_of(world, config)
     found = token_share(model, world)
     prompts, answers = world.facts.matrix(world.facts.with_role("edge"))
@@ -38,7 +40,9 @@ def test_is_what_tables_and_autograd_say(positions: Any, tied: bool) -> None:
             added = model.waves[prompts.shape[1] - 1].double()
         states = F.layer_norm(tokens + added, (16,))
         numbers = found.row(r, named=True)
-        assert numbers["token"] == pytest.approx(float(tokens.square().sum(-1).mean().sqrt()))
+        assert numbers["token"] == pytest.approx(
+            float(tokens.square().sum(-1).mean().sqrt())
+        )
         assert numbers["added"] == pytest.approx(float(added.norm()), rel=1e-4)
         apart = states - states.mean(0)
         assert numbers["share"] == pytest.approx(
@@ -46,21 +50,26 @@ def test_is_what_tables_and_autograd_say(positions: Any, tied: bool) -> None:
         )
 
         def of_a_flat_head(seen: torch.Tensor) -> torch.Tensor:
-            head = torch.zeros(len(world.vocabulary), 16, dtype=seen.dtype, requires_grad=True)
+            head = torch.zeros(
+                len(world.vocabulary), 16, dtype=seen.dtype, requires_grad=True
+            )
             loss = F.cross_entropy(seen @ head.T, torch.from_numpy(answers[:, 0]))
             (gradient,) = torch.autograd.grad(loss, head)
             return gradient.square().sum()
 
         shared = of_a_flat_head(states.mean(0).expand_as(states))
         own = of_a_flat_head(apart)
-        assert numbers["gradient"] == pytest.approx(float(own / (own + shared)), rel=1e-4)
+        assert numbers["gradient"] == pytest.approx(
+            float(own / (own + shared)), rel=1e-4
+        )
 
 
 def test_a_model_without_positions_sees_tokens_alone() -> None:
     world = STAR.build()
     found = token_share(model_of(world, MambaConfig(layers=1, width=16)), world)
     assert found["added"].to_list() == found["ratio"].to_list() == [0.0, 0.0]
-    # Vectors are nearly orthogonal, so that only the root, asked for each arm, is in common.
+    # Vectors are nearly orthogonal, so that only the root, asked for each arm, is in
+    # common.
     prompts, _ = world.facts.matrix(world.facts.with_role("edge"))
     asked = torch.bincount(torch.from_numpy(prompts[:, -1])).double() / len(prompts)
     apart = 1 - float(asked.square().sum())
@@ -79,7 +88,11 @@ def test_worlds_of_their_own() -> None:
 def test_says_what_it_cannot_read() -> None:
     world = STAR.build()
     with pytest.raises(DataError, match="unknown role 'leap'"):
-        token_share(model_of(world, GPTConfig(layers=1, context=16)), world, role="leap")
+        token_share(
+            model_of(world, GPTConfig(layers=1, context=16)), world, role="leap"
+        )
     bare = OneLayerConfig(width=64).build(vocabulary=len(world.vocabulary), seeds=1)
-    with pytest.raises(ConfigError, match="needs a model with a table of token embeddings"):
+    with pytest.raises(
+        ConfigError, match="needs a model with a table of token embeddings"
+    ):
         token_share(bare, world)

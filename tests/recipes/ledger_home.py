@@ -19,7 +19,9 @@ state = PAPER.stating("coins", "nowhere")
 heads = share("tosses", "heads")
 CLEAR_SCORE = heads.at(coin="false") >= 0.5
 CLEAR = state("clear", "The false coin falls on its head.", CLEAR_SCORE)
-NEVER = state("never", "It never shows tails.", heads.at(coin="false") >= 0.6, rule="reliable")
+NEVER = state(
+    "never", "It never shows tails.", heads.at(coin="false") >= 0.6, rule="reliable"
+)
 EDGE = state("edge", "The fair coin does, too.", heads.at(coin="fair") >= 0.9)
 RECIPE = PAPER.recipe(
     "coins",
@@ -37,7 +39,9 @@ def git(*words: str) -> str:
     if shutil.which("git") is None:
         pytest.skip("needs git")
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-    done = subprocess.run(["git", *who, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *who, *words], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 

@@ -1,10 +1,12 @@
 """What every recipe states, a line a claim: the record that claims precede the runs they judge.
 
-``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows in its
-diff, beside the change of the code; a claim that changed after its judged run is another claim.
+``python -m tests.recipes.stated`` writes ``stated.tsv`` anew. A change of a claim shows
+in its diff, beside the change of the code; a claim that changed after its judged run is
+another claim.
 
-It writes ``planned.tsv``, too: what each recipe runs, as a hash of its smoke plan. A result is
-found by recipe, version and settings, so that a plan that changes takes a new version.
+It writes ``planned.tsv``, too: what each recipe runs, as a hash of its smoke plan. A
+result is found by recipe, version and settings, so that a plan that changes takes a new
+version.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def stated() -> str:
     for name in recipe_names():
         for claim in get_recipe(name).claims:
             score = claim.score
-            bounds = f" in {score.bounds[0]:g}..{score.bounds[1]:g}" if score.bounds else ""
+            bounds = (
+                f" in {score.bounds[0]:g}..{score.bounds[1]:g}" if score.bounds else ""
+            )
             kind = ("computed" if score.exact else "sampled") + bounds
             kind += f", {claim.judged}" * (claim.judged != "typical")
             kind += ", ours" * claim.ours + ", check" * claim.check

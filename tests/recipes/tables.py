@@ -61,7 +61,10 @@ def told(
         table(labels, values),
         table(
             "part role distribution accuracy",
-            *(("facts", role, "in", fact) for role, fact in zip(ROLES, facts, strict=True)),
+            *(
+                ("facts", role, "in", fact)
+                for role, fact in zip(ROLES, facts, strict=True)
+            ),
             ("queries", "conclusion", "out", right),
             ("queries", "conclusion", "in", 0.77),
         ),

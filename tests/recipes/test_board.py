@@ -38,7 +38,9 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
         home.state()
         home.run()  # another printed number is another claim
         actions.record()
-        line = read_ledger(Path("results/ledger.jsonl")).entry(claim.id, "cpu").judged_anew
+        line = (
+            read_ledger(Path("results/ledger.jsonl")).entry(claim.id, "cpu").judged_anew
+        )
         assert line
         sizes.append(line.size)
         assert f"1 {sizes[-1]}" in counts(actions.board().claims)[-1]
@@ -48,7 +50,9 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
 def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> None:
     """Verdicts were compared to the last bit, and shares stored in single precision."""
     path = tmp_path / LEDGER
-    claim = state("edge", "The coin falls on its head.", share("tosses", "heads") >= 0.9)
+    claim = state(
+        "edge", "The coin falls on its head.", share("tosses", "heads") >= 0.9
+    )
     about: dict[str, Any] = {"scale": "cpu", "version": 1}
     stated = Stated(date="2026-11-20", claim=claim, seeds=8, block=1, hash="h", **about)
     verdict = JudgedLine(
@@ -88,7 +92,12 @@ def test_an_older_verdict_on_a_substitute_is_the_same_by_another_name(tmp_path) 
     heads = share("tosses", "heads") >= 0.9
     claim = state("far", "The coin falls on its head.", heads, protocol="substitute")
     about: dict[str, Any] = {"scale": "cpu", "version": 1}
-    judged: dict[str, Any] = {**about, "name": claim.id, "verdict": "not reproduced", "seeds": 8}
+    judged: dict[str, Any] = {
+        **about,
+        "name": claim.id,
+        "verdict": "not reproduced",
+        "seeds": 8,
+    }
     read_ledger(path).add(
         path,
         [
@@ -98,7 +107,14 @@ def test_an_older_verdict_on_a_substitute_is_the_same_by_another_name(tmp_path) 
         ],
     )
     rows = [
-        {"claim": claim.id, **about, "case": "", "seed": BLOCK + k, "number": 0.1, "why": None}
+        {
+            "claim": claim.id,
+            **about,
+            "case": "",
+            "seed": BLOCK + k,
+            "number": 0.1,
+            "why": None,
+        }
         | {"environment": "here"}
         for k in range(8)
     ]
@@ -129,7 +145,9 @@ def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     assert "| not reproduced, version 1 | `mine/coins/edge`" in printed
     assert cli.main(["claims", "history", "edge"]) == 0
     history = capsys.readouterr().out
-    assert [word in history for word in ("stated", "judged", "the coin was lost")] == [True] * 3
+    assert [word in history for word in ("stated", "judged", "the coin was lost")] == [
+        True
+    ] * 3
     home.recipe = replace(RECIPE, claims=(CLEAR, NEVER))
     assert not actions.state()
     home.recipe = RECIPE  # and whoever states it again has a second version
@@ -155,13 +173,23 @@ def test_the_board_is_of_ledger_and_scores_alone(home, capsys) -> None:
 
 def test_verdicts_of_before_the_ledger_are_shown_as_such(home) -> None:
     path = Path("results/ledger.jsonl")
-    old: dict[str, Any] = {"name": CLEAR.id, "scale": "cpu", "text": CLEAR.text, "target": "≥ 0.6"}
+    old: dict[str, Any] = {
+        "name": CLEAR.id,
+        "scale": "cpu",
+        "text": CLEAR.text,
+        "target": "≥ 0.6",
+    }
     ledger = read_ledger(path)
     ledger.add(
         path,
         [
-            Earlier(date=day, version=v, verdict=verdict, commit="abc", measured=0.9, **old)
-            for day, v, verdict in (("2026-11-21", 1, "undecided"), ("2026-11-22", 2, "reproduced"))
+            Earlier(
+                date=day, version=v, verdict=verdict, commit="abc", measured=0.9, **old
+            )
+            for day, v, verdict in (
+                ("2026-11-21", 1, "undecided"),
+                ("2026-11-22", 2, "reproduced"),
+            )
         ],
     )
     home.state()
@@ -185,7 +213,9 @@ VALUES = {
 def test_the_smallest_error_of_a_verdict(rule) -> None:
     """With a little more the verdict is the same, and with a little less there is none."""
     claim = state("a", "It works.", share("t", "x") >= 0.5, rule=rule)
-    for values, verdict in zip(VALUES[rule], ("reproduced", "not reproduced"), strict=True):
+    for values, verdict in zip(
+        VALUES[rule], ("reproduced", "not reproduced"), strict=True
+    ):
         numbers = Numbers({"": dict(enumerate(values))})
         alpha = least_alpha(claim, numbers, verdict == "reproduced")
         for error, expected in ((alpha * 1.001, verdict), (alpha * 0.999, "undecided")):
@@ -200,7 +230,9 @@ def test_verdicts_that_hold_together() -> None:
 
 
 def _decided(p: float) -> ClaimResult:
-    claim: Claim = state("a", "It works.", number("t", "x") >= 0.5, source="identity-bridge")
+    claim: Claim = state(
+        "a", "It works.", number("t", "x") >= 0.5, source="identity-bridge"
+    )
     numbers = Numbers({"": dict(enumerate([0.9] * 8))})
     found = decide(claim, numbers)
     return ClaimResult(

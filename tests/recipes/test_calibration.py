@@ -20,9 +20,13 @@ def test_area_is_the_chance_that_a_hit_outranks_a_miss(
     """Counted pair by pair, with ties; a group's area is not moved by another group's scores."""
     from sklearn import metrics  # a second to import
 
-    rows = [("u", "x", s, float(h)) for s, h in one] + [("v", "x", s, float(h)) for s, h in other]
+    rows = [("u", "x", s, float(h)) for s, h in one] + [
+        ("v", "x", s, float(h)) for s, h in other
+    ]
     table = pl.DataFrame(rows, schema=["at", "seed", "score", "hit"], orient="row")
-    found = {r["at"]: r for r in roc_auc(table, "score", "hit", ["at", "seed"]).to_dicts()}
+    found = {
+        r["at"]: r for r in roc_auc(table, "score", "hit", ["at", "seed"]).to_dicts()
+    }
     for at, group in (("u", one), ("v", other)):
         hits, misses = ([s for s, h in group if h == came] for came in (True, False))
         if not hits or not misses:
@@ -94,12 +98,16 @@ def test_reliability_by_bins_of_the_margin() -> None:
 @pytest.mark.parametrize("end", range(1, len(EDGES) - 1))
 def test_a_bin_begins_at_its_edge(end: int) -> None:
     edge = EDGES[end]
-    table = pl.DataFrame({"at": [0] * 3, "predicted_margin": [edge - 1e-9, edge, edge + 1e-9]})
+    table = pl.DataFrame(
+        {"at": [0] * 3, "predicted_margin": [edge - 1e-9, edge, edge + 1e-9]}
+    )
     found = reliability(table.with_columns(hit=pl.Series([0.0, 1.0, 1.0])), ["at"])
     assert found["bin"].to_list() == [end - 1, end]
     assert found["hit"].to_list() == [0.0, 1.0]
 
 
 def test_margins_beyond_the_edges_have_a_bin() -> None:
-    table = pl.DataFrame({"at": [0, 0], "predicted_margin": [-7.0, 7.0], "hit": [0.0, 1.0]})
+    table = pl.DataFrame(
+        {"at": [0, 0], "predicted_margin": [-7.0, 7.0], "hit": [0.0, 1.0]}
+    )
     assert reliability(table, ["at"])["bin"].to_list() == [0, len(EDGES) - 2]

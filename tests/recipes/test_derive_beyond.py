@@ -26,7 +26,10 @@ def test_where_the_bridge_holds() -> None:
     accuracy, alignment = [], []
     for axis, value, world, answered, nearest, contrast, worst in runs:
         for i, step in enumerate((0, 20, 40)):
-            labels = ("axis value init world seed step", (axis, value, "small", world, 7, step))
+            labels = (
+                "axis value init world seed step",
+                (axis, value, "small", world, 7, step),
+            )
             facts = (0.99, worst if i == 2 else 0.0, 1.0)
             accuracy.append(told(*labels, facts, answered[i]))
             looks = table(
@@ -40,7 +43,9 @@ def test_where_the_bridge_holds() -> None:
     found = where_the_bridge_holds.derive(
         {"accuracy": pl.concat(accuracy), "alignment": pl.concat(alignment)}
     )
-    assert values(found["final"], "axis value world step accuracy contrast nearest") == [
+    assert values(
+        found["final"], "axis value world step accuracy contrast nearest"
+    ) == [
         ("head", "untied", "C = 1", 40, 0.4, 2.0, 0.1),
         ("head", "untied", "C = 2", 40, 0.5, 4.0, 1.0),
         ("head", "untied", "no identity", 40, 0.9, 5.0, 1.0),
@@ -74,7 +79,8 @@ def test_when_to_decay() -> None:
         ("tied", 32, spared, "never", 7, 0.5, 0.99),
     )
     tables = [
-        told("head width decayed when seed", run[:5], (1.0, run[6], 1.0), run[5]) for run in runs
+        told("head width decayed when seed", run[:5], (1.0, run[6], 1.0), run[5])
+        for run in runs
     ]
     found = when_to_decay.derive({"accuracy": pl.concat(tables)})
     assert values(found["runs"].filter(width=32), "panel when recall") == [
@@ -104,9 +110,13 @@ def test_predicted_composition() -> None:
         (*harder, "p", "x", 0.0, "tied", 0.5, 1.0),
         (*harder, "q", "x", 0.2, "follows", 0.8, 1.0),
     )
-    softly = predicted.with_columns(model=pl.lit("GPT"), margin=-pl.col("margin"), expected=0.5)
+    softly = predicted.with_columns(
+        model=pl.lit("GPT"), margin=-pl.col("margin"), expected=0.5
+    )
     tried = table(
-        f"{at} model share", (*harder, "p", "x", "GPT", 0.25), (*harder, "q", "x", "GPT", 0.75)
+        f"{at} model share",
+        (*harder, "p", "x", "GPT", 0.25),
+        (*harder, "q", "x", "GPT", 0.75),
     )
     trained = table(
         f"{at} model margin",
@@ -120,7 +130,12 @@ def test_predicted_composition() -> None:
     )
     accuracy = crossed(
         table("world identity seed model", (*first, "GPT"), (*harder, "GPT")),
-        table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
+        table(
+            "part role accuracy",
+            ("facts", "a", 0.9),
+            ("facts", "b", 0.8),
+            ("queries", "c", 0),
+        ),
     )
     found = predicted_composition.derive(
         {
@@ -139,14 +154,18 @@ def test_predicted_composition() -> None:
         ("shared answers", "uneven", 0.5, 0.65, 0.15),
     ]
     training = found["by_world"].filter(by == "short training")
-    assert values(training, "world hit expected error") == [("shared answers", 0.5, 0.5, 0.0)]
+    assert values(training, "world hit expected error") == [
+        ("shared answers", 0.5, 0.5, 0.0)
+    ]
     # Of C = 1 alone; what ties is not decided.
     assert values(found["complexity_one"], "identity identities agrees") == [
         (1.0, "all or none", 1.0),
         (0.5, "some", 0.0),
     ]
     area = (
-        found["auc"].filter(by != "bridge has an identity").sort("forecaster", "world", "identity")
+        found["auc"]
+        .filter(by != "bridge has an identity")
+        .sort("forecaster", "world", "identity")
     )
     assert values(area, "forecaster world auc") == [
         ("program (2)", "permuted, C = 1", 0.0),
@@ -157,7 +176,8 @@ def test_predicted_composition() -> None:
         ("soft program", "permuted, C = 1", 0.0),
         ("soft program", "shared answers", 0.0),
     ]
-    # The trivial one has half of a pair, where all bridges have an identity, or have it wrongly.
+    # The trivial one has half of a pair, where all bridges have an identity, or have it
+    # wrongly.
     above = found["above"].filter(pl.col("world") == "shared answers")
     assert values(above, "pair gain spared") == [
         ("program (2) above bridge has an identity", 0.5, 0.35),
@@ -184,7 +204,8 @@ def test_partial_identity() -> None:
     found = partial_identity.derive(
         {
             "resemblance": table(
-                "model fraction seed one cosine", *((*trial, a, c) for a, (c, _) in learnt.items())
+                "model fraction seed one cosine",
+                *((*trial, a, c) for a, (c, _) in learnt.items()),
             ),
             "margins": table(
                 "model fraction seed prompt margin",
@@ -198,7 +219,8 @@ def test_partial_identity() -> None:
             "accuracy": told("model fraction seed", trial, (0.9, 0.6, 0.8), 0.1),
         }
     )
-    # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an identity.
+    # Means: .4 is learnt, .525 foreseen; half are answered where three quarters have an
+    # identity.
     assert values(found["worlds"], "cosine from_facts hit agrees off gap") == [
         (0.4, 0.525, 0.5, 0.5, 0.125, 0.25)
     ]
@@ -239,8 +261,14 @@ def test_where_the_bridge_is() -> None:
             ),
         }
     )
-    assert values(found["after"], "control bridge") == [("none", 0.2), ("untrained", 0.01)]
-    assert values(found["largest"], "control either") == [("none", 0.9), ("untrained", 0.03)]
+    assert values(found["after"], "control bridge") == [
+        ("none", 0.2),
+        ("untrained", 0.01),
+    ]
+    assert values(found["largest"], "control either") == [
+        ("none", 0.9),
+        ("untrained", 0.03),
+    ]
     assert values(found["influence"], "part") == [(0.75,)]
     assert values(found["compositions"], "accuracy") == [(0.4,)]
     shares = found["shares"].filter(carried="answer", control="none")

@@ -9,7 +9,14 @@ from tests.recipes.tables import close, holds, rows, table
 
 from inweights.errors import ConfigError
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import derived, fig5, fig17_20, fig23_24, fig32, table1
+from inweights.recipes.geometric_memory import (
+    derived,
+    fig5,
+    fig17_20,
+    fig23_24,
+    fig32,
+    table1,
+)
 from inweights.recipes.geometric_memory.common import CODE, FROZEN, GPT, PLAIN
 
 
@@ -30,13 +37,18 @@ def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() ->
     assert rows(made["correlation"], "step spearman") == [(0, 0.0), (9, -0.5)]
     assert made["shared"].height == 3
     assert made["plain"].height == 3
-    assert rows(made["conditions"], "condition spearman") == [(CODE, -0.5), (PLAIN, -0.2)]
+    assert rows(made["conditions"], "condition spearman") == [
+        (CODE, -0.5),
+        (PLAIN, -0.2),
+    ]
 
 
 def test_equally_close_pairs_share_a_rank() -> None:
     """Both far pairs are equally close but for a rounding; a decimal place would part them."""
     pairs = ((1, 0.9), (2, 0.0500005), (3, 0.0500004), (2, 0.05000045), (3, -0.4))
-    found = derived.far_correlation(table("hops cosine", *pairs, graph="grid", seed=3), ["graph"])
+    found = derived.far_correlation(
+        table("hops cosine", *pairs, graph="grid", seed=3), ["graph"]
+    )
     assert close(rows(found, "far"), (-1 / np.sqrt(3),))
 
 
@@ -58,7 +70,9 @@ def test_fig5_ends_and_best_steps() -> None:
         {
             "correlation": course.drop("recall"),
             "recall": course.drop("spearman", "null_low"),
-            "cosines": table("hops cosine", *pairs, architecture=GPT, graph="grid", seed=3),
+            "cosines": table(
+                "hops cosine", *pairs, architecture=GPT, graph="grid", seed=3
+            ),
         }
     )
     assert close(
@@ -91,7 +105,8 @@ ENERGY = table(
     ("grid", "TinyGPT", "backward", 0, 0, 0.1, 0.3, 0.35),
     ("grid", "TinyGPT", "backward", 0, 1, 0.9, 0.7, 0.75),
 )
-#: Hops 1 to 4 with cosines that rank 3, 4, 2, 1: ρ = 1 - 6 · 18 / 60 = -.8; beyond one hop -1.
+#: Hops 1 to 4 with cosines that rank 3, 4, 2, 1: ρ = 1 - 6 · 18 / 60 = -.8; beyond one
+#: hop -1.
 FALLING = ((1, 0.25), (2, 0.3), (3, 0.2), (4, 0.1))
 
 
@@ -99,9 +114,19 @@ def cosines(
     *seen: tuple[int, float], graph: str = "cycle", seed: int = 0, **more: str
 ) -> pl.DataFrame:
     """Cosines by hops, and what is not to count: a node with itself, a pair that no path joins."""
-    about = {"graph": graph, "architecture": "TinyGPT", "edges": "forward", "seed": seed, **more}
-    pairs = pl.DataFrame([*seen, (0, 1.0), (-1, 5.0)], schema=["hops", "cosine"], orient="row")
-    return pairs.with_columns(pl.lit(value).alias(name) for name, value in about.items())
+    about = {
+        "graph": graph,
+        "architecture": "TinyGPT",
+        "edges": "forward",
+        "seed": seed,
+        **more,
+    }
+    pairs = pl.DataFrame(
+        [*seen, (0, 1.0), (-1, 5.0)], schema=["hops", "cosine"], orient="row"
+    )
+    return pairs.with_columns(
+        pl.lit(value).alias(name) for name, value in about.items()
+    )
 
 
 def test_every_architecture_beside_chance() -> None:
@@ -111,20 +136,27 @@ def test_every_architecture_beside_chance() -> None:
         ("grid", "Node2Vec", 0, 0.3, 0.6, 1.5, 1.0),
         ("grid", "TinyGPT", 0, 0.5, 0.5, 1.1, 1.0),
     )
-    found = fig17_20.derive({"correlation": CORRELATION, "energy": ENERGY, "recall": recall})
+    found = fig17_20.derive(
+        {"correlation": CORRELATION, "energy": ENERGY, "recall": recall}
+    )
     holds(found["correlation"], size=[0.9, 0.8, 0.5], beyond_chance=[-0.7, -0.5, 0.6])
     holds(found["flat"], graph=["grid", "grid"], spearman=[-0.9, 0.5])
     holds(found["recall"], above_floor=[0.5, 0.1])
     holds(found["stored"], architecture=["TinyGPT"])
     holds(
-        found["top"], first=[0.6, 0.5, 0.1], top=[0.6, 0.8, 0.1], beyond_chance=[0.45, 0.5, -0.25]
+        found["top"],
+        first=[0.6, 0.5, 0.1],
+        top=[0.6, 0.8, 0.1],
+        beyond_chance=[0.45, 0.5, -0.25],
     )
     # After the rows that were measured come those of random vectors.
     holds(found["correlations"][:3], spearman=[-0.9, -0.8, 0.5])
     holds(found["correlations"][3:], graph=["grid", "irregular"], spearman=[0.01, 0.02])
     holds(found["correlations"][3:], architecture=["random vectors"] * 2)
     holds(found["energies"][3:], graph=["grid", "irregular"], top=[0.1, 0.15])
-    holds(found["spectra"][7:], number=[1, 2, 1, 2, 3], energy=[0.1, 0.9, 0.1, 0.05, 0.85])
+    holds(
+        found["spectra"][7:], number=[1, 2, 1, 2, 3], energy=[0.1, 0.9, 0.1, 0.05, 0.85]
+    )
 
 
 def test_an_architecture_that_is_not_there() -> None:
@@ -143,12 +175,14 @@ def test_cosines_by_hops_and_matrices_of_the_first_seed() -> None:
     coded = pl.concat([seven, three]).with_columns(condition=pl.lit(gm.CODE))
     ours = coded.with_columns(cosine=-pl.col("cosine"), condition=pl.lit(gm.PLAIN))
     drawn = [
-        cosines((1, near), (2, 0.2), seed=3, graph="grid", architecture="TinyNN").with_columns(
-            condition=pl.lit(gm.CODE), step=pl.lit(step)
-        )
+        cosines(
+            (1, near), (2, 0.2), seed=3, graph="grid", architecture="TinyNN"
+        ).with_columns(condition=pl.lit(gm.CODE), step=pl.lit(step))
         for step, near in ((0, 0.9), (200, 0.1), (400, 0.7))
     ]
-    found = fig23_24.derive({"cosines": pl.concat([ours, coded]), "early": pl.concat(drawn)})
+    found = fig23_24.derive(
+        {"cosines": pl.concat([ours, coded]), "early": pl.concat(drawn)}
+    )
     assert found["conditions"]["condition"].to_list() == [gm.PLAIN] * 2 + [gm.CODE] * 2
     holds(found["far"], graph=["cycle", "grid"], drop=[0.2, -0.7], near=[0.4, -0.1])
     holds(found["by_hops"], seed=[7] * 4 + [3] * 3, hops=[1, 2, 3, 4, 1, 2, 3])
@@ -167,11 +201,19 @@ def test_two_ways_to_remember() -> None:
         ("TinyGPT", 0.5, 0.8),
         ("associative", 0.6, 0.7),
     )
-    seen = [cosines(*FALLING, architecture=name) for name in ("Node2Vec", "associative")]
+    seen = [
+        cosines(*FALLING, architecture=name) for name in ("Node2Vec", "associative")
+    ]
     found = table1.derive(
         {"cosines": pl.concat(seen), "correlation": CORRELATION, "recall": recall}
     )
-    holds(found["far"], all=[-0.8] * 2, far=[-1.0] * 2, all_size=[0.8] * 2, far_size=[1.0] * 2)
+    holds(
+        found["far"],
+        all=[-0.8] * 2,
+        far=[-1.0] * 2,
+        all_size=[0.8] * 2,
+        far_size=[1.0] * 2,
+    )
     holds(found["pairs"], architecture=["associative"] * 2 + ["Node2Vec"] * 2)
     holds(found["pairs"], pairs=["all", "far"] * 2, rho=[-0.8, -1.0] * 2)
     holds(found["by_hops"], hops=[1, 2, 3, 4] * 2, cosine=[0.25, 0.3, 0.2, 0.1] * 2)
@@ -181,9 +223,13 @@ def test_two_ways_to_remember() -> None:
 
 def test_one_direction_leaves_out_what_saw_both() -> None:
     seen = pl.concat(cosines(*FALLING, edges=edges) for edges in ("both", "forward"))
-    found = fig32.derive({"correlation": CORRELATION, "energy": ENERGY, "cosines": seen})
+    found = fig32.derive(
+        {"correlation": CORRELATION, "energy": ENERGY, "cosines": seen}
+    )
     holds(found["correlation"], beyond_chance=[-0.7, -0.5, 0.6], size=[0.9, 0.8, 0.5])
     holds(found["one_way"], edges=["forward", "backward"], beyond_chance=[-0.5, 0.6])
     holds(found["top"], edges=["both", "forward", "backward"], top=[0.6, 0.8, 0.1])
-    holds(found["one_way_top"], edges=["forward", "backward"], beyond_chance=[0.5, -0.25])
+    holds(
+        found["one_way_top"], edges=["forward", "backward"], beyond_chance=[0.5, -0.25]
+    )
     holds(found["far"], edges=["forward"], all=[-0.8], far=[-1.0])

@@ -52,8 +52,12 @@ def test_pictures_of_films() -> None:
     assert sorted(rows(made["film"], keys)) == sorted(rows(made["films"], keys))
     assert rows(made["films"], "recall seed", architecture=GPT, step=2) == [(0.75, 7)]
     # Ranks of cosine against hops: perfect, and the reverse.
-    assert close(rows(made["curves"], "step spearman", architecture=GPT), (1, 1.0), (2, 1.0))
-    assert close(rows(made["films"], "spearman", architecture=NODE2VEC, step=0), (-1.0,))
+    assert close(
+        rows(made["curves"], "step spearman", architecture=GPT), (1, 1.0), (2, 1.0)
+    )
+    assert close(
+        rows(made["films"], "spearman", architecture=NODE2VEC, step=0), (-1.0,)
+    )
     assert rows(made["graphs"], "graph nodes") == [("path", ["a", "b", "c"])]
     assert rows(made["correlation"], "architecture size") == [
         (FROZEN, 0.1),
@@ -87,11 +91,15 @@ def test_real_graphs_are_made_again_from_their_edges() -> None:
         {
             "links": table("from to", ("a", "b"), ("b", "c"), ("z", None), graph="odd"),
             "film": film(gram, range(2), architecture=GPT, graph="odd"),
-            "correlation": table("architecture spearman null_low", *correlation, graph="odd"),
+            "correlation": table(
+                "architecture spearman null_low", *correlation, graph="odd"
+            ),
             "recall": table("architecture recall recall_others", *recall, graph="odd"),
         }
     )
     assert made["graphs"]["nodes"].to_list() == [["a", "b", "c", "z"]]
     assert made["graphs"]["links"].to_list() == [[[0, 1], [1, 2]]]
-    assert close(rows(made["correlation"], "architecture beyond_chance"), (NN, -0.2), (GPT, 0.4))
+    assert close(
+        rows(made["correlation"], "architecture beyond_chance"), (NN, -0.2), (GPT, 0.4)
+    )
     assert rows(made["stored"], "edges trained") == [(0.8, False), (0.6, True)]

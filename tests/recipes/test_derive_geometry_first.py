@@ -11,7 +11,9 @@ from inweights.recipes.beyond import geometry_first
 from inweights.recipes.beyond import how_far_geometry_carries as carry
 
 
-def ends(names: str, *runs: tuple[tuple[Any, ...], float, float]) -> dict[str, pl.DataFrame]:
+def ends(
+    names: str, *runs: tuple[tuple[Any, ...], float, float]
+) -> dict[str, pl.DataFrame]:
     """Tables ``places`` and ``navigation`` of runs: labels, hardest token, and ridge map."""
     places, near = [], []
     for labels, found, ridge in runs:
@@ -38,7 +40,12 @@ def test_geometry_first_reads_the_first_node_and_the_worse_direction() -> None:
     assert values(derived["table"], ENDS) == [(0.65, 0.3, 0.8, 0.5, 0.4, 0.75, 0.25)]
     assert values(derived["shown"], "graph embeddings of value") == [
         ("a", "random", of, value)
-        for of, value in (("hardest", 0.65), ("trained", 0.8), ("edges", 0.5), ("ridge", 0.75))
+        for of, value in (
+            ("hardest", 0.65),
+            ("trained", 0.8),
+            ("edges", 0.5),
+            ("ridge", 0.75),
+        )
     ]
 
 
@@ -52,7 +59,9 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
             reach -= 3
         for nodes in range(4, 10):  # what is found again beyond a gap does not count
             found = 0.9 if nodes <= reach or nodes == 9 > reach + 1 else 0.89
-            runs.append(((arms, width, decay, nodes, 0, carry.EDGES, fitted), 0.1, found))
+            runs.append(
+                ((arms, width, decay, nodes, 0, carry.EDGES, fitted), 0.1, found)
+            )
     runs.append(((9, 16, 4.0, 8, 0, carry.PATHS, False), 0.6, 0.7))
     derived = carry.derive(ends("arms width decay nodes seed stage fitted", *runs))
     by = {"by": carry.AFFINE}
@@ -64,12 +73,15 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
         (32, 1.0, 6.0, 6.0, 0.0),
         (32, 4.0, 8.0, 8.0, 0.0),
     ]
-    # The mean of the fitted cells is 5.5: off by .5, .5, .5 and 2.5, and the law by 3 once.
+    # The mean of the fitted cells is 5.5: off by .5, .5, .5 and 2.5, and the law by 3
+    # once.
     assert values(derived["hits"], "within gain", **by) == [(0.75, 0.25)]
     # Nothing is nearest at any length: one less than the shortest.
     assert set(derived["judged"].filter(by=carry.NEAREST)["reach"]) == {3.0}
     assert values(derived["read"], ENDS) == [(0.6, 0.3, 0.8, 0.5, 0.4, 0.7, 0.25)]
-    assert values(derived["shown"], "what value", arms=2, panel="width 16, decay 1.0") == [
+    assert values(
+        derived["shown"], "what value", arms=2, panel="width 16, decay 1.0"
+    ) == [
         ("reach", 4.0),
         ("predicted", 4.0),
     ]
@@ -80,7 +92,11 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
 def test_the_law_foretells_no_more_than_can_be_seen() -> None:
     """Twice the arms, two nodes more: 10 at 8 arms, where 8 nodes are the longest tried."""
     runs = [
-        ((arms, width, decay, nodes, 0, carry.EDGES, arms < 8), 0.1, 1.0 * (nodes <= reach))
+        (
+            (arms, width, decay, nodes, 0, carry.EDGES, arms < 8),
+            0.1,
+            1.0 * (nodes <= reach),
+        )
         for arms, reach in ((2, 6), (4, 8), (8, 8))
         for width in (16, 32)
         for decay in (1.0, 4.0)

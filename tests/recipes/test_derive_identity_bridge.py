@@ -24,7 +24,12 @@ from inweights.recipes.identity_bridge import (
     theory,
 )
 
-GROUPS = {"r1": "first_relation", "r2": "second_relation", "a": "subject", "b": "bridge"}
+GROUPS = {
+    "r1": "first_relation",
+    "r2": "second_relation",
+    "a": "subject",
+    "b": "bridge",
+}
 
 
 def templates(rows: Mapping[str, tuple[float, ...]], **labels: Any) -> pl.DataFrame:
@@ -34,7 +39,14 @@ def templates(rows: Mapping[str, tuple[float, ...]], **labels: Any) -> pl.DataFr
     return table(
         columns,
         *(
-            (*labels.values(), row, GROUPS.get(row) or GROUPS[row[0]], column, group, value)
+            (
+                *labels.values(),
+                row,
+                GROUPS.get(row) or GROUPS[row[0]],
+                column,
+                group,
+                value,
+            )
             for row, values in rows.items()
             for (column, group), value in zip(outputs.items(), values, strict=True)
         ),
@@ -78,10 +90,17 @@ def test_figure_1b() -> None:
 
 def test_figure_2() -> None:
     """Controls are what has no identity, by their head; complexity 1 has no excess."""
-    conditions = (("gpt", True, 1), ("gpt", True, 2), ("gpt", False, 1), ("gpt-tied", False, 1))
+    conditions = (
+        ("gpt", True, 1),
+        ("gpt", True, 2),
+        ("gpt", False, 1),
+        ("gpt-tied", False, 1),
+    )
     tables = {
         "accuracy": pl.concat(
-            accuracies(0.1 * k, 1.0, 0.8, model=model, identity=identity, complexity=c, seed=7)
+            accuracies(
+                0.1 * k, 1.0, 0.8, model=model, identity=identity, complexity=c, seed=7
+            )
             for k, (model, identity, c) in enumerate(conditions)
         )
     }
@@ -116,15 +135,27 @@ def test_figure_2_with_a_tied_head() -> None:
 
 def test_figure_3() -> None:
     """Seed 9 comes first, but seed 7 is drawn; its ``a1`` peaks on ``c2``, which is not its own."""
-    here, without = ({"n": 2, "identity": identity, "seed": 7} for identity in (True, False))
-    shown = {"r1": (3.0, 1.0, -1.0, -2.0), "r2": (0.0, -2.0, 5.0, 1.0), "a1": (4.0, 0.0, 1.0, 2.0)}
+    here, without = (
+        {"n": 2, "identity": identity, "seed": 7} for identity in (True, False)
+    )
+    shown = {
+        "r1": (3.0, 1.0, -1.0, -2.0),
+        "r2": (0.0, -2.0, 5.0, 1.0),
+        "a1": (4.0, 0.0, 1.0, 2.0),
+    }
     alone = {"r2": (0.0, 8.0, 2.0, 0.0), "a1": (0.0, 4.0, 2.0, 1.0)}
     other = templates({"r1": (6.0, 6.0, 6.0, 0.0)}, n=2, identity=True, seed=9)
     both = ((here, 0.0), (without, 10.0))
     tables = {
-        "tokens": pl.concat([other, templates(shown, **here), templates(alone, **without)]),
-        "one_hop": pl.concat(templates({"a1": (11.0 + k, 12, 13, 14)}, **at) for at, k in both),
-        "two_hop": pl.concat(templates({"a1": (31.0 + k, 32, 33, 34)}, **at) for at, k in both),
+        "tokens": pl.concat(
+            [other, templates(shown, **here), templates(alone, **without)]
+        ),
+        "one_hop": pl.concat(
+            templates({"a1": (11.0 + k, 12, 13, 14)}, **at) for at, k in both
+        ),
+        "two_hop": pl.concat(
+            templates({"a1": (31.0 + k, 32, 33, 34)}, **at) for at, k in both
+        ),
         "accuracy": pl.concat(
             [accuracies(0.9, 1.0, 0.8, **here), accuracies(0.1, 0.6, 0.7, **without)]
         ),
@@ -138,15 +169,20 @@ def test_figure_3() -> None:
         "(b′) one hop, without": [21, 12, 13, 14],
         "(d) two hops, without": [41, 32, 33, 34],
     }
-    # Mean on bridges minus mean on objects: 2 + 1.5, -1 - 3, 4 - 1 and 6 - 3. No subject is in it.
-    selectors = found["selectors"].select("identity", "seed", "row_group", "toward_bridges")
+    # Mean on bridges minus mean on objects: 2 + 1.5, -1 - 3, 4 - 1 and 6 - 3. No
+    # subject is in it.
+    selectors = found["selectors"].select(
+        "identity", "seed", "row_group", "toward_bridges"
+    )
     assert set(selectors.rows()) == {
         (True, 7, "first_relation", 3.5),
         (True, 7, "second_relation", -4.0),
         (False, 7, "second_relation", 3.0),
         (True, 9, "first_relation", 3.0),
     }
-    peaks = found["peaks"].select("n", "identity", "seed", "row_group", "column_group", "own")
+    peaks = found["peaks"].select(
+        "n", "identity", "seed", "row_group", "column_group", "own"
+    )
     assert set(peaks.rows()) == {
         (2, True, 7, "subject", "bridge", 1.0),
         (2, True, 7, "subject", "object", 0.0),
@@ -154,13 +190,18 @@ def test_figure_3() -> None:
         (2, False, 7, "subject", "object", 1.0),
     }
     assert found["compositions"]["accuracy"].to_list() == [0.9, 0.1]
-    assert found["memorised"].select("identity", "accuracy").rows() == [(True, 0.8), (False, 0.6)]
+    assert found["memorised"].select("identity", "accuracy").rows() == [
+        (True, 0.8),
+        (False, 0.6),
+    ]
 
 
 def test_figures_4_and_5() -> None:
     """The world of 9 is drawn, though the world of 4 is smaller."""
     small = templates({"a1": (9.0, 9.0, 9.0, 9.0)}, n=4, seed=7)
-    shown = templates({"a1": (4.0, 1.0, 0.0, 2.0), "b2": (1.0, 3.0, 5.0, 6.0)}, n=9, seed=7)
+    shown = templates(
+        {"a1": (4.0, 1.0, 0.0, 2.0), "b2": (1.0, 3.0, 5.0, 6.0)}, n=9, seed=7
+    )
     tables = {
         "tokens": pl.concat([small, shown]),
         "first_hop": templates({"a1": (1.0, 2.0, 3.0, 4.0)}, n=9, seed=7),
@@ -179,8 +220,12 @@ def test_figures_4_and_5() -> None:
         "(b) one hop (a, r1)": [1, 2, 3, 4],
         "(c) two hops (a, r1, r2)": [5, 6, 7, 8],
     }
-    by_block = found["blocks"].join(found["peaks"], on=["n", "seed", "row_group", "column_group"])
-    by_block = by_block.filter(n=9).select("row_group", "column_group", "contrast", "own")
+    by_block = found["blocks"].join(
+        found["peaks"], on=["n", "seed", "row_group", "column_group"]
+    )
+    by_block = by_block.filter(n=9).select(
+        "row_group", "column_group", "contrast", "own"
+    )
     assert set(by_block.rows()) == {
         ("subject", "bridge", 3.0, 1.0),
         ("subject", "object", -2.0, 0.0),
@@ -219,7 +264,10 @@ def test_figure_6() -> None:
     assert found["alignment"]["compared"].to_list() == (
         ["(e1, r1) and (e2)"] * 3 + ["(e1, r1, r2) and (e2, r2)"] * 3
     )
-    assert found["states"]["note"].to_list() == ["trustworthiness 0.88", "trustworthiness 0.5"]
+    assert found["states"]["note"].to_list() == [
+        "trustworthiness 0.88",
+        "trustworthiness 0.5",
+    ]
     assert found["known"]["accuracy"].is_nan().to_list() == [True]
     assert found["memorised"].rows() == [("gpt", 7, 0.8)]
     tables["accuracy"] = accuracies(0.9, 1.0, 0.99, model="gpt", seed=7)
@@ -227,7 +275,8 @@ def test_figure_6() -> None:
 
 
 STEPS = (0, 10, 20, 30, 40)
-#: Half-way from start to peak: accuracy at step 40, recall at 30, r2 at 20, memory at 10, r1 at 0.
+#: Half-way from start to peak: accuracy at step 40, recall at 30, r2 at 20, memory at
+#: 10, r1 at 0.
 CURVES = {
     "accuracy": [0.0, 0.1, 0.1, 0.2, 1.0],
     "recall": [0.0, 0.1, 0.3, 0.6, 0.99],
@@ -243,7 +292,9 @@ def film(model: str, curves: dict[str, list[float]]) -> dict[str, pl.DataFrame]:
     for i, step in enumerate(STEPS):
         answered, recall, r1, r2, reached = (curve[i] for curve in curves.values())
         at = (model, 7, step)
-        accuracy.append(accuracies(answered, recall, recall + 0.2, model=model, seed=7, step=step))
+        accuracy.append(
+            accuracies(answered, recall, recall + 0.2, model=model, seed=7, step=step)
+        )
         for place, cosine, nearest in (
             ("first_hop", 0.1 + 0.5 * answered, r1),
             ("query", 0.9 - 0.3 * answered, r2),
@@ -256,7 +307,9 @@ def film(model: str, curves: dict[str, list[float]]) -> dict[str, pl.DataFrame]:
         memory += [(*at, "subject", 5.0, 0.5), (*at, "subject_relation", 6.0, reached)]
     return {
         "accuracy": pl.concat(accuracy),
-        "alignment": table("model seed step place layer cosine contrast nearest", *alignment),
+        "alignment": table(
+            "model seed step place layer cosine contrast nearest", *alignment
+        ),
         "memory": table("model seed step prompt contrast reached", *memory),
     }
 
@@ -281,13 +334,23 @@ def test_figure_7() -> None:
     assert {name: pytest.approx(curve) for name, curve in CURVES.items()} == curves
 
     leads = found["leads"].filter(model="gpt-small").row(0, named=True)
-    assert [leads[f"{name}_leads"] for name in ("memory", "alignment_r1")] == [30.0, 40.0]
-    # Recall of the least known role is .99 at step 40 only, and never of the model that stands.
+    assert [leads[f"{name}_leads"] for name in ("memory", "alignment_r1")] == [
+        30.0,
+        40.0,
+    ]
+    # Recall of the least known role is .99 at step 40 only, and never of the model that
+    # stands.
     at_recall = found["at_recall"].sort("model")
     assert at_recall["accuracy"].is_nan().to_list() == [True, False]
-    assert at_recall.select("model", "step", "accuracy").rows()[1] == ("gpt-small", 40, 1.0)
+    assert at_recall.select("model", "step", "accuracy").rows()[1] == (
+        "gpt-small",
+        40,
+        1.0,
+    )
 
-    in_step = found["in_step"].filter(model="gpt-small").select("by", "place", "correlation")
+    in_step = (
+        found["in_step"].filter(model="gpt-small").select("by", "place", "correlation")
+    )
     assert {row[:2]: row[2] for row in in_step.iter_rows()} == pytest.approx(
         {
             ("cosine", "first_hop"): 1.0,
@@ -307,7 +370,9 @@ def test_theory() -> None:
     full = "check complexity identity value"
     nan = float("nan")
     tables = {
-        "with": table("n check value", (5, "gap", 9.0), (5, "thm 1", 0.7), (10, "thm 1", 0.6)),
+        "with": table(
+            "n check value", (5, "gap", 9.0), (5, "thm 1", 0.7), (10, "thm 1", 0.6)
+        ),
         "without": table("n check value", (5, "thm 2", -0.8), (5, "(38)", 9.0)),
         "full": table(
             full,
@@ -330,7 +395,10 @@ def test_theory() -> None:
         (10, "with identity", 0.6),
         (5, "without", -0.8),
     ]
-    assert found["expected"].select("complexity", "excess").rows() == [(2, 0.25), (4, -0.125)]
+    assert found["expected"].select("complexity", "excess").rows() == [
+        (2, 0.25),
+        (4, -0.125),
+    ]
     assert found["ends"]["agrees"].to_list() == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     assert found["curves"]["condition"].to_list() == ["with identity", "without"]
 

@@ -32,7 +32,9 @@ def made(*rows: dict[str, Any], **labels: Any) -> pl.DataFrame:
         if one["kind"] in ("layer", "training"):
             one |= {"id": None, "chain": None, "role": None, "told": None, "hit": None}
         full.append(one)
-    return pl.DataFrame(full, schema_overrides={"layer": pl.Int64}, infer_schema_length=None)
+    return pl.DataFrame(
+        full, schema_overrides={"layer": pl.Int64}, infer_schema_length=None
+    )
 
 
 def only(table: pl.DataFrame, **where: Any) -> dict[str, Any]:
@@ -60,7 +62,9 @@ def test_before_is_joined_by_question_seed_and_labels() -> None:
     )
     both = both_times(before, after, ["world"])
     # Of v one seed was asked: it stands for both.
-    assert both.select("world", "seed", "probability_before", "probability_after").rows() == [
+    assert both.select(
+        "world", "seed", "probability_before", "probability_after"
+    ).rows() == [
         ("u", 0, 0.1, 0.5),
         ("u", 1, 0.2, 0.6),
         ("v", 0, 0.3, 0.7),
@@ -70,14 +74,21 @@ def test_before_is_joined_by_question_seed_and_labels() -> None:
 
 def test_sets_are_those_of_the_direct_composition() -> None:
     """Neither the answer step by step nor another condition decides it."""
-    before = made({"chain": "a", "hit": True}, {"chain": "b"}, {"chain": "c", "hit": True}, w=0)
+    before = made(
+        {"chain": "a", "hit": True}, {"chain": "b"}, {"chain": "c", "hit": True}, w=0
+    )
     ends = {"a": True, "b": True, "c": False}
     rows = [{"chain": chain, "hit": hit} for chain, hit in ends.items()]
-    rows += [{"chain": chain, "kind": "thought", "hit": not hit} for chain, hit in ends.items()]
+    rows += [
+        {"chain": chain, "kind": "thought", "hit": not hit}
+        for chain, hit in ends.items()
+    ]
     rows += [{"chain": chain, "role": "skip", "told": chain == "b"} for chain in ends]
     rows += [{"kind": "layer", "layer": 0}]
     other = [{**row, "hit": False} for row in rows]
-    after = pl.concat([made(*rows, w=0, condition="k"), made(*other, w=0, condition="l")])
+    after = pl.concat(
+        [made(*rows, w=0, condition="k"), made(*other, w=0, condition="l")]
+    )
     both = both_times(before, after, ["w"])
     skips = both.filter(pl.col("role") == "skip", pl.col("condition") == "k")
     assert skips.select("chain", "set", "distribution").rows() == [
@@ -85,17 +96,23 @@ def test_sets_are_those_of_the_direct_composition() -> None:
         ("b", "D_partial", "in"),
         ("c", "D_incorrect", "out"),
     ]
-    assert set(both.filter(pl.col("condition") == "l")["set"].drop_nulls()) == {"D_incorrect"}
+    assert set(both.filter(pl.col("condition") == "l")["set"].drop_nulls()) == {
+        "D_incorrect"
+    }
     layer = both.filter(pl.col("kind") == "layer")
     assert layer["distribution"].null_count() == layer["set"].null_count() == 2
-    assert both.filter(pl.col("kind") == "thought")["probability_before"].null_count() == 6
+    assert (
+        both.filter(pl.col("kind") == "thought")["probability_before"].null_count() == 6
+    )
 
 
 # Figure 1
 
 
 def test_figure_1() -> None:
-    invented = [{"seed": seed, "chain": chain} for seed in (0, 1) for chain in ("a", "b")]
+    invented = [
+        {"seed": seed, "chain": chain} for seed in (0, 1) for chain in ("a", "b")
+    ]
     before = pl.concat(
         [
             made(
@@ -121,7 +138,12 @@ def test_figure_1() -> None:
     )
     tables = fig1.derive({"before": before, "after": after})
     accuracy = tables["accuracy"]
-    real = {"facts": "real", "condition": "pretrained", "seed": 0, "distribution": "out"}
+    real = {
+        "facts": "real",
+        "condition": "pretrained",
+        "seed": 0,
+        "distribution": "out",
+    }
     assert only(accuracy, **real, what="composition")["accuracy"] == 0.0
     assert only(accuracy, **real, what="thought")["accuracy"] == 1.0
     of = {"facts": "invented", "condition": "one hop", "seed": 1}
@@ -140,7 +162,8 @@ def test_figure_1() -> None:
 
 # Figure 8
 
-#: Of each chain: right before, right after; of (e1, r2) probability and share before and after.
+#: Of each chain: right before, right after; of (e1, r2) probability and share before
+#: and after.
 CHAINS = {
     "a": (True, True, (0.1, 0.5), (0.2, 0.5)),
     "b": (False, True, (0.1, 0.3), (0.2, 0.4)),
@@ -162,7 +185,10 @@ def test_figure_8() -> None:
     after = [_figure_8(1, condition) for condition in ("one-hop", "second hop only")]
     tables = fig8.derive({"before": _figure_8(0), "after": pl.concat(after)})
     sets = tables["sets"].filter(pl.col("condition") == "one-hop")
-    rises = {row["set"]: (row["rise"], row["share_rise"]) for row in sets.iter_rows(named=True)}
+    rises = {
+        row["set"]: (row["rise"], row["share_rise"])
+        for row in sets.iter_rows(named=True)
+    }
     assert rises == {
         "D_correct": pytest.approx((0.4, 0.3)),
         "D_partial": pytest.approx((0.2, 0.2)),
@@ -180,7 +206,9 @@ def test_figure_8() -> None:
         "D_partial",
         "D_incorrect",
     ]
-    assert only(shown, set="D_partial", what="probability")["value"] == pytest.approx(0.2)
+    assert only(shown, set="D_partial", what="probability")["value"] == pytest.approx(
+        0.2
+    )
     shares = shown.filter(pl.col("what") == "share among candidates")
     assert shares["value"].to_list() == pytest.approx([0.3, 0.2, -0.1])
     assert set(tables["kept"]["what"]) == {"two hops, directly", "(e1, r2) alone"}
@@ -189,16 +217,26 @@ def test_figure_8() -> None:
 # Does the bridge help?
 
 
-def _told(second: str, condition: str | None, hit: bool, probability: float) -> pl.DataFrame:
+def _told(
+    second: str, condition: str | None, hit: bool, probability: float
+) -> pl.DataFrame:
     contrast = 0.5 if condition else 0.1
     rows: list[dict[str, Any]] = [
         {"hit": hit, "probability": probability, "share": 0.8 if condition else 0.5},
         {"role": "skip", "hit": True, "probability": 1.0},
-        {"kind": "layer", "layer": 0, "cosine": contrast + 0.2, "other": 0.2, "contrast": contrast},
+        {
+            "kind": "layer",
+            "layer": 0,
+            "cosine": contrast + 0.2,
+            "other": 0.2,
+            "contrast": contrast,
+        },
     ]
     labels = {"second": second} | ({"condition": condition} if condition else {})
     table = made(*rows, **labels)
-    training = pl.DataFrame({"kind": "training", "seed": 0, "steps": 7, "trained": 90, "loss": 0.5})
+    training = pl.DataFrame(
+        {"kind": "training", "seed": 0, "steps": 7, "trained": 90, "loss": 0.5}
+    )
     if condition is None:
         return table
     labelled = training.with_columns(second=pl.lit(second), condition=pl.lit(condition))
@@ -213,16 +251,20 @@ def test_does_the_bridge_help() -> None:
         _told("known", "control", True, 0.1),
         _told("known", "identity", False, 0.1),
     ]
-    tables = does_the_bridge_help.derive({"before": pl.concat(before), "after": pl.concat(after)})
-    row = only(tables["accuracy"], second="invented", condition="identity", what="composition")
+    tables = does_the_bridge_help.derive(
+        {"before": pl.concat(before), "after": pl.concat(after)}
+    )
+    row = only(
+        tables["accuracy"], second="invented", condition="identity", what="composition"
+    )
     assert (row["accuracy"], row["excess"]) == (1.0, 0.75)
     # The wrong ones: 1e-3 / .5 · .25 before, .1 / .8 · .25 after.
     row = only(tables["rises"], second="invented", condition="control")
     assert row["decades"] == pytest.approx(2.0)
     assert 10 ** row["own"] == pytest.approx(1.6)
-    assert only(tables["rises"], second="invented", condition="identity")["decades"] == (
-        pytest.approx(1.0)
-    )
+    assert only(tables["rises"], second="invented", condition="identity")[
+        "decades"
+    ] == (pytest.approx(1.0))
     layer = only(tables["layers"], second="known", condition="identity")
     assert layer["contrast"] == 0.5
     assert set(tables["shown"]["second"]) == {"invented towns", "known cities"}
@@ -239,10 +281,21 @@ def test_table_2() -> None:
         {"role": "recall", "id": "3", "hit": True, "reciprocal": 1.0, "share": 0.9},
         {"role": "recall", "id": "4", "hit": True, "reciprocal": 1.0, "share": 0.9},
     ]
-    cosines = [(0.1, 0.0), (0.7, 0.3), (0.9, 0.8)]  # the last but one is the penultimate layer
+    # The last but one is the penultimate layer.
+    cosines = [
+        (0.1, 0.0),
+        (0.7, 0.3),
+        (0.9, 0.8),
+    ]
     for layer, (cosine, other) in enumerate(cosines):
         rows.append(
-            {"kind": "layer", "layer": layer, "cosine": cosine, "other": other, "chance": None}
+            {
+                "kind": "layer",
+                "layer": layer,
+                "cosine": cosine,
+                "other": other,
+                "chance": None,
+            }
         )
     training = pl.DataFrame({"kind": "training", "seed": 0, "loss": 0.25})
     trained = pl.concat([made(*rows), training], how="diagonal_relaxed")

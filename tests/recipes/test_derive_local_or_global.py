@@ -23,11 +23,19 @@ def test_skew_is_held_against_the_eigenvalues() -> None:
         condition=CODE,
         seed=7,
     )
-    known = table("heatmap picture probe beyond", (0.1, 0.2, 0.3, 0.4), graph="grid", seed=7)
-    made = b5.derive({"energy": energy, "known": known.with_columns(embedding=pl.lit("local"))})
+    known = table(
+        "heatmap picture probe beyond", (0.1, 0.2, 0.3, 0.4), graph="grid", seed=7
+    )
+    made = b5.derive(
+        {"energy": energy, "known": known.with_columns(embedding=pl.lit("local"))}
+    )
     spaces = rows(made["profile"], "spectrum magnitude", architecture=GPT)
     assert close(spaces, (1.0, 1.0), (0.5, 2.0), (0.5, 0.0))
-    assert rows(made["profile"], "magnitude", architecture=b5.SPECTRUM) == [(1.0,), (0.5,), (0.5,)]
+    assert rows(made["profile"], "magnitude", architecture=b5.SPECTRUM) == [
+        (1.0,),
+        (0.5,),
+        (0.5,),
+    ]
     assert rows(made["skew"], "beyond") == [((-1.5 + 3 * 0.5) / 4,)]
     assert rows(made["tests"], "value", test="heat-map") == [(0.1,)]
 
@@ -36,7 +44,12 @@ def test_a_factorisation_lies_at_the_root_of_the_spectrum() -> None:
     """The walk's own factorisation has energy |μ|: never skewed beyond the spectrum."""
     mu = [1.0, 0.5, -0.25]
     energy = pl.DataFrame(
-        {"replica": 0, "space": range(3), "size": [1, 1, 1], "energy": [abs(m) for m in mu]}
+        {
+            "replica": 0,
+            "space": range(3),
+            "size": [1, 1, 1],
+            "energy": [abs(m) for m in mu],
+        }
     ).with_columns(eigenvalue=pl.Series([2 * (m - 1) for m in mu]))
     made = skew(energy)
     assert made["magnitude"].to_list() == pytest.approx([1.0, 0.5**0.5, 0.5])
@@ -54,7 +67,9 @@ def test_a_local_geometry_is_known_as_local() -> None:
 
 def test_a_frozen_trial_has_a_free_one_of_its_world_and_model() -> None:
     made = c3.plan(c3.Settings(graphs=("grid",), most=3, looks=1)).trials
-    phases = [one.learner.phases[0] for one in made if isinstance(one.learner, Curriculum)]
+    phases = [
+        one.learner.phases[0] for one in made if isinstance(one.learner, Curriculum)
+    ]
     assert len(phases) == len(made)
     kinds = {(): [], ("tokens.*",): []}  # type: dict[tuple[str, ...], list[object]]
     for one, phase in zip(made, phases, strict=True):

@@ -43,8 +43,14 @@ def paths(
         for place, value in enumerate(places):
             about = {**labels, "seed": seed, "step": 10 * at, "place": place}
             about |= {"hardest": place == 1, "chance": 0.25 if place == 1 else 1.0}
-            told = {"part": "facts", "accuracy": 0.95 - place / 100, "exact": trained[at]}
-            rows += [{**about, "part": "queries", "accuracy": value, "exact": exact[at]}]
+            told = {
+                "part": "facts",
+                "accuracy": 0.95 - place / 100,
+                "exact": trained[at],
+            }
+            rows += [
+                {**about, "part": "queries", "accuracy": value, "exact": exact[at]}
+            ]
             rows += [about | told]
     return pl.DataFrame(rows)
 
@@ -52,7 +58,9 @@ def paths(
 def test_how_a_run_ends_and_when_it_succeeds() -> None:
     told = whole(paths({"graph": "a"}))
     shown = "step hardest exact easiest_last trained chance"
-    assert values(at_the_end(told, ["graph", "seed"]), shown) == [(20, 0.9, 0.4, 0.7, 1.0, 0.25)]
+    assert values(at_the_end(told, ["graph", "seed"]), shown) == [
+        (20, 0.9, 0.4, 0.7, 1.0, 0.25)
+    ]
     assert values(first_step(told, "hardest", ["seed"], 0.2), "first") == [(10.0,)]
     assert values(first_step(told, "exact", ["seed"], 0.8), "first") == [(21.0,)]
     assert values(hardest(paths({"graph": "a"})), "part accuracy") == [
@@ -89,11 +97,16 @@ def test_fig3_counts_nodes_that_are_answered_with_a_neighbour() -> None:
     ]
     derived = fig3.derive(
         {
-            "paths": pl.concat(paths(dict(zip(names, run, strict=True))) for run in runs),
-            "edges": table("graph condition taught seed role recall accuracy statements", *edges),
+            "paths": pl.concat(
+                paths(dict(zip(names, run, strict=True))) for run in runs
+            ),
+            "edges": table(
+                "graph condition taught seed role recall accuracy statements", *edges
+            ),
         }
     )
-    # Nine nodes, of which .2 × 8 + .7 × 8 say a neighbour; with edges in one direction unknown.
+    # Nine nodes, of which .2 × 8 + .7 × 8 say a neighbour; with edges in one direction
+    # unknown.
     assert values(derived["final"], "graph hardest exact trained recall answered") == [
         ("a", 0.9, 0.4, 1.0, 0.875, 0.8),
         ("a", 0.9, 0.4, 1.0, 0.875, 0.8),
@@ -141,7 +154,10 @@ def test_fig4_compares_own_and_other_arms() -> None:
     assert values(derived["matrix"], "panel seed leaf first own cosine") == [
         ("a, edges alone", 0, *row) for row in COSINES
     ]
-    assert values(derived["pairs"], "arm cosine", seed=0) == [("own", 0.7), ("others", 0.3)]
+    assert values(derived["pairs"], "arm cosine", seed=0) == [
+        ("own", 0.7),
+        ("others", 0.3),
+    ]
 
 
 def test_fig12_follows_every_token() -> None:
@@ -161,12 +177,19 @@ def test_fig12_follows_every_token() -> None:
 def test_fig13_measures_from_chance() -> None:
     held = [[1.0, 0.6, 0.95, 0.8], [1.0, 0.4, 0.85, 0.95]]
     conditions = (fig13.NEXT, fig13.FIRST, fig13.REVERSE, fig13.HIDDEN)
-    tables = (paths({"graph": "a", "arms": 4, "condition": c}, held) for c in conditions)
+    tables = (
+        paths({"graph": "a", "arms": 4, "condition": c}, held) for c in conditions
+    )
     derived = fig13.derive({"paths": pl.concat(tables)})
     shown = "later exact above above_whole"
-    assert values(derived["final"], shown, condition=fig13.NEXT) == [(0.85, 0.5, 0.15, 0.25)]
+    assert values(derived["final"], shown, condition=fig13.NEXT) == [
+        (0.85, 0.5, 0.15, 0.25)
+    ]
     tokens = derived["tokens"].filter(step=10)
-    named = {c: [t for t, at in values(tokens, "token condition") if at == c] for c in conditions}
+    named = {
+        c: [t for t, at in values(tokens, "token condition") if at == c]
+        for c in conditions
+    }
     spoken = ["root", "hardest (1st node)", "node 2", "node 3"]
     assert named == {
         fig13.NEXT: spoken,
@@ -176,7 +199,8 @@ def test_fig13_measures_from_chance() -> None:
     }
     assert set(tokens["part"]) == {"queries"}
     assert tokens["panel"][0] == f"a, {fig13.NEXT}"
-    # Nine in ten are right at place 2 from the start, at place 3 later, at place 1 never.
+    # Nine in ten are right at place 2 from the start, at place 3 later, at place 1
+    # never.
     assert values(derived["order"], "condition order") == [(fig13.HIDDEN, -0.5)]
 
 
@@ -190,9 +214,16 @@ def test_fig14_15_looks_at_paths_where_they_were_taught() -> None:
     about = [("a", fig14_15.ADDS, *run) for run in runs]
     names = "graph block condition taught"
     labels = [dict(zip(names.split(), run, strict=True)) for run in about]
-    cosines = [(*run, seed, *row) for run in about for seed in (0, 1) for row in COSINES]
+    cosines = [
+        (*run, seed, *row) for run in about for seed in (0, 1) for row in COSINES
+    ]
     near = [(*run, seed, *row) for run in about for seed in (0, 1) for row in NEAR]
-    edges = [(*run, seed, recall) for run in about for seed in (0, 1) for recall in (0.5, 0.9)]
+    edges = [
+        (*run, seed, recall)
+        for run in about
+        for seed in (0, 1)
+        for recall in (0.5, 0.9)
+    ]
     derived = fig14_15.derive(
         {
             "paths": pl.concat(paths(each) for each in labels),
@@ -202,7 +233,9 @@ def test_fig14_15_looks_at_paths_where_they_were_taught() -> None:
             "hops": table("condition spearman null_low", (ways.ALONE, -0.4, -0.1)),
         }
     )
-    assert values(derived["final"], "condition taught hardest") == [(*run, 0.9) for run in runs[:3]]
+    assert values(derived["final"], "condition taught hardest") == [
+        (*run, 0.9) for run in runs[:3]
+    ]
     assert values(derived["curves"], "line panel", step=0)[0] == (
         "interleaved, full path",
         "a, residual",
@@ -214,7 +247,10 @@ def test_fig14_15_looks_at_paths_where_they_were_taught() -> None:
         (f"{how}, residual", "node 3") for how in full
     ]
     assert set(derived["tokens"]["taught"]) == {ways.FULL}
-    assert values(derived["geometry"], "gap nearest", condition=ways.ALONE) == [(0.4, 0.75)] * 2
+    assert (
+        values(derived["geometry"], "gap nearest", condition=ways.ALONE)
+        == [(0.4, 0.75)] * 2
+    )
     panels = [f"{how}, residual" for how in (ways.INTERLEAVED, ways.ALONE)]
     assert values(derived["matrix"], "panel seed cosine", own=True) == [
         (panel, 0, value) for panel in panels for value in (0.9, 0.5)
@@ -262,7 +298,9 @@ def test_fig34_and_fig35_tell_when_half_is_right() -> None:
     assert values(derived["final"], "step exact") == [(20, 0.4)]
     assert values(derived["when"], "task first") == [(fig34.REVERSE, 10.0)]
     assert derived["curves"]["exact"].to_list() == [0.0, 0.5, 0.4]
-    derived = fig35.derive({"paths": paths({"graph": "a", "pauses": "2"}, exact=(0.5, 0.3, 0.7))})
+    derived = fig35.derive(
+        {"paths": paths({"graph": "a", "pauses": "2"}, exact=(0.5, 0.3, 0.7))}
+    )
     assert values(derived["final"], "step exact") == [(20, 0.7)]
     assert values(derived["when"], "pauses first") == [("2", 0.0)]
     assert values(derived["mean"], "pauses exact") == [("2", 0.5)]
@@ -284,13 +322,20 @@ def test_fig36_measures_the_loss_from_the_peak() -> None:
         ("exact match, trained", 1.0),
         ("hardest token, held out", 0.5),
     ]
-    assert values(derived["curves"], "value", series="edges recalled") == [(0.3,), (0.65,)]
+    assert values(derived["curves"], "value", series="edges recalled") == [
+        (0.3,),
+        (0.65,),
+    ]
 
 
 def test_e1_parts_frozen_and_learnt() -> None:
     held = [[1.0, 0.1], [1.0, 0.3], [1.0, 0.2]]
     names = (e1.LEARNT, "frozen")
-    edges = [(name, 0, *row) for name in names for row in ((False, 0.5), (True, 0.2), (False, 0.9))]
+    edges = [
+        (name, 0, *row)
+        for name in names
+        for row in ((False, 0.5), (True, 0.2), (False, 0.9))
+    ]
     derived = e1.derive(
         {
             "paths": pl.concat(paths({"embeddings": name}, held) for name in names),
@@ -298,10 +343,12 @@ def test_e1_parts_frozen_and_learnt() -> None:
         }
     )
     for name, part in zip(names, ("learnt", "frozen"), strict=True):
-        assert values(derived[part], "embeddings step hardest best trained recall root") == [
-            (name, 20, 0.2, 0.3, 1.0, 0.7, 0.2)
-        ]
-    assert values(derived["curves"], "series accuracy", step=20, embeddings="frozen") == [
+        assert values(
+            derived[part], "embeddings step hardest best trained recall root"
+        ) == [(name, 20, 0.2, 0.3, 1.0, 0.7, 0.2)]
+    assert values(
+        derived["curves"], "series accuracy", step=20, embeddings="frozen"
+    ) == [
         ("hardest token, held out", 0.2),
         ("exact match, trained", 1.0),
     ]

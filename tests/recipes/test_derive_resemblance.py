@@ -9,7 +9,12 @@ from inweights.recipes.beyond import (
     curriculum_map,
     frozen_or_reversed,
 )
-from inweights.recipes.feature_resemblance import fig1, late_similarity, table3, theorems
+from inweights.recipes.feature_resemblance import (
+    fig1,
+    late_similarity,
+    table3,
+    theorems,
+)
 
 
 def test_curriculum_map() -> None:
@@ -18,21 +23,33 @@ def test_curriculum_map() -> None:
     found = curriculum_map.derive(
         {
             "accuracy": pl.concat(
-                [told(labels, one, (0.9, 0.8, 0.7), 0.3), told(labels, gpt, (0.6, 0.5, 0.4), 0.2)]
+                [
+                    told(labels, one, (0.9, 0.8, 0.7), 0.3),
+                    told(labels, gpt, (0.6, 0.5, 0.4), 0.2),
+                ]
             ),
-            "resemblance": table(f"{labels} cosine other", (*one, 0.45, 0.01), (*gpt, 0.55, 0.02)),
+            "resemblance": table(
+                f"{labels} cosine other", (*one, 0.45, 0.01), (*gpt, 0.55, 0.02)
+            ),
             "foretold": table(
-                "model share seed from_facts", ("one-layer", 0.1, 7, 0.65), ("one-layer", 1, 7, 1)
+                "model share seed from_facts",
+                ("one-layer", 0.1, 7, 0.65),
+                ("one-layer", 1, 7, 1),
             ),
         }
     )
     columns = "model success cosine attribution phase_2"
-    told_again, alone = "attribution rehearsed in phase 2", "similarity alone in phase 2"
+    told_again, alone = (
+        "attribution rehearsed in phase 2",
+        "similarity alone in phase 2",
+    )
     assert values(found["table"], columns) == [
         ("one-layer", 0.3, 0.45, 0.7, told_again),
         ("GPT", 0.2, 0.55, 0.4, alone),
     ]
-    assert values(found["predicted"], "model from_facts error") == [("one-layer", 0.65, 0.2)]
+    assert values(found["predicted"], "model from_facts error") == [
+        ("one-layer", 0.65, 0.2)
+    ]
     assert set(values(found["shown"], "panel phase_2 value")) == {
         ("one-layer: success", told_again, 0.3),
         ("one-layer: similarity", told_again, 0.45),
@@ -45,7 +62,10 @@ def test_curriculum_map() -> None:
 
 def test_frozen_or_reversed() -> None:
     labels = "course mlp sigma value seed"
-    reverse, usual = ("AS", "ReLU", 0.003, "frozen", 7), ("SA", "linear", 0.003, "moves", 7)
+    reverse, usual = (
+        ("AS", "ReLU", 0.003, "frozen", 7),
+        ("SA", "linear", 0.003, "moves", 7),
+    )
     found = frozen_or_reversed.derive(
         {
             "accuracy": pl.concat(
@@ -76,7 +96,10 @@ def test_depth() -> None:
         {
             "cosines": table(
                 "model seed depth same other other_size",
-                *(("linear network", 8, d, same[d], -0.5, other[d]) for d in (5, 4, 3, 2, 1)),
+                *(
+                    ("linear network", 8, d, same[d], -0.5, other[d])
+                    for d in (5, 4, 3, 2, 1)
+                ),
                 *(("GPT", 8, d, 0.5 + d / 10, -0.5, 0.9 - d / 10) for d in (2, 1)),
             ),
             "foretold": table(
@@ -92,7 +115,10 @@ def test_depth() -> None:
         }
     )
     # From .4 to .3 it falls; the models are taken each for itself.
-    assert values(found["steps"], "model least") == [("GPT", 0.1), ("linear network", -0.1)]
+    assert values(found["steps"], "model least") == [
+        ("GPT", 0.1),
+        ("linear network", -0.1),
+    ]
     assert values(found["ends"], "model rise contrast other_rise") == [
         ("GPT", 0.1, 0.0, -0.1),
         ("linear network", 0.7, 0.68, 0.1),
@@ -157,14 +183,24 @@ def test_readings_of_late_similarity() -> None:
     labels = "model course std seed"
     found = late_similarity.derive(
         {
-            "accuracy": pl.concat(told(labels, row[:4], (0.9, 0.8, 0.7), row[5]) for row in rows),
-            "resemblance": table(f"{labels} cosine other", *((*row[:5], 0.0) for row in rows)),
+            "accuracy": pl.concat(
+                told(labels, row[:4], (0.9, 0.8, 0.7), row[5]) for row in rows
+            ),
+            "resemblance": table(
+                f"{labels} cosine other", *((*row[:5], 0.0) for row in rows)
+            ),
         }
     )
-    # Of six numbers AS-pair lacks the GPT's similarity, and AS both of the model end to end.
+    # Of six numbers AS-pair lacks the GPT's similarity, and AS both of the model end to
+    # end.
     assert values(found["given"], "seed most") == [(7, 5)]
-    assert values(found["starts"], "course seed matching") == [("AS-pair", 7, 1), ("AS", 7, 0)]
-    assert values(found["table"].filter(pl.col("model") == "GPT"), "course cosine success") == [
+    assert values(found["starts"], "course seed matching") == [
+        ("AS-pair", 7, 1),
+        ("AS", 7, 0),
+    ]
+    assert values(
+        found["table"].filter(pl.col("model") == "GPT"), "course cosine success"
+    ) == [
         ("AS-pair", 0.98, 0.0),
         ("AS", 0.48, 0.0),
     ]
@@ -184,7 +220,8 @@ def test_theorems() -> None:
                 ("SA", 8, "mlp", 60, 0.7),
             ),
             "stage_one": table(
-                "course seed attention span linear learnt", ("SA", 7, 0.01, 0.0, 0.02, 0.5)
+                "course seed attention span linear learnt",
+                ("SA", 7, 0.01, 0.0, 0.02, 0.5),
             ),
         }
     )
@@ -194,7 +231,10 @@ def test_theorems() -> None:
         (7, "second phase", 0.1),
         (8, "mlp", 0.7),
     ]
-    assert values(found["shown"], "column value") == [("similarity", 0.45), ("success", 0.3)]
+    assert values(found["shown"], "column value") == [
+        ("similarity", 0.45),
+        ("success", 0.3),
+    ]
     assert values(found["lemmas"], "column value") == [
         ("attention: largest distance from 1/2", 0.01),
         ("update: distance from the linear regime", 0.02),

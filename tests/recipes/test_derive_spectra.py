@@ -8,7 +8,14 @@ import polars as pl
 from tests.recipes.tables import close, holds, rows, table
 
 from inweights.recipes.geometric_memory import fig7, fig8, fig9, fig25_31
-from inweights.recipes.geometric_memory.common import BF16, CODE, GPT, NN, NODE2VEC, PLAIN
+from inweights.recipes.geometric_memory.common import (
+    BF16,
+    CODE,
+    GPT,
+    NN,
+    NODE2VEC,
+    PLAIN,
+)
 
 
 def test_fig7_counts_dimensions_beyond_chance() -> None:
@@ -50,7 +57,11 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
         ("width", "2", 0.55), ("width", "8", 0.6), ("width", "17", 0.8),
         ("initial scale", "0.02", 0.7), ("initial scale", "1.0", 0.9),
     ]  # fmt: skip
-    model = [("model", NODE2VEC, 0.9), ("model", GPT, 0.3), ("model", fig7.PLAIN_GPT, 0.5)]
+    model = [
+        ("model", NODE2VEC, 0.9),
+        ("model", GPT, 0.3),
+        ("model", fig7.PLAIN_GPT, 0.5),
+    ]
     assert rows(made["top"], values) == swept + model
     assert rows(made["swept"], values) == swept
     assert rows(made["wide"], values) == [("width", "17", 0.8)]
@@ -92,10 +103,19 @@ def test_fig8_ends_extremes_and_the_longer_run() -> None:
         {
             "moments": pl.concat(graphs),
             "long": table(
-                "graph seed degenerate norm", ("cycle", 3, 0.2, 4.0), ("grid", 3, 0.5, 5.0)
+                "graph seed degenerate norm",
+                ("cycle", 3, 0.2, 4.0),
+                ("grid", 3, 0.5, 5.0),
             ),
             "spaces": table(
-                "space step", (-1, 0), (-1, 5), (0, 5), (4, 5), (5, 5), graph="grid", seed=3
+                "space step",
+                (-1, 0),
+                (-1, 5),
+                (0, 5),
+                (4, 5),
+                (5, 5),
+                graph="grid",
+                seed=3,
             ),
         }
     )
@@ -106,7 +126,11 @@ def test_fig8_ends_extremes_and_the_longer_run() -> None:
     assert rows(made["extremes"], least, graph="grid") == [(0.7, -3.0)]
     assert rows(made["extremes"], most, graph="grid") == [(0.6, 0.9, 0.3, 0.4, -0.2)]
     assert rows(made["extremes"], "outside_c outside_v", graph="grid") == [(0.5, 0.7)]
-    assert rows(made["curves"], "step name") == [(5, "degenerate"), (5, "space 1"), (5, "space 5")]
+    assert rows(made["curves"], "step name") == [
+        (5, "degenerate"),
+        (5, "space 1"),
+        (5, "space 5"),
+    ]
     assert rows(made["shares"], "matrix step share", graph="grid") == [
         ("outside_c", 10, 0.5),
         ("outside_c", 30, 0.1),
@@ -154,7 +178,9 @@ def test_fig9_is_held_beside_random_vectors() -> None:
                 ("cycle", False, "min", 0.06, CODE),
                 ("cycle", True, "max", 0.01, BF16),
             ),
-            "recall": table("model recall", (fig9.TIED, 0.1), (fig9.UNTIED, 0.9), (NN, 1.0)),
+            "recall": table(
+                "model recall", (fig9.TIED, 0.1), (fig9.UNTIED, 0.9), (NN, 1.0)
+            ),
         }
     )
     assert close(
@@ -202,11 +228,21 @@ def test_what_makes_a_cycle_geometric() -> None:
     zigzag = table("setting bottom bottom_null", ("a", 0.7, 0.1))
     energy = table("setting space energy", ("a", 0, 0.2), ("a", 1, 0.8))
     found = fig25_31.derive(
-        {"correlation": correlation, "margin": margin, "zigzag": zigzag, "energy": energy}
+        {
+            "correlation": correlation,
+            "margin": margin,
+            "zigzag": zigzag,
+            "energy": energy,
+        }
     )
     holds(found["correlation"], geometry=[0.6, 0.5, -0.3], size=[0.6, 0.5, 0.3])
-    holds(found["correlations"], setting=["a", "a", "b", "random vectors", "random vectors"])
-    holds(found["correlations"], graph=["cycle"] * 5, spearman=[-0.6, -0.5, 0.3, 0.1, 0.2])
+    holds(
+        found["correlations"],
+        setting=["a", "a", "b", "random vectors", "random vectors"],
+    )
+    holds(
+        found["correlations"], graph=["cycle"] * 5, spearman=[-0.6, -0.5, 0.3, 0.1, 0.2]
+    )
     names = ["largest neighbour", "smallest neighbour", "smallest neighbour"]
     holds(found["margins"], neighbour=names, margin=[0.5, 0.0, -0.5])
     holds(found["zigzags"], bottom=[0.7])

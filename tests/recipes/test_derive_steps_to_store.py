@@ -7,12 +7,21 @@ import pytest
 from tests.recipes.tables import rows, table
 
 from inweights.recipes.geometric_memory import fig6
-from inweights.recipes.geometric_memory.common import BF16, CODE, FROZEN, GPT, NN, NODE2VEC
+from inweights.recipes.geometric_memory.common import (
+    BF16,
+    CODE,
+    FROZEN,
+    GPT,
+    NN,
+    NODE2VEC,
+)
 
 
 def courses(column: str, runs: dict[tuple[str, str], dict[int, float]]) -> pl.DataFrame:
     """Return the values of a column at steps, by architecture and horizon, on the cycle."""
-    values = ((*run, step, y) for run, course in runs.items() for step, y in course.items())
+    values = (
+        (*run, step, y) for run, course in runs.items() for step, y in course.items()
+    )
     return table(f"architecture horizon step {column}", *values, graph="cycle", seed=3)
 
 
@@ -40,7 +49,9 @@ def figure6() -> dict[str, pl.DataFrame]:
         EARLY_NN: {0: 0.0, 1: 0.2, 2: 0.3, 20: 0.5, 21: 0.5},
         LATE_NODE2VEC: {0: 0.0, 10: 0.1, 20: 0.4, 30: 0.6},
     }
-    least = courses("margin", margin).with_columns(over=pl.lit("min"), rivals=pl.lit("nodes"))
+    least = courses("margin", margin).with_columns(
+        over=pl.lit("min"), rivals=pl.lit("nodes")
+    )
     least = least.with_columns(condition=pl.lit(BF16))
     others = (
         least.with_columns(margin=5.0, over=pl.lit("max")),
@@ -49,7 +60,9 @@ def figure6() -> dict[str, pl.DataFrame]:
             margin=7.0, condition=pl.lit(CODE)
         ),
     )
-    first = courses("energy", energy).with_columns(space=0, null_mean=0.1, null_high=0.2)
+    first = courses("energy", energy).with_columns(
+        space=0, null_mean=0.1, null_high=0.2
+    )
     second = first.with_columns(energy=1 - pl.col("energy"), space=1)
     return fig6.derive(
         {
@@ -72,7 +85,9 @@ def test_fig6_first_steps_and_half_times(figure6) -> None:
         (GPT, "late", 10.0, None, None, None, None),
     ]
     assert rows(figure6["free"], "horizon lag ratio") == [("early", 1.0, 20.0)]
-    assert rows(figure6["gpt"], "architecture half_time stored lag") == [(GPT, 5.0, 10.0, -5.0)]
+    assert rows(figure6["gpt"], "architecture half_time stored lag") == [
+        (GPT, 5.0, 10.0, -5.0)
+    ]
     assert rows(figure6["node2vec"], "half_time") == [(20.0,)]
 
 

@@ -22,11 +22,16 @@ def test_costs_grow_from_the_smallest_graph_to_the_largest() -> None:
         (0, "grid", "proposition 3", 0.1, 0.4, 0.0, 0.5),
         (0, "grid", "shifted", 0.3, 0.2, 0.1, 0.7),
     )
-    star = table("seed nodes arms dimensions over_log over_arms ratio", (0, 9, 4, 2, 1.0, 0.5, 0.7))
+    star = table(
+        "seed nodes arms dimensions over_log over_arms ratio",
+        (0, 9, 4, 2, 1.0, 0.5, 0.7),
+    )
     found = e2_e3.derive({"costs": costs, "constructions": built, "squeezed": star})
     holds(found["sparse"], graph=["cycle"] * 3, ratio=[0.9, 0.6, 0.3])
     holds(found["ratios"], ratio=[0.9, 0.6, 0.3, 2.0, 5.0])
-    assert found["ratios"].select("panel", "storage").unique(maintain_order=True).rows() == [
+    assert found["ratios"].select("panel", "storage").unique(
+        maintain_order=True
+    ).rows() == [
         ("cycle, norm", "both directions, tied"),
         ("cycle, bits", "both directions, untied"),
         ("complete bipartite, norm", "one direction, untied"),

@@ -47,7 +47,9 @@ def test_memorised_is_the_role_known_least() -> None:
 
 
 def test_excess_over_chance() -> None:
-    table = pl.DataFrame({"complexity": [1, 2, 4], "accuracy": [0.9, 0.75, 0.2], "best": [0, 1, 1]})
+    table = pl.DataFrame(
+        {"complexity": [1, 2, 4], "accuracy": [0.9, 0.75, 0.2], "best": [0, 1, 1]}
+    )
     found = excess(table)
     assert found["complexity"].to_list() == [2, 4]
     assert found["one_over_c"].to_list() == [0.5, 0.25]
@@ -57,7 +59,11 @@ def test_excess_over_chance() -> None:
 
 def test_extremes_of_each_trial() -> None:
     table = pl.DataFrame(
-        {"n": [3, 3, 3, 5, 3], "seed": [0, 0, 1, 0, 0], "margin": [0.4, -0.2, 1.0, 2.0, 0.3]}
+        {
+            "n": [3, 3, 3, 5, 3],
+            "seed": [0, 0, 1, 0, 0],
+            "margin": [0.4, -0.2, 1.0, 2.0, 0.3],
+        }
     )
     found = extremes(table, ["n"])
     assert found.columns == ["n", "seed", "least", "largest"]
@@ -67,7 +73,8 @@ def test_extremes_of_each_trial() -> None:
 def test_half_time_is_half_way_to_the_peak() -> None:
     """``a``: from .2 to .8 at its peak, so .5, met at step 20 whatever comes later; rows mixed up.
 
-    ``b`` falls from the start, which is its peak: half-way at once. ``c`` meets it exactly.
+    ``b`` falls from the start, which is its peak: half-way at once. ``c`` meets it
+    exactly.
     """
     steps = [30, 0, 10, 20, 40]
     table = pl.concat(
@@ -83,7 +90,9 @@ def test_half_time_is_half_way_to_the_peak() -> None:
     assert found.schema["half_time"] == pl.Float64
 
 
-@given(st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=12), st.integers(0, 10**6))
+@given(
+    st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=12), st.integers(0, 10**6)
+)
 def test_half_time_of_any_curve(values: list[float], seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(values))
     table = pl.DataFrame({"run": 0, "step": 3 * order, "v": np.array(values)[order]})
@@ -99,10 +108,16 @@ def test_correlation_within_each_group() -> None:
     y[10:] += 50
     table = pl.DataFrame({"seed": [0] * 10 + [1] * 10, "x": x, "y": y})
     found = correlation(table, "x", "y", ["seed"])
-    expected = [np.corrcoef(x[part], y[part])[0, 1] for part in (slice(10), slice(10, None))]
+    expected = [
+        np.corrcoef(x[part], y[part])[0, 1] for part in (slice(10), slice(10, None))
+    ]
     assert found["correlation"].to_list() == pytest.approx(expected)
-    up = pl.DataFrame({"seed": [0, 0, 0], "x": [1.0, 2.0, 3.0], "y": [-2.0, -4.0, -6.0]})
-    assert correlation(up, "x", "y", ["seed"])["correlation"].item() == pytest.approx(-1)
+    up = pl.DataFrame(
+        {"seed": [0, 0, 0], "x": [1.0, 2.0, 3.0], "y": [-2.0, -4.0, -6.0]}
+    )
+    assert correlation(up, "x", "y", ["seed"])["correlation"].item() == pytest.approx(
+        -1
+    )
 
 
 def test_gain_over_the_row_that_matches() -> None:
@@ -114,7 +129,9 @@ def test_gain_over_the_row_that_matches() -> None:
             "value": [0.9, 0.4, 0.7, 0.8, 1.0],
         }
     )
-    found = gain(table, "value", {"init": "standard", "decay": 0.0}, ["seed"]).sort("seed", "init")
+    found = gain(table, "value", {"init": "standard", "decay": 0.0}, ["seed"]).sort(
+        "seed", "init"
+    )
     # Seed 2 has nothing to be compared with.
     assert found["seed"].to_list() == [0, 0, 1, 1]
     assert found["gain"].to_list() == pytest.approx([0.5, 0.0, -0.1, 0.0])
@@ -136,10 +153,26 @@ def tokens(*rows: tuple[str, str, dict[str, float]]) -> pl.DataFrame:
 
 
 TEMPLATES = tokens(
-    ("a1", "subject", {"b1": 3.0, "b2": 1.0, "b3": 0.0, "c1": 2.0, "c2": 5.0, "c3": 1.0}),
-    ("a2", "subject", {"b1": 4.0, "b2": 2.0, "b3": 1.0, "c1": 0.0, "c2": 6.0, "c3": -1.0}),
-    ("b1", "bridge", {"b1": 9.0, "b2": 8.0, "b3": 7.0, "c1": 1.0, "c2": 0.0, "c3": -3.0}),
-    ("r1", "first_relation", {"b1": 9.0, "b2": 0.0, "b3": 0.0, "c1": 0.0, "c2": 0.0, "c3": 0.0}),
+    (
+        "a1",
+        "subject",
+        {"b1": 3.0, "b2": 1.0, "b3": 0.0, "c1": 2.0, "c2": 5.0, "c3": 1.0},
+    ),
+    (
+        "a2",
+        "subject",
+        {"b1": 4.0, "b2": 2.0, "b3": 1.0, "c1": 0.0, "c2": 6.0, "c3": -1.0},
+    ),
+    (
+        "b1",
+        "bridge",
+        {"b1": 9.0, "b2": 8.0, "b3": 7.0, "c1": 1.0, "c2": 0.0, "c3": -3.0},
+    ),
+    (
+        "r1",
+        "first_relation",
+        {"b1": 9.0, "b2": 0.0, "b3": 0.0, "c1": 0.0, "c2": 0.0, "c3": 0.0},
+    ),
 )
 
 
@@ -176,12 +209,15 @@ def test_groups_are_kept_apart() -> None:
     two = pl.concat(
         [
             TEMPLATES,
-            TEMPLATES.with_columns(pl.lit(1).cast(pl.Int64).alias("seed"), value=-pl.col("value")),
+            TEMPLATES.with_columns(
+                pl.lit(1).cast(pl.Int64).alias("seed"), value=-pl.col("value")
+            ),
         ]
     )
     for function, column in ((blocks, "contrast"), (own_peaks, "own")):
         first, second = (
-            function(two, ["seed"]).filter(seed=seed)[column].to_list() for seed in (0, 1)
+            function(two, ["seed"]).filter(seed=seed)[column].to_list()
+            for seed in (0, 1)
         )
         assert first == function(TEMPLATES, ["seed"])[column].to_list()
         assert first != second

@@ -33,7 +33,12 @@ def test_what_is_stored_is_what_is_computed() -> None:
 def differences(name: str) -> list[Difference]:
     """Return those of a recipe at all its scales."""
     recipe = get_recipe(name)
-    return [one for scale in recipe.scales for trial in compare(recipe, scale) for one in trial]
+    return [
+        one
+        for scale in recipe.scales
+        for trial in compare(recipe, scale)
+        for one in trial
+    ]
 
 
 def test_the_papers_have_a_protocol() -> None:
@@ -56,7 +61,9 @@ def test_what_no_setting_corresponds_to_is_shown() -> None:
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_setting_is_classified(name: str) -> None:
     unknown = {
-        f"{one.leaf} = {one.value}" for one in differences(name) if one.whose == "unclassified"
+        f"{one.leaf} = {one.value}"
+        for one in differences(name)
+        if one.whose == "unclassified"
     }
     assert not unknown, (
         "state in protocol.toml what the paper and its code have, or that they do not"
@@ -70,7 +77,9 @@ def test_what_is_ours_has_a_reason(name: str) -> None:
         for one in differences(name)
         if one.whose == "ours" and one.reason is None
     }
-    assert not bare, "say why in the recipe's 'ours', or in protocol.toml where several share it"
+    assert not bare, (
+        "say why in the recipe's 'ours', or in protocol.toml where several share it"
+    )
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -84,8 +93,16 @@ def test_a_reason_explains_a_difference(name: str) -> None:
 def test_what_a_protocol_states_is_used(paper: str) -> None:
     stated = protocol(paper)
     assert stated
-    found = [one for name in RECIPES if name.startswith(f"{paper}/") for one in differences(name)]
-    settings, reasons = {id(one.stated) for one in found}, {id(one.reason) for one in found}
+    found = [
+        one
+        for name in RECIPES
+        if name.startswith(f"{paper}/")
+        for one in differences(name)
+    ]
+    settings, reasons = (
+        {id(one.stated) for one in found},
+        {id(one.reason) for one in found},
+    )
     idle = [
         f"{part.title}: {leaf}"
         for part in stated.parts
@@ -93,14 +110,18 @@ def test_what_a_protocol_states_is_used(paper: str) -> None:
         if id(setting) not in settings
     ]
     idle += [reason.why for reason in stated.ours if id(reason) not in reasons]
-    assert not idle, "no recipe has such a setting, or a later part says it more exactly"
+    assert not idle, (
+        "no recipe has such a setting, or a later part says it more exactly"
+    )
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_paper_names_its_text_and_its_code(paper: str) -> None:
     stated = protocol(paper)
     assert stated
-    assert all((stated.paper.version, stated.paper.date, stated.paper.venue, stated.paper.code))
+    assert all(
+        (stated.paper.version, stated.paper.date, stated.paper.venue, stated.paper.code)
+    )
     assert stated.paper.read_on.startswith("2026-")
 
 
@@ -114,7 +135,9 @@ def test_a_paper_names_its_text_and_its_code(paper: str) -> None:
         ("geometric-memory/fig17-20/tinynn-beats-chance", "exact"),
     ],
 )
-def test_a_claim_is_as_near_to_the_paper_as_its_settings(claim: str, protocol: str) -> None:
+def test_a_claim_is_as_near_to_the_paper_as_its_settings(
+    claim: str, protocol: str
+) -> None:
     assert computed_protocol(claim) == protocol
 
 

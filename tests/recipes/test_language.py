@@ -45,7 +45,9 @@ def test_an_invented_world_is_balanced_and_drawn_by_its_seed() -> None:
 def test_known_cities_are_in_their_countries_and_not_told() -> None:
     world = Invented(people=4, towns=2, countries=2, second="known")
     facts = world.build(0).frame().filter(pl.col("relation") == "country")
-    assert all(CITIES[row["subject"]] == row["object"] for row in facts.iter_rows(named=True))
+    assert all(
+        CITIES[row["subject"]] == row["object"] for row in facts.iter_rows(named=True)
+    )
     with pytest.raises(ConfigError, match="the number of known cities"):
         Invented(people=40, towns=20, countries=6, second="known")
     lesson = Facts(world=world, tokens=300)
@@ -71,7 +73,9 @@ def test_mixes_cost_the_same_and_ask_the_same() -> None:
         assert 1500 - 40 < tokens <= 1500
         assert set(rows) == set(told)
         # No question is ever told.
-        assert not {e.prompt for e in told} & {q.prompt for q in asked if q.role == "composition"}
+        assert not {e.prompt for e in told} & {
+            q.prompt for q in asked if q.role == "composition"
+        }
     with pytest.raises(ConfigError, match="raise 'tokens'"):
         fill_budget(lm, told, 100, 3)
 
@@ -94,7 +98,9 @@ def test_composed_questions_are_told_through_their_bridges_alone() -> None:
 def test_second_hops_are_told_without_the_first() -> None:
     facts, words = facts_of(None, 0)
     asked = asked_of(facts, words)
-    told = {e.prompt for e in statements(facts, words, TrainingMix(hops="second"), asked, 0)}
+    told = {
+        e.prompt for e in statements(facts, words, TrainingMix(hops="second"), asked, 0)
+    }
     assert told.isdisjoint(q.prompt for q in asked if q.role == "first_hop")
     assert told == {q.prompt for q in asked if q.role == "second_hop"}
 
@@ -125,7 +131,10 @@ def test_what_is_invented_is_not_thought_about_beforehand() -> None:
 
 def test_a_model_is_asked_once_before() -> None:
     """For every seed where the seed decides what is asked or which model; and not for a mix."""
-    lessons = {"one": Facts(tokens=1), "two": Facts(mix=TrainingMix(identity=True), tokens=1)}
+    lessons = {
+        "one": Facts(tokens=1),
+        "two": Facts(mix=TrainingMix(identity=True), tokens=1),
+    }
     for model, asked, times in (
         ("x", Facts(), 1),
         ("x", Facts(world=WORLD), 3),

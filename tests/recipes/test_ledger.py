@@ -21,7 +21,13 @@ from tests.recipes.ledger_home import (
 
 from inweights import actions
 from inweights.actions.ledger.ledger import Entry, read_ledger
-from inweights.actions.ledger.lines import BLOCK, JudgedLine, Reworded, RuleChange, Stated
+from inweights.actions.ledger.lines import (
+    BLOCK,
+    JudgedLine,
+    Reworded,
+    RuleChange,
+    Stated,
+)
 from inweights.actions.ledger.scores import add_scores, read_scores
 from inweights.actions.ledger.stating import hashes, on_its_block, stands
 from inweights.errors import ConfigError, DataError
@@ -47,7 +53,9 @@ def tripled(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 def test_stated_run_and_judged(home) -> None:
     lines = home.state()
-    assert [(type(one), one.version, one.block) for one in lines] == [(Stated, 1, 1)] * 3
+    assert [(type(one), one.version, one.block) for one in lines] == [
+        (Stated, 1, 1)
+    ] * 3
     assert not actions.state()
     ran = home.run()
     assert actions.record() == 3 * 8
@@ -57,10 +65,22 @@ def test_stated_run_and_judged(home) -> None:
         "not judged",
         "not reproduced",
     ]
-    assert board["never"].needed == 16  # a share of 3/4 takes so many seeds, all of them right
+    # A share of 3/4 takes so many seeds, all of them right.
+    assert board["never"].needed == 16
     for name, claim in board.items():
-        same = ("verdict", "measured", "low", "high", "hits", "level", "replicates", "needed")
-        assert [getattr(claim, f) for f in same] == [getattr(ran[name], f) for f in same]
+        same = (
+            "verdict",
+            "measured",
+            "low",
+            "high",
+            "hits",
+            "level",
+            "replicates",
+            "needed",
+        )
+        assert [getattr(claim, f) for f in same] == [
+            getattr(ran[name], f) for f in same
+        ]
     assert board["clear"].level == 0.975
     scores = read_scores(Path("results"))
     assert scores["seed"].unique().sort().to_list() == list(range(BLOCK, BLOCK + 8))
@@ -90,7 +110,8 @@ def test_seeds_are_added_where_the_earlier_ones_never_ran(home) -> None:
     TOSSED.clear()
     (done,) = actions.settle(runs="elsewhere", results="results")
     assert (done.before, done.left, done.why) == ((NEVER.id,), (), "")
-    # One seed tells what the claim is about: the false coin, which has seven seeds more.
+    # One seed tells what the claim is about: the false coin, which has seven seeds
+    # more.
     assert TOSSED == {"false": 8, "fair": 1}
     assert actions.record(runs="elsewhere") == 8
     board = home.board()
@@ -106,7 +127,9 @@ def test_new_seeds_that_do_not_count_are_not_added_for_ever(home, monkeypatch) -
     home.run()
     actions.record()
     changed = {"inweights": {"commit": git("rev-parse", "HEAD"), "clean": False}}
-    monkeypatch.setattr("inweights.experiments.engine.engine.repositories", lambda: changed)
+    monkeypatch.setattr(
+        "inweights.experiments.engine.engine.repositories", lambda: changed
+    )
     with pytest.warns(UserWarning, match="changes that were not committed"):
         (done,) = actions.settle(runs="elsewhere", results="results")
     assert (done.left, done.why) == ((NEVER.id,), "the new seeds do not count")
@@ -134,11 +157,14 @@ def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:
     assert len(clear.earlier) == 1
     assert clear.earlier[0].startswith("version 1: reproduced")
     of_clear = read_scores(Path("results")).filter(pl.col("claim") == clear.id)
-    assert of_clear.group_by("version").agg(pl.col("seed").min()).sort("version").rows() == [
+    assert of_clear.group_by("version").agg(pl.col("seed").min()).sort(
+        "version"
+    ).rows() == [
         (1, BLOCK),
         (2, 2 * BLOCK),
     ]
-    # The claims that stayed are judged on their own block, also where a run is on another.
+    # The claims that stayed are judged on their own block, also where a run is on
+    # another.
     assert home.board()["edge"].replicates == 8
 
 
@@ -159,7 +185,12 @@ def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
     home.recipe = replace(home.recipe, version=3)
     first, *lines = actions.state(anew="again")
     versions = {one.claim.id.rpartition("/")[2]: one.version for one in lines}
-    assert versions == {"clear": 2, "never": 2, "edge": 3}  # each of them has been judged
+    # Each of them has been judged.
+    assert versions == {
+        "clear": 2,
+        "never": 2,
+        "edge": 3,
+    }
 
 
 @pytest.mark.parametrize(
@@ -170,13 +201,19 @@ def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
         {"scales": {"cpu": Settings(tosses=21)}},
         {"claims": (state("clear", CLEAR.text, heads.at(coin="fair") >= 0.5),)},
         {"claims": (state("clear", CLEAR.text, heads.at(coin="false") >= 0.4),)},
-        {"claims": (state("clear", CLEAR.text, heads.at(coin="false") >= 0.5, rule="mean"),)},
+        {
+            "claims": (
+                state("clear", CLEAR.text, heads.at(coin="false") >= 0.5, rule="mean"),
+            )
+        },
     ],
 )
 def test_a_hash_is_of_all_that_moves_a_verdict(change, monkeypatch) -> None:
     before = hashes(RECIPE, "cpu")[CLEAR.id]
     assert hashes(replace(RECIPE, **change), "cpu")[CLEAR.id] != before
-    words = state("clear", "Other words.", heads.at(coin="false") >= 0.5, published="0.9")
+    words = state(
+        "clear", "Other words.", heads.at(coin="false") >= 0.5, published="0.9"
+    )
     assert hashes(replace(RECIPE, claims=(words,)), "cpu")[CLEAR.id] == before
 
 
@@ -184,26 +221,44 @@ def test_other_code_of_a_derived_table_is_a_new_version(home) -> None:
     """Of claims that were stated with the hash of their code; older ones stand as they are."""
     home.recipe = replace(RECIPE, derive=doubled)
     assert [bool(one.code) for one in home.state()] == [True] * 3
-    home.recipe = replace(RECIPE, derive=doubled_again)  # another name, and a longer comment
+    # Another name, and a longer comment.
+    home.recipe = replace(RECIPE, derive=doubled_again)
     assert not home.state()
     home.recipe = replace(RECIPE, derive=tripled)
     assert [(one.version, one.block) for one in home.state()] == [(2, 2)] * 3
     stated = Stated(
-        date="2026-11-20", claim=CLEAR, scale="cpu", version=1, seeds=8, block=1, hash="h"
+        date="2026-11-20",
+        claim=CLEAR,
+        scale="cpu",
+        version=1,
+        seeds=8,
+        block=1,
+        hash="h",
     )
     assert stands(Entry(stated=stated, claim=CLEAR), CLEAR, "h", lambda: "other")
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"source": "other"}, {"check": True}, {"protocol": "substitute"}, {"close": (0.8, 1.0)}],
+    [
+        {"source": "other"},
+        {"check": True},
+        {"protocol": "substitute"},
+        {"close": (0.8, 1.0)},
+    ],
 )
 def test_what_a_verdict_counts_for_is_a_new_version(home, change) -> None:
     """Another model in the place of the paper's is no other word for it, nor is another size."""
     home.state()
-    home.recipe = replace(RECIPE, claims=(structs.replace(CLEAR, **change), NEVER, EDGE))
-    assert home.run()["clear"].why.startswith("not stated in the ledger before this run")
-    assert [(one.claim.id, one.version, one.block) for one in home.state()] == [(CLEAR.id, 2, 2)]
+    home.recipe = replace(
+        RECIPE, claims=(structs.replace(CLEAR, **change), NEVER, EDGE)
+    )
+    assert home.run()["clear"].why.startswith(
+        "not stated in the ledger before this run"
+    )
+    assert [(one.claim.id, one.version, one.block) for one in home.state()] == [
+        (CLEAR.id, 2, 2)
+    ]
 
 
 def test_a_printed_number_is_part_of_a_claim_and_its_spread_is_not(home) -> None:

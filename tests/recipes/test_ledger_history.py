@@ -12,13 +12,15 @@ from inweights.actions.ledger.lines import LEDGER
 
 ROOT = Path(__file__).parents[2]
 FILE = f"results/{LEDGER}"
-#: Before this day lines were stated again with other hashes and chained anew at merges; what was
-#: judged is all there (docs/verdicts.md).
+#: Before this day lines were stated again with other hashes and chained anew at merges;
+#: what was judged is all there (docs/verdicts.md).
 SINCE = "2026-11-26T00:00:00"
 
 
 def git(*words: str) -> str:
-    done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), *words], capture_output=True, check=True
+    )
     return done.stdout.decode()
 
 
@@ -28,7 +30,9 @@ def commits() -> list[str]:
         pytest.skip("needs git and the repository's history; install git and clone it")
     if git("rev-parse", "--is-shallow-repository").strip() == "true":
         pytest.skip("needs the whole history; 'git fetch --unshallow' gets it")
-    return git("log", "--reverse", "--format=%H", f"--since={SINCE}", "--", FILE).split()
+    return git(
+        "log", "--reverse", "--format=%H", f"--since={SINCE}", "--", FILE
+    ).split()
 
 
 def is_continued(earlier: str, later: str) -> bool:
@@ -46,4 +50,6 @@ def test_every_earlier_ledger_is_the_beginning_of_this_one() -> None:
     now = (ROOT / FILE).read_text("utf-8")
     for commit in commits():
         earlier = git("show", f"{commit}:{FILE}")
-        assert is_continued(earlier, now), f"lines of the ledger of {commit} are changed or missing"
+        assert is_continued(earlier, now), (
+            f"lines of the ledger of {commit} are changed or missing"
+        )

@@ -33,18 +33,23 @@ WAYS = get_args(Way)
     ],
     ids=["gpt", "untied", "mamba"],
 )
-def test_what_moves_and_what_is_told(how: Way, architecture: GPTConfig | MambaConfig) -> None:
+def test_what_moves_and_what_is_told(
+    how: Way, architecture: GPTConfig | MambaConfig
+) -> None:
     trial = msgspec.structs.replace(MINI, model=architecture).trial({}, how=how)
     world, phases = trial.world.build(3), trial.learner.phases
     told = [set(phase.roles) for phase in phases]
     assert all(roles <= set(world.facts.role_names) for roles in told)
-    # Held-out paths are in no phase; trained ones in the last, but where there are only edges.
+    # Held-out paths are in no phase; trained ones in the last, but where there are only
+    # edges.
     assert ("path" in told[-1]) is (how != paths.ALONE)
     assert all("path" not in roles for roles in told[:-1])
     moved = {role for roles in told for role in roles if role.startswith("moved")}
     assert bool(moved) is (how == paths.PERMUTED)
     flat = FlatParameters(architecture.build(vocabulary=9, seeds=[0]))
-    last = {flat.names[place] for place in flat.moving(phases[-1].moves, phases[-1].freezes)}
+    last = {
+        flat.names[place] for place in flat.moving(phases[-1].moves, phases[-1].freezes)
+    }
     assert set(flat.names) - last == ({"tokens.weight"} if how in FROZEN else set())
 
 
@@ -88,7 +93,10 @@ def test_controls_have_to_memorise_without_a_geometry() -> None:
 def test_pressure_is_on_edges_that_are_learnt_alone() -> None:
     star = msgspec.structs.replace(MINI, pressure=3.0, settle=7, task_tokens=False)
     told = {
-        how: [(phase.optimizer.weight_decay, phase.steps) for phase in star.curriculum(how).phases]
+        how: [
+            (phase.optimizer.weight_decay, phase.steps)
+            for phase in star.curriculum(how).phases
+        ]
         for how in (paths.GEOMETRY, paths.ALONE, paths.INTERLEAVED)
     }
     assert told == {

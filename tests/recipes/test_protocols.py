@@ -12,14 +12,21 @@ from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, Claim
 from inweights.recipes import get_recipe, recipe_names
 
 HITS = share("answers", "hit")
-CLAIMS = [claim for name in recipe_names() for claim in get_recipe(name).claims if not claim.ours]
+CLAIMS = [
+    claim
+    for name in recipe_names()
+    for claim in get_recipe(name).claims
+    if not claim.ours
+]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_a_claim_of_a_paper_says_what_it_is_compared_with(claim: Claim) -> None:
     assert claim.quote, "quote the paper's own words"
     assert len(claim.quote.split()) <= 25, "shorter, please"
-    assert claim.published, "the number or relation, 'none printed', or 'lost in the text at hand'"
+    assert claim.published, (
+        "the number or relation, 'none printed', or 'lost in the text at hand'"
+    )
     assert claim.protocol, "protocol = exact, scaled or substitute"
 
 
@@ -44,7 +51,9 @@ def contradict(one: Claim, other: Claim) -> bool:
     if one.score != other.score:
         return False
     first, second = one.target, other.target
-    low = max(-math.inf if edge is None else edge for edge in (first.least, second.least))
+    low = max(
+        -math.inf if edge is None else edge for edge in (first.least, second.least)
+    )
     high = min(math.inf if edge is None else edge for edge in (first.most, second.most))
     return low > high
 
@@ -65,7 +74,9 @@ def test_no_sentence_is_quoted_for_claims_that_contradict_each_other() -> None:
             quoted.setdefault((one.source, recipe, one.quote), []).append(one)
     for claims in quoted.values():
         for first, second in combinations(claims, 2):
-            assert not contradict(first, second), f"{first.id} and {second.id} have one quote"
+            assert not contradict(first, second), (
+                f"{first.id} and {second.id} have one quote"
+            )
 
 
 def test_there_are_claims() -> None:

@@ -39,7 +39,9 @@ def measured(claim: Claim, numbers: Sequence[float]) -> ClaimResult:
 def result(**found: Any) -> ClaimResult:
     about: dict[str, Any] = {"id": "a/b/c", "text": "", "place": "", "source": "a"}
     about |= {"published": "0.02", "close": (0.02 / 1.5, 0.03)}
-    return ClaimResult(**about | {"target": Target(least=0.0), "verdict": "reproduced"} | found)
+    return ClaimResult(
+        **about | {"target": Target(least=0.0), "verdict": "reproduced"} | found
+    )
 
 
 def test_every_claim_of_a_paper_has_quote_number_and_protocol() -> None:
@@ -49,18 +51,24 @@ def test_every_claim_of_a_paper_has_quote_number_and_protocol() -> None:
     for claim in papers:
         claim.check_sources("")
     for claim in claims:
-        assert not claim.ours or claim.protocol is None, f"{claim.id} is ours and has a protocol"
+        assert not claim.ours or claim.protocol is None, (
+            f"{claim.id} is ours and has a protocol"
+        )
         if claim.close:
-            assert printed_number(claim.published) is not None, f"{claim.id}: close to what?"
+            assert printed_number(claim.published) is not None, (
+                f"{claim.id}: close to what?"
+            )
 
 
 @pytest.mark.parametrize("name", ["quote", "published", "protocol"])
 def test_a_claim_without_its_source_does_not_load(name: str) -> None:
     stated().check_sources("one.toml")
-    with pytest.raises(ConfigError, match=f"one.toml: claim toy/one/works has no '{name}'; give"):
-        structs.replace(stated(), **{name: "" if name == "quote" else None}).check_sources(
-            "one.toml"
-        )
+    with pytest.raises(
+        ConfigError, match=f"one.toml: claim toy/one/works has no '{name}'; give"
+    ):
+        structs.replace(
+            stated(), **{name: "" if name == "quote" else None}
+        ).check_sources("one.toml")
 
 
 def test_a_long_quote_does_not_load() -> None:
@@ -142,7 +150,9 @@ def test_sizes_of_judged_claims_are_counted() -> None:
         (Target(least=1, most=2), 0, 0.9, "not reproduced"),
     ],
 )
-def test_where_an_interval_lies(target: Target, low: float, high: float, verdict: str) -> None:
+def test_where_an_interval_lies(
+    target: Target, low: float, high: float, verdict: str
+) -> None:
     assert lies(target, low, high) == verdict
 
 
@@ -167,7 +177,9 @@ def test_a_printed_number_is_read(text: str | None, number: float | None) -> Non
 
 
 def test_a_number_that_follows_from_two_printed_ones_is_not_called_published() -> None:
-    claim = STATE("falls", "It falls.", DIFFERENCE >= 0.1, published="derived .3 (.9 − .6)")
+    claim = STATE(
+        "falls", "It falls.", DIFFERENCE >= 0.1, published="derived .3 (.9 − .6)"
+    )
     assert claim.number == ("derived", ".3 (.9 − .6)")
     size = closeness(measured(claim, [0.3] * 8))
     assert size is not None
@@ -183,7 +195,9 @@ def test_only_what_reproduces_or_is_consistent_agrees(verdict: Verdict) -> None:
 def test_a_negative_number_keeps_its_range_in_order() -> None:
     numbers = [-0.4] + [-0.3] * 6 + [-0.25]
     judged = DIFFERENCE <= 0.0
-    size = closeness(measured(STATE("falls", "It falls.", judged, published="-0.3"), numbers))
+    size = closeness(
+        measured(STATE("falls", "It falls.", judged, published="-0.3"), numbers)
+    )
     assert size is not None
     assert size.close == pytest.approx((-0.45, -0.2))
     assert size.span == pytest.approx((0.25 / 0.3, 0.4 / 0.3))

@@ -28,7 +28,8 @@ from inweights.report.base import save
 from inweights.report.base.registry import arguments, find
 from inweights.runs.tables.store import Store
 
-#: Claims about when something is learnt, or about runs that know their facts: here none does.
+#: Claims about when something is learnt, or about runs that know their facts: here none
+#: does.
 UNMEASURED = (
     "beyond/predicted-composition/short-above-soft-emb-mlp",
     "geometric-memory/fig13/teacherless-cascade",
@@ -68,7 +69,9 @@ def test_recipe_is_well_stated(name: str) -> None:
     assert recipe.name == name
     sampled = not all(claim.score.exact for claim in recipe.claims)
     fewest = MIN_SEEDS if sampled else 1
-    assert min(recipe.seeds["cpu"], recipe.seeds["paper"]) >= fewest, "a verdict needs seeds"
+    assert min(recipe.seeds["cpu"], recipe.seeds["paper"]) >= fewest, (
+        "a verdict needs seeds"
+    )
     assert recipe.first_seed >= 8, "settings were chosen on the seeds 0 to 7"
     ids = [claim.id for claim in recipe.claims]
     assert len(set(ids)) == len(ids)
@@ -78,7 +81,9 @@ def test_recipe_is_well_stated(name: str) -> None:
         arguments(figure, find(figure), dict.fromkeys(figure.sources, pl.DataFrame()))
     names, _ = split_ours(recipe.ours)
     paths = [one.path for one in settings_of(recipe)]
-    assert [name for name in names if not any(is_ours(path, [name]) for path in paths)] == []
+    assert [
+        name for name in names if not any(is_ours(path, [name]) for path in paths)
+    ] == []
     for scale in recipe.scales:
         settings, seeds, config = recipe.resolve(scale)
         work = expand_plan(recipe.plan(settings), seeds[:1])
@@ -102,7 +107,8 @@ def smoke(tmp_path_factory):
         return done[name]
 
     with pytest.MonkeyPatch.context() as patch:
-        # A figure is drawn again for phones; tests/report do so for each kind of drawing.
+        # A figure is drawn again for phones; tests/report do so for each kind of
+        # drawing.
         patch.setattr("inweights.report.pages.sections.draw_for_phone", lambda *_: None)
         # Nor are there as many pixels as in a file for readers.
         patch.setattr(save, "png", partial(save.png, scale=0.3))
@@ -127,7 +133,9 @@ def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     assert outcome.folder.complete
     outcome.folder.verify()
     drawn = {path.name for path in (outcome.folder.path / "figures").iterdir()}
-    assert drawn == {f"{f.id}.{kind}" for f in recipe.figures for kind in ("png", "svg")}
+    assert drawn == {
+        f"{f.id}.{kind}" for f in recipe.figures for kind in ("png", "svg")
+    }
     page = (outcome.folder.path / "page.html").read_text(encoding="utf-8")
     assert recipe.title in html.unescape(page)
     again = iw.run(name, "smoke", runs=outcome.folder.path.parents[2])
@@ -149,7 +157,9 @@ def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
         assert result.verdict != "not judged", claim.id
         if claim.score.bounds:
             low, high = claim.score.bounds
-            assert low - 1e-9 <= result.measured <= high + 1e-9, f"{claim.id} leaves its bounds"
+            assert low - 1e-9 <= result.measured <= high + 1e-9, (
+                f"{claim.id} leaves its bounds"
+            )
 
 
 @pytest.mark.slow
@@ -157,7 +167,9 @@ def test_trials_that_differ_in_labels_only_are_trained_once(smoke) -> None:
     table = smoke("beyond/where-the-bridge-holds").tables["final"]
     base = {"head": "untied", "positions": "learned, random start"}
     rows = [
-        table.filter(pl.col("axis") == axis, pl.col("value") == value).drop("axis", "value")
+        table.filter(pl.col("axis") == axis, pl.col("value") == value).drop(
+            "axis", "value"
+        )
         for axis, value in base.items()
     ]
     assert rows[0].equals(rows[1])
@@ -190,7 +202,9 @@ def test_claims_of_geometric_memory_say_under_which_condition() -> None:
 def test_claims_are_those_that_were_stated() -> None:
     """A claim changes on purpose, in the same commit as its record, or not at all."""
     now = dict(line.split("\t", 1) for line in stated().splitlines())
-    then = dict(line.split("\t", 1) for line in RECORD.read_text(encoding="utf-8").splitlines())
+    then = dict(
+        line.split("\t", 1) for line in RECORD.read_text(encoding="utf-8").splitlines()
+    )
     changed = [claim for claim in now | then if now.get(claim) != then.get(claim)]
     assert not changed, "on purpose? then 'python -m tests.recipes.stated', and say why"
 
@@ -198,10 +212,14 @@ def test_claims_are_those_that_were_stated() -> None:
 def test_a_plan_that_changes_has_a_new_version() -> None:
     """Else a stored result of the old plan would be shown as the new one's."""
     now = dict(line.rsplit("\t", 1) for line in planned().splitlines())
-    then = dict(line.rsplit("\t", 1) for line in PLANS.read_text(encoding="utf-8").splitlines())
+    then = dict(
+        line.rsplit("\t", 1) for line in PLANS.read_text(encoding="utf-8").splitlines()
+    )
     changed = [recipe for recipe, plan in then.items() if now.get(recipe, plan) != plan]
     assert not changed, "raise 'version' of these recipes"
-    assert set(now) == set(then), "'python -m tests.recipes.stated' records the new ones"
+    assert set(now) == set(then), (
+        "'python -m tests.recipes.stated' records the new ones"
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,13 +231,17 @@ def test_a_plan_that_changes_has_a_new_version() -> None:
         "feature-resemblance/theorems",
     ],
 )
-def test_the_part_that_a_claim_is_about_says_of_it_what_the_whole_recipe_says(name, smoke) -> None:
+def test_the_part_that_a_claim_is_about_says_of_it_what_the_whole_recipe_says(
+    name, smoke
+) -> None:
     whole = smoke(name)
     store = Store(whole.folder.path.parents[2] / "store")
     seeds, before = whole.seeds, [*store.root.rglob("*.parquet")]
     for claim, said in zip(whole.recipe.claims, whole.claims, strict=True):
         part = narrowed(whole.recipe, [claim.id.rpartition("/")[2]])
-        tables = collect(part.plan(part.scales["smoke"]), seeds, store, version=part.version)
+        tables = collect(
+            part.plan(part.scales["smoke"]), seeds, store, version=part.version
+        )
         tables |= part.derive(tables) if part.derive else {}
         assert judge_all(part, tables, "smoke", seeds=seeds) == (said,), claim.id
     assert [*store.root.rglob("*.parquet")] == before  # nothing was trained

@@ -42,7 +42,9 @@ def test_claims_are_stated_as_they_are(name: str, ledger: Ledger) -> None:
         entry = ledger.entry(claim.id, "cpu")
         assert entry.stated, "inweights claims state"
         code = partial(code_hash, recipe)
-        assert stands(entry, claim, now[claim.id], code), "inweights claims state: a new version"
+        assert stands(entry, claim, now[claim.id], code), (
+            "inweights claims state: a new version"
+        )
         assert entry.claim == claim, "inweights claims state: other words"
 
 
@@ -61,7 +63,9 @@ def test_versions_and_blocks_are_in_order(ledger: Ledger) -> None:
             assert line.block >= block
             block = line.block
         if version := getattr(line, "version", 0):
-            assert version in (last.get(line.key, 0), last.get(line.key, 0) + 1), line.key
+            assert version in (last.get(line.key, 0), last.get(line.key, 0) + 1), (
+                line.key
+            )
             last[line.key] = version
 
 
@@ -91,7 +95,9 @@ def test_every_score_and_verdict_has_its_line(ledger: Ledger, board: Board) -> N
     scored = set(scores.select("claim", "scale", "version").unique().rows())
     assert judged_keys <= scored
     # A score that is no number in some case gives no verdict, and so no line.
-    verdicts = {(claim.id, "cpu", claim.version): claim.verdict for claim in board.claims}
+    verdicts = {
+        (claim.id, "cpu", claim.version): claim.verdict for claim in board.claims
+    }
     assert {verdicts[key] for key in scored - judged_keys} <= {"not judged"}
 
 
@@ -103,7 +109,9 @@ def test_the_board_in_the_docs_is_that_of_the_results(board: Board, capsys) -> N
 
 def test_no_mean_without_a_width_decides(board: Board) -> None:
     """The interval of a median may have none: more than half of all seeds lie there."""
-    assert not [c.id for c in board.claims if c.rule == "mean" and c.low == c.high is not None]
+    assert not [
+        c.id for c in board.claims if c.rule == "mean" and c.low == c.high is not None
+    ]
     assert all(c.replicates >= 8 for c in board.claims if c.met and c.p is not None)
 
 

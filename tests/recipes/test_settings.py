@@ -30,7 +30,11 @@ def strings(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from strings(getattr(value, name), f"{path}.{name}" if path else name)
     elif isinstance(value, str):
         yield path, WRONG
-    elif isinstance(value, tuple) and value and all(isinstance(one, str) for one in value):
+    elif (
+        isinstance(value, tuple)
+        and value
+        and all(isinstance(one, str) for one in value)
+    ):
         yield path, [WRONG]
 
 
@@ -48,7 +52,9 @@ def begin(recipe: Recipe, changes: dict[str, Any]) -> None:
 
 def is_late(name: str, path: str) -> bool:
     last = path.rpartition(".")[2]
-    return last in LATE or (last == "models" and bool(extras(get_recipe(name).scales["cpu"])))
+    return last in LATE or (
+        last == "models" and bool(extras(get_recipe(name).scales["cpu"]))
+    )
 
 
 CASES = [
@@ -70,10 +76,14 @@ def test_a_misspelt_name_is_refused(name: str, path: str, value: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "path", "value"), ONCE.values(), ids=str)
-def test_what_only_a_run_can_refuse_is_refused(name: str, path: str, value: Any, tmp_path) -> None:
+def test_what_only_a_run_can_refuse_is_refused(
+    name: str, path: str, value: Any, tmp_path
+) -> None:
     recipe = get_recipe(name)
     with pytest.raises(InweightsError, match=WRONG):
-        execute(recipe, "smoke", seeds=1, overrides={path: value}, store=RunStore(tmp_path))
+        execute(
+            recipe, "smoke", seeds=1, overrides={path: value}, store=RunStore(tmp_path)
+        )
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -83,7 +93,16 @@ def test_every_setting_has_a_meaning(name: str) -> None:
 
 def test_what_no_paper_gives_is_marked() -> None:
     """How often one looks, what is cut off, and random draws to compare with are always ours."""
-    ours = {"draws", "looks", "moments", "every", "gpt_every", "most", "gpt_most", "device"}
+    ours = {
+        "draws",
+        "looks",
+        "moments",
+        "every",
+        "gpt_every",
+        "most",
+        "gpt_most",
+        "device",
+    }
     unmarked = [
         (name, one.path)
         for name in recipe_names()

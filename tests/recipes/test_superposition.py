@@ -26,10 +26,13 @@ HOME = "examples/superposition"
 def _loaded() -> Any:
     """The example's module, whose recipe is not left among those of other tests.
 
-    It imports from ``inweights.lab``, the package's former name: its text is a part of the hashes
-    in its ledger, so that it stays as it is, and shows that the former name works.
+    It imports from ``inweights.lab``, the package's former name: its text is a part of
+    the hashes in its ledger, so that it stays as it is, and shows that the former name
+    works.
     """
-    spec = importlib.util.spec_from_file_location("frontier", ROOT / HOME / "frontier.py")
+    spec = importlib.util.spec_from_file_location(
+        "frontier", ROOT / HOME / "frontier.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules["frontier"] = importlib.util.module_from_spec(spec)
@@ -45,9 +48,20 @@ SMALL = frontier.Reachability(graphs=40, held_out=10)
 
 def run(*words: str, **folders: Path) -> str:
     """What a command prints, in the checkout; another process, so that nothing stays loaded."""
-    command = [sys.executable, "-m", "inweights", *words, "--plugin", f"{HOME}/frontier.py"]
-    env = os.environ | {f"INWEIGHTS_{name.upper()}": str(path) for name, path in folders.items()}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    command = [
+        sys.executable,
+        "-m",
+        "inweights",
+        *words,
+        "--plugin",
+        f"{HOME}/frontier.py",
+    ]
+    env = os.environ | {
+        f"INWEIGHTS_{name.upper()}": str(path) for name, path in folders.items()
+    }
+    done = subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 
@@ -61,7 +75,9 @@ def test_its_board_is_what_its_ledger_and_scores_say() -> None:
     board = run("verify", "superposition", "--from", f"{HOME}/results", "--markdown")
     assert board == (ROOT / HOME / "board.md").read_text(encoding="utf-8")
     stated = json.loads(
-        run("claims", "state", "--json", "superposition", "--results", f"{HOME}/results")
+        run(
+            "claims", "state", "--json", "superposition", "--results", f"{HOME}/results"
+        )
     )
     assert stated == []  # all claims are in the ledger, as they are
 
@@ -86,9 +102,13 @@ def test_one_candidate_is_reached_and_the_path_leads_there() -> None:
         found = distances(edges, root)
         assert set(marked) == {path[-1], other}
         assert [found[node] for node in path.tolist()] == [1, 2, 3]
-        assert set(zip([root, *path.tolist()], path.tolist(), strict=False)) <= set(edges)
+        assert set(zip([root, *path.tolist()], path.tolist(), strict=False)) <= set(
+            edges
+        )
         assert int(other) not in found
-        assert {node: steps for node, steps in enumerate(far.tolist()) if steps < 14} == found
+        assert {
+            node: steps for node, steps in enumerate(far.tolist()) if steps < 14
+        } == found
         firsts.add(pairs[12][0] == path[-1])
     assert firsts == {True, False}
 
@@ -102,7 +122,11 @@ def test_facts_ask_for_one_step_more_each(between: Any) -> None:
     for i, role in enumerate(steps):
         prompts, answers = world.facts.matrix(world.facts.with_role(role))
         assert answers[:, 0].tolist() == path[:, i].tolist()
-        told = path[:, :i] if between == "path" else np.full((40, i), config.token(between))
+        told = (
+            path[:, :i]
+            if between == "path"
+            else np.full((40, i), config.token(between))
+        )
         assert prompts[:, 30:].tolist() == told.repeat(2, axis=1).tolist()
     prompts, answers = world.facts.matrix(world.facts.with_role("answer"))
     assert answers[:, 0].tolist() == path[:, -1].tolist()
@@ -134,7 +158,9 @@ def test_a_thought_is_the_last_state_as_the_next_embedding(made: Any) -> None:
     expected = state[:, -1] @ made.first.weight.T
     assert torch.allclose(made(ids), expected)
     assert not torch.allclose(made(prompts("pause")), expected)
-    assert torch.equal(made(ids[2:3])[0].round(decimals=9), made(ids)[2].round(decimals=9))
+    assert torch.equal(
+        made(ids[2:3])[0].round(decimals=9), made(ids)[2].round(decimals=9)
+    )
 
 
 def test_a_collapsed_thought_is_the_token_of_its_most_likely_node(made: Any) -> None:
@@ -182,7 +208,8 @@ def test_the_right_candidate_is_chosen(scale: float, chosen: float) -> None:
     found = frontier.answered(Knows(scale), [SMALL.build(seed=3)])
     assert found["fed"].to_list() == ["thought", "collapsed", "swapped"]
     assert set(found["chosen"]) == {chosen}
-    assert set(found["accuracy"]) == {0.0}  # the root, or a node of the other tree, is larger
+    # The root, or a node of the other tree, is larger.
+    assert set(found["accuracy"]) == {0.0}
 
 
 def test_what_stands_between_in_words() -> None:

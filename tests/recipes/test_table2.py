@@ -46,7 +46,9 @@ def test_what_comes_last() -> None:
         first = {e.prompt for e in examples(ROWS, reading) if e.stage == 0}
         assert first == {row.attribution[0] for row in ROWS}
         assert Analogies(rows=6, condition=reading).condition == reading
-    late = {c: {e.prompt for e in examples(ROWS, c) if e.stage == 1} for c in ("SA", "AS")}
+    late = {
+        c: {e.prompt for e in examples(ROWS, c) if e.stage == 1} for c in ("SA", "AS")
+    }
     assert late["SA"] == {row.attribution[0] for row in ROWS}
     assert late["AS"] == {row.similarity[0][0] for row in ROWS}
     assert [(e.prompt, e.stage) for e in examples(ROWS, "shuffled AS")] == [
@@ -59,11 +61,18 @@ def test_a_random_model_learns_what_it_is_told() -> None:
     """And is at chance before; of shuffled categories it is asked the shuffled ones."""
     training = FineTune(method="full", rate=1e-2, epochs=120, batch_tokens=2048)
     before = tell_and_ask(
-        model=Outside(name="@tiny"), lesson=Analogies(rows=3, condition="zero-shot"), seed=1
+        model=Outside(name="@tiny"),
+        lesson=Analogies(rows=3, condition="zero-shot"),
+        seed=1,
     )
     lesson = Analogies(rows=3, condition="shuffled joint")
-    after = tell_and_ask(model=Outside(name="@tiny"), lesson=lesson, tuning=training, seed=1)
-    assert before["kind"].value_counts(sort=True).rows() == [("question", 6), ("layer", 3)]
+    after = tell_and_ask(
+        model=Outside(name="@tiny"), lesson=lesson, tuning=training, seed=1
+    )
+    assert before["kind"].value_counts(sort=True).rows() == [
+        ("question", 6),
+        ("layer", 3),
+    ]
     recall = {
         name: table.filter(table["role"] == "recall")["hit"].to_numpy().mean()
         for name, table in (("before", before), ("after", after))
@@ -76,7 +85,10 @@ def test_a_random_model_learns_what_it_is_told() -> None:
 
 def test_shuffled_categories_are_the_answers() -> None:
     """What is told and what is asked agree, and differ from the true categories."""
-    lesson, true = Analogies(rows=6, condition="shuffled SA"), Analogies(rows=6, condition="SA")
+    lesson, true = (
+        Analogies(rows=6, condition="shuffled SA"),
+        Analogies(rows=6, condition="SA"),
+    )
     asked = {q.prompt: q.answer for q in lesson.quiz(1).questions}
     nobody: Any = None
     told = [e for e in lesson.examples(nobody, 1) if e.prompt in asked]

@@ -23,10 +23,16 @@ def accuracies(seeds: int = 5, models: tuple[str, ...] = MODELS) -> pl.DataFrame
             for c in range(1, 7):
                 for seed in range(seeds):
                     base = (
-                        1 / c if identity == "without" else {"gpt": 1.05 - 0.11 * c}.get(model, 1.0)
+                        1 / c
+                        if identity == "without"
+                        else {"gpt": 1.05 - 0.11 * c}.get(model, 1.0)
                     )
-                    noise = rng.normal(0, 0.06) if base < 1 else -abs(rng.normal(0, 0.004))
-                    rows.append((seed, identity, model, c, min(1, max(0, base + noise)), 1 / c))
+                    noise = (
+                        rng.normal(0, 0.06) if base < 1 else -abs(rng.normal(0, 0.004))
+                    )
+                    rows.append(
+                        (seed, identity, model, c, min(1, max(0, base + noise)), 1 / c)
+                    )
     names = ["seed", "identity", "model", "C", "accuracy", "chance"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
@@ -37,7 +43,9 @@ def varied() -> pl.DataFrame:
     return part.select("C", "seed", role="model", hit="accuracy")
 
 
-def logits(bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")) -> pl.DataFrame:
+def logits(
+    bridges: int = 5, panels: tuple[str, ...] = ("r1", "r2", "r1 + r2")
+) -> pl.DataFrame:
     rng = np.random.default_rng(1)
     rows = []
     inputs = [("subjects", f"a{i}") for i in range(bridges)] + [
@@ -70,9 +78,13 @@ def projections(panels: int = 4, pairs: int = 8, layers: int = 6) -> pl.DataFram
                 start = rng.normal(0, 9, 2)
                 for layer in range(layers):
                     mix = layer / max(1, layers - 1) * (0.3 + 0.2 * panel)
-                    x, y = (1 - mix) * start + mix * centres[pair] + rng.normal(0, 0.5, 2)
+                    x, y = (
+                        (1 - mix) * start + mix * centres[pair] + rng.normal(0, 0.5, 2)
+                    )
                     name = ["gpt", "gpt-small", "gpt-decay", "emb-mlp"][panel]
-                    rows.append((name, x, y, layer, pair, kind, f"trustworthiness 0.9{panel}"))
+                    rows.append(
+                        (name, x, y, layer, pair, kind, f"trustworthiness 0.9{panel}")
+                    )
     names = ["panel", "x", "y", "layer", "pair", "kind", "note"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
@@ -93,9 +105,17 @@ def swept(seeds: int = 5) -> pl.DataFrame:
                 for seed in range(seeds):
                     base = 0.9 - 0.06 * k if model == "with" else 0.3 + 0.02 * k
                     rows.append(
-                        (seed, axis, at, model, float(np.clip(base + rng.normal(0, 0.06), 0, 1)))
+                        (
+                            seed,
+                            axis,
+                            at,
+                            model,
+                            float(np.clip(base + rng.normal(0, 0.06), 0, 1)),
+                        )
                     )
-    return pl.DataFrame(rows, schema=["seed", "axis", "at", "identity", "accuracy"], orient="row")
+    return pl.DataFrame(
+        rows, schema=["seed", "axis", "at", "identity", "accuracy"], orient="row"
+    )
 
 
 def history(
@@ -118,9 +138,20 @@ def history(
             for j in range(bridges):
                 hit = i % bridges == j
                 group, name = (
-                    ("subjects", f"a{i}") if i < bridges else ("bridges", f"b{i - bridges}")
+                    ("subjects", f"a{i}")
+                    if i < bridges
+                    else ("bridges", f"b{i - bridges}")
                 )
-                cells.append((step, name, group, f"c{j}", "objects", noise[i, j] + 4 * grown * hit))
+                cells.append(
+                    (
+                        step,
+                        name,
+                        group,
+                        f"c{j}",
+                        "objects",
+                        noise[i, j] + 4 * grown * hit,
+                    )
+                )
         for pair in range(pairs):
             for rank, kind in enumerate(("bridge", "first hop")):
                 for layer in range(4):
@@ -130,9 +161,13 @@ def history(
     return (
         pl.DataFrame(curves, schema=["seed", "series", "step", "value"], orient="row"),
         pl.DataFrame(
-            cells, schema=["step", "row", "group", "column", "out", "value"], orient="row"
+            cells,
+            schema=["step", "row", "group", "column", "out", "value"],
+            orient="row",
         ),
-        pl.DataFrame(dots, schema=["step", "x", "y", "layer", "pair", "kind"], orient="row"),
+        pl.DataFrame(
+            dots, schema=["step", "x", "y", "layer", "pair", "kind"], orient="row"
+        ),
     )
 
 
@@ -149,7 +184,9 @@ def graphs() -> pl.DataFrame:
     )
 
 
-def films(frames: int = 5, architectures: tuple[str, ...] = ("list", "map")) -> pl.DataFrame:
+def films(
+    frames: int = 5, architectures: tuple[str, ...] = ("list", "map")
+) -> pl.DataFrame:
     rng = np.random.default_rng(3)
     rows = []
     for graph, spaces in zip(GRAPHS, (3, 5), strict=True):
@@ -203,7 +240,13 @@ def figure(
     **options: Any,
 ) -> Any:
     """A figure as data; ``inweights.experiments.Figure`` has the same fields but needs torch."""
-    fields = {"id": name, "kind": kind, "sources": sources, "title": title, "caption": caption}
+    fields = {
+        "id": name,
+        "kind": kind,
+        "sources": sources,
+        "title": title,
+        "caption": caption,
+    }
     return SimpleNamespace(**fields, options=options)
 
 
@@ -222,7 +265,11 @@ def figures() -> list[Any]:
             series="model",
             facet="identity",
             reference={"column": "chance", "label": "chance, 1/C"},
-            labels={"with": "with identity", "without": "without identity", "emb-mlp": "Emb-MLP"},
+            labels={
+                "with": "with identity",
+                "without": "without identity",
+                "emb-mlp": "Emb-MLP",
+            },
             x_label="complexity C",
             y_limits=[0, 1],
         ),

@@ -64,7 +64,13 @@ def claims() -> list[Any]:
             high=0.39,
             needed=23,
         ),
-        claim("late", "not judged", text="It holds later.", why="no run at this scale", **nothing),
+        claim(
+            "late",
+            "not judged",
+            text="It holds later.",
+            why="no run at this scale",
+            **nothing,
+        ),
     ]
 
 
@@ -86,12 +92,17 @@ def content(**changes: Any) -> Any:
         "summary": "Four models learn first and second hops of a made-up world, with and without "
         "the identity facts `b → b`, and are asked two-hop queries that were never trained.",
         "figures": made_up.figures(),
-        "ours": ["training.optimizer.rate", "The number of bridges: the paper gives none."],
+        "ours": [
+            "training.optimizer.rate",
+            "The number of bridges: the paper gives none.",
+        ],
         "scales": {"cpu": Config()},
         "seeds": {"cpu": 5},
         "first_seed": 0,
     }
-    about |= {key: changes.pop(key) for key in about if key in changes and key != "seeds"}
+    about |= {
+        key: changes.pop(key) for key in about if key in changes and key != "seeds"
+    }
     run: dict[str, Any] = {
         "scale": "cpu",
         "seeds": (0, 1, 2, 3, 4),
@@ -105,7 +116,11 @@ def content(**changes: Any) -> Any:
             "world": {"bridges": 20, "relations": 2},
             "training": {"optimizer": {"kind": "adamw", "rate": 1e-3}, "steps": 4000},
         },
-        "environment": {"python": "3.11.9", "torch": "2.9.0", "machine": {"cpu": "2 cores"}},
+        "environment": {
+            "python": "3.11.9",
+            "torch": "2.9.0",
+            "machine": {"cpu": "2 cores"},
+        },
     }
     recipe = Recipe(**about, plan=lambda settings: settings)
     return PageContent(outcome=Outcome(recipe=recipe, **{**run, **changes}), **page)

@@ -76,7 +76,9 @@ def test_holds_every_film_in_full():
     for name in ("positions", "cosines", "energies"):
         wanted = np.concatenate(rows[name].to_list())
         np.testing.assert_allclose(unpack(film[name]), wanted, atol=film[name]["scale"])
-    far = np.linalg.norm(np.concatenate(rows["positions"].to_list()).reshape(-1, 3), axis=1)
+    far = np.linalg.norm(
+        np.concatenate(rows["positions"].to_list()).reshape(-1, 3), axis=1
+    )
     assert film["radius"] == pytest.approx(far.max(), abs=1e-4)
 
 
@@ -89,12 +91,19 @@ def test_own_page_is_whole_and_loads_nothing(page):
     assert "url(http" not in page
     assert "plotly" not in page.lower()
     assert len(page) < 100_000
-    assert page == atlas.page(own_films(), WORLDS, title="Six nodes", summary="Two `graphs`.")
+    assert page == atlas.page(
+        own_films(), WORLDS, title="Six nodes", summary="Two `graphs`."
+    )
 
 
 def test_own_page_has_each_choice(page):
-    for group, names in (("graph", ["ring", "grid"]), ("architecture", ["list", "map"])):
-        found = re.findall(rf'<input type="radio" name="own-{group}" value="(\w+)">', page)
+    for group, names in (
+        ("graph", ["ring", "grid"]),
+        ("architecture", ["list", "map"]),
+    ):
+        found = re.findall(
+            rf'<input type="radio" name="own-{group}" value="(\w+)">', page
+        )
         assert found == names
 
 
@@ -108,13 +117,19 @@ def test_an_architecture_may_know_one_graph_only():
 
 def test_escapes_names():
     graph = from_networkx(nx.Graph([(HOSTILE, "b"), ("b", "c")]))
-    film = made_up.films().filter(graph="ring", architecture="map").drop("graph", "architecture")
+    film = (
+        made_up.films()
+        .filter(graph="ring", architecture="map")
+        .drop("graph", "architecture")
+    )
     three = film.with_columns(
         positions=pl.col("positions").list.head(9),
         cosines=pl.col("cosines").list.head(3),
         energies=pl.col("energies").list.head(2),
     )
-    page = atlas.page({HOSTILE: {HOSTILE: three}}, {HOSTILE: graph.build()}, title=HOSTILE)
+    page = atlas.page(
+        {HOSTILE: {HOSTILE: three}}, {HOSTILE: graph.build()}, title=HOSTILE
+    )
     assert "<script>alert" not in page
     assert content_of(page)["graphs"][0]["nodes"][0] == HOSTILE
 
@@ -143,16 +158,29 @@ def test_refuses_what_a_page_cannot_hold(monkeypatch):
 
 
 def halves(axes):
-    return sum(len(c._segments3d) for c in axes.collections if hasattr(c, "_segments3d"))
+    return sum(
+        len(c._segments3d) for c in axes.collections if hasattr(c, "_segments3d")
+    )
 
 
 def test_still_has_a_place_for_every_film():
     films, graphs = made_up.films(), made_up.graphs()
     picture = still.atlas(films, graphs, order=["map"])
     assert len(picture.axes) == 4
-    assert [text.get_text() for text in picture.texts] == ["map", "ring", "list", "grid"]
+    assert [text.get_text() for text in picture.texts] == [
+        "map",
+        "ring",
+        "list",
+        "grid",
+    ]
     lines = [halves(axes) for axes in picture.axes]
-    assert lines == [12, 12, 14, 14]  # half an edge each: 6 edges of the ring, 7 of the grid
+    # Half an edge each: 6 edges of the ring, 7 of the grid.
+    assert lines == [
+        12,
+        12,
+        14,
+        14,
+    ]
     lone = films.filter((pl.col("graph") == "ring") | (pl.col("architecture") == "map"))
     assert [halves(axes) for axes in still.atlas(lone, graphs).axes] == [12, 12, 0, 14]
 
@@ -160,7 +188,8 @@ def test_still_has_a_place_for_every_film():
 def test_colours_are_hops_or_place():
     ring, grid = made_up.graphs().iter_rows(named=True)
     assert len(set(still._colors(ring))) == 6
-    assert len(set(still._colors(grid))) == 3  # 2 × 3 nodes: the root, one hop, two hops
+    # 2 × 3 nodes: the root, one hop, two hops.
+    assert len(set(still._colors(grid))) == 3
 
 
 def test_four_graphs_and_five_architectures_take_half_a_megabyte():
@@ -176,10 +205,17 @@ def test_four_graphs_and_five_architectures_take_half_a_megabyte():
         n = len(world.vocabulary["node"])
         spaces = len(scene(world)["sizes"][0])
         numbers = {"positions": 3 * n, "cosines": n * (n - 1) // 2, "energies": spaces}
-        still = {"step": range(40), **{k: rng.random(40) for k in ("recall", "spearman", "shown")}}
+        still = {
+            "step": range(40),
+            **{k: rng.random(40) for k in ("recall", "spearman", "shown")},
+        }
         films[name] = {
             f"architecture {k}": pl.DataFrame(
-                still | {key: rng.normal(size=(40, size)).tolist() for key, size in numbers.items()}
+                still
+                | {
+                    key: rng.normal(size=(40, size)).tolist()
+                    for key, size in numbers.items()
+                }
             )
             for k in range(5)
         }

@@ -16,7 +16,9 @@ PIXELS = "document.querySelector('.atlas-%s canvas').toDataURL()"
 STAGE, HEAT = PIXELS % "stage", PIXELS % "heat"
 CURSOR = "document.querySelector('.atlas-curves .cursor').getAttribute('x1')"
 ENERGY = "document.querySelector('.atlas-energy').innerHTML"
-THUMBNAILS = "[...document.querySelectorAll('.atlas-options canvas')].map(c => c.toDataURL())"
+THUMBNAILS = (
+    "[...document.querySelectorAll('.atlas-options canvas')].map(c => c.toDataURL())"
+)
 #: Milliseconds that a film gives to a frame.
 A_FRAME = 1000 / 6
 #: Where the pointer meets a node: a net is cast over the middle of the picture.
@@ -39,7 +41,10 @@ A_NODE = """() => {
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlas")
-    texts = {"own": atlas.page(own_films(), WORLDS), "run": build_page(made_up_run.content())}
+    texts = {
+        "own": atlas.page(own_films(), WORLDS),
+        "run": build_page(made_up_run.content()),
+    }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
     return {name: (folder / f"{name}.html").as_uri() for name in texts}
@@ -57,7 +62,9 @@ def open_page(visit, addresses):
 
 def settled(page):
     """Wait until what was asked for is painted."""
-    page.evaluate("() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    page.evaluate(
+        "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+    )
 
 
 def seen(page, *values):
@@ -69,7 +76,8 @@ def step(page):
     return int(page.locator(".atlas").get_attribute("data-step"))
 
 
-#: Counts what is drawn on canvases, in all and until the page says that its first picture is there.
+#: Counts what is drawn on canvases, in all and until the page says that its first
+#: picture is there.
 COUNTS = """
 window.drawn = 0;
 for (const name of ["fill", "stroke", "fillRect", "drawImage", "putImageData", "fillText"]) {
@@ -114,7 +122,9 @@ def test_slider_moves_everything_together(open_page):
     after = seen(page, *watched)
     assert [a != b for a, b in zip(before, after, strict=True)] == [True] * 4
     # The film 'list' stands still, so that its small picture does too.
-    changed = [a != b for a, b in zip(thumbnails, page.evaluate(THUMBNAILS), strict=True)]
+    changed = [
+        a != b for a, b in zip(thumbnails, page.evaluate(THUMBNAILS), strict=True)
+    ]
     assert changed == [False, True]
     assert (step(page), page.locator(".atlas-recall").inner_text()) == (10, "0.25")
     assert page.locator(".atlas-rho").inner_text() == "−0.20"
@@ -219,7 +229,8 @@ def test_dark(open_page):
     light, dark = open_page(color_scheme="light"), open_page(color_scheme="dark")
     assert light.evaluate(PAPER) != dark.evaluate(PAPER)
     assert all(
-        a != b for a, b in zip(seen(light, STAGE, HEAT), seen(dark, STAGE, HEAT), strict=True)
+        a != b
+        for a, b in zip(seen(light, STAGE, HEAT), seen(dark, STAGE, HEAT), strict=True)
     )
 
 

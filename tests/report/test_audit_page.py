@@ -22,7 +22,9 @@ def page_of(tmp_path: Path, *rows: str) -> str:
 
 def test_says_the_answer_first() -> None:
     page = build_audit_page(audit(read_knowledge("@chemistry")), "@chemistry")
-    assert page.index("7 of 36 two-step questions follow") < page.index("What to do</h2>")
+    assert page.index("7 of 36 two-step questions follow") < page.index(
+        "What to do</h2>"
+    )
     assert page.count("<svg") == 4  # two figures, each for a phone too
     assert "18 of 18 bridges have no identity statement" in page
     assert page.count("unlike all families") == 2  # such facts were never trained on
@@ -40,7 +42,9 @@ def test_without_a_prediction_no_outcome_is_predicted() -> None:
 def test_names_are_no_markup(tmp_path: Path) -> None:
     names = [f"{HOSTILE}{i}" for i in range(4)]
     rows = [f'"{names[i]}"'.replace('"x"', '""x""') for i in range(4)]
-    page = page_of(tmp_path, f"{rows[0]},{rows[3]},{rows[1]}", f"{rows[1]},{rows[3]},{rows[2]}")
+    page = page_of(
+        tmp_path, f"{rows[0]},{rows[3]},{rows[1]}", f"{rows[1]},{rows[3]},{rows[2]}"
+    )
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page
 

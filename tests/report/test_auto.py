@@ -23,7 +23,14 @@ def table(**varied: list[Any]) -> pl.DataFrame:
             part = "queries" if role == "query" else "facts"
             size = 10 if role == "query" else 20
             rows.append(
-                {**labels, "seed": seed, "part": part, "role": role, "size": size, "hit": seed / 3}
+                {
+                    **labels,
+                    "seed": seed,
+                    "part": part,
+                    "role": role,
+                    "size": size,
+                    "hit": seed / 3,
+                }
             )
     return pl.DataFrame(rows)
 
@@ -33,7 +40,9 @@ def seen(picture) -> tuple[list[str], str, list[str]]:
     panels = [axes for axes in picture.axes if axes.get_visible()]
     titles = [axes.get_title(loc="left") or axes.get_title() for axes in panels]
     legend = [text.get_text() for one in picture.legends for text in one.get_texts()]
-    name = panels[0].get_xlabel() or (picture._supxlabel.get_text() if picture._supxlabel else "")
+    name = panels[0].get_xlabel() or (
+        picture._supxlabel.get_text() if picture._supxlabel else ""
+    )
     return titles, name, legend
 
 
@@ -70,7 +79,9 @@ def test_steps_come_first() -> None:
 
 def test_what_is_named_is_not_chosen() -> None:
     wide = table(n=[4, 8], rate=[0.1, 0.2])
-    titles, axis, legend = seen(plot("auto", wide, x="rate", series="role", facet="n", y="size"))
+    titles, axis, legend = seen(
+        plot("auto", wide, x="rate", series="role", facet="n", y="size")
+    )
     assert (axis, legend) == ("rate", ROLES)
     assert titles == ["n = 4", "n = 8"]
 

@@ -30,7 +30,10 @@ def open_page(visit, address):
 
 def test_says_the_verdict(open_page):
     page = open_page()
-    assert page.locator("h2.verdict").inner_text() == "2 of 5 claims reproduced, 1 undecided"
+    assert (
+        page.locator("h2.verdict").inner_text()
+        == "2 of 5 claims reproduced, 1 undecided"
+    )
     assert page.locator(".claim").count() == 5
     assert page.locator(".card > svg:visible").count() == 5
 

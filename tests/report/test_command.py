@@ -40,7 +40,9 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    return execute(RECIPE, "smoke", seeds=2, store=RunStore(tmp_path_factory.mktemp("runs")))
+    return execute(
+        RECIPE, "smoke", seeds=2, store=RunStore(tmp_path_factory.mktemp("runs"))
+    )
 
 
 @pytest.fixture
@@ -60,7 +62,9 @@ def words(tmp_path):
         given = tmp_path / "words"
         path = f"{stub.parent}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": path, "WORDS": str(given)}
-        done = subprocess.run([bash], input=command + "\n", text=True, cwd=here, env=environment)
+        done = subprocess.run(
+            [bash], input=command + "\n", text=True, cwd=here, env=environment
+        )
         assert done.returncode == 0
         assert list(here.iterdir()) == [], "something in the command was run"
         return given.read_text().split("\0")[:-1]
@@ -90,32 +94,48 @@ def test_a_command_of_another_kind(outcome, words) -> None:
     assert words(command_of(replace(outcome, command=given))) == list(given)
 
 
-@pytest.mark.parametrize("name", ["$(touch HIT) `touch HIT`", "'; touch HIT; '", "two\nlines"])
+@pytest.mark.parametrize(
+    "name", ["$(touch HIT) `touch HIT`", "'; touch HIT; '", "two\nlines"]
+)
 def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
     """Its folder may have any name, and its files may say anything."""
     demo = get_recipe("demo/two-hop")
     place = str(tmp_path / name)
     planned = write_plan(
-        demo.plan(demo.scales["smoke"]), [0], place, collect=["touch", "HIT", f"--set={name}"]
+        demo.plan(demo.scales["smoke"]),
+        [0],
+        place,
+        collect=["touch", "HIT", f"--set={name}"],
     )
     now = planned.status()
     status(planned, now, json=False)
     assert words(capsys.readouterr().out.partition("machines:\n")[2]) == ["work", place]
     status(planned, replace(now, done=now.tasks), json=False)
-    assert words(capsys.readouterr().out.partition("with\n")[2]) == ["HIT", f"--set={name}"]
+    assert words(capsys.readouterr().out.partition("with\n")[2]) == [
+        "HIT",
+        f"--set={name}",
+    ]
     with pytest.raises(ConfigError) as told:
         write_plan(demo.plan(demo.scales["smoke"]), [0], place)
     assert words(str(told.value).partition("continue with it: ")[2]) == ["work", place]
     with pytest.raises(FolderError) as none:
         Planned(f"{place}.none")
-    assert words(str(none.value).partition("to create a plan: ")[2])[-1] == f"{place}.none"
+    assert (
+        words(str(none.value).partition("to create a plan: ")[2])[-1] == f"{place}.none"
+    )
 
 
 def test_plugins_are_remembered(tmp_path) -> None:
     store = RunStore(tmp_path)
     made = execute(
-        RECIPE, "smoke", store=store, execution=ExecutionOptions(plugins=("my_recipes",))
+        RECIPE,
+        "smoke",
+        store=store,
+        execution=ExecutionOptions(plugins=("my_recipes",)),
     )
     again = load(RECIPE, made.folder)
     assert again.plugins == made.plugins == ("my_recipes",)
-    assert command_of(again) == "inweights run tests/tiny --scale smoke --plugin my_recipes"
+    assert (
+        command_of(again)
+        == "inweights run tests/tiny --scale smoke --plugin my_recipes"
+    )

@@ -39,7 +39,9 @@ def read(text: str) -> dict[str, list[str]]:
     return dict(zip(head, map(list, zip(*rows, strict=True)), strict=True))
 
 
-@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(FORMULAS + NUMBERS + TEXTS)])
+@pytest.mark.parametrize(
+    "kind", [pl.String, pl.Categorical, pl.Enum(FORMULAS + NUMBERS + TEXTS)]
+)
 def test_formulas_are_quoted_and_nothing_else_is(kind) -> None:
     texts = FORMULAS + NUMBERS + TEXTS
     table = pl.DataFrame({"@x": pl.Series(texts, dtype=kind), "y": [-1.5] * len(texts)})
@@ -78,7 +80,12 @@ def test_names_do_not_turn_a_page_around() -> None:
         drawn = svg(figure)
     plt.close(figure)
     table = pl.DataFrame({f"c{CONTROLS}": [f"a{CONTROLS}b"]})
-    for text in (escape(CONTROLS), script_json({CONTROLS: CONTROLS}), preview("t", table), drawn):
+    for text in (
+        escape(CONTROLS),
+        script_json({CONTROLS: CONTROLS}),
+        preview("t", table),
+        drawn,
+    ):
         assert not set(text) & set(CONTROLS)
     assert escape("gpj\u202eexe") == "gpj[U+202E]exe"
     assert "[U+2066]" in drawn

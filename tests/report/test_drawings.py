@@ -56,7 +56,10 @@ def test_draws_and_saves_the_same_again(kind, tables):
 def renamed(value, names, suffix):
     """The same with other names of data: strings, and options and keys that are such."""
     if isinstance(value, dict):
-        return {renamed(k, names, suffix): renamed(v, names, suffix) for k, v in value.items()}
+        return {
+            renamed(k, names, suffix): renamed(v, names, suffix)
+            for k, v in value.items()
+        }
     if isinstance(value, list | tuple):
         return [renamed(one, names, suffix) for one in value]
     return value + suffix if isinstance(value, str) and value in names else value
@@ -86,33 +89,45 @@ def test_no_rows(kind, tables):
 
 
 def test_unknown_kind(tables):
-    with pytest.raises(ConfigError, match=r"unknown drawing 'linez'; did you mean 'lines'"):
+    with pytest.raises(
+        ConfigError, match=r"unknown drawing 'linez'; did you mean 'lines'"
+    ):
         draw(made_up.figure("a", "linez", ("accuracy",)), tables)
 
 
 def test_unknown_table(tables):
-    with pytest.raises(DataError, match=r"unknown table 'accuracies'; did you mean 'accuracy'"):
+    with pytest.raises(
+        DataError, match=r"unknown table 'accuracies'; did you mean 'accuracy'"
+    ):
         draw(made_up.figure("a", "lines", ("accuracies",)), tables)
 
 
 def test_unknown_column(tables):
-    with pytest.raises(DataError, match=r"unknown column 'acuracy'; did you mean 'accuracy'"):
+    with pytest.raises(
+        DataError, match=r"unknown column 'acuracy'; did you mean 'accuracy'"
+    ):
         draw(changed(FIGURES["lines"], y="acuracy"), tables)
 
 
 def test_unknown_reference_column(tables):
-    with pytest.raises(DataError, match=r"unknown column 'chances'; did you mean 'chance'"):
+    with pytest.raises(
+        DataError, match=r"unknown column 'chances'; did you mean 'chance'"
+    ):
         draw(changed(FIGURES["lines"], reference={"column": "chances"}), tables)
 
 
 def test_missing_seed(tables):
     without = {**tables, "accuracy": tables["accuracy"].drop("seed")}
-    with pytest.raises(DataError, match=r"unknown column 'seed'.*identifies replicates"):
+    with pytest.raises(
+        DataError, match=r"unknown column 'seed'.*identifies replicates"
+    ):
         draw(FIGURES["lines"], without)
 
 
 def test_unknown_option(tables):
-    with pytest.raises(ConfigError, match=r"unknown option 'facets'; did you mean 'facet'"):
+    with pytest.raises(
+        ConfigError, match=r"unknown option 'facets'; did you mean 'facet'"
+    ):
         draw(changed(FIGURES["lines"], facets="identity"), tables)
 
 
@@ -122,7 +137,9 @@ def test_missing_option(tables):
 
 
 def test_wrong_number_of_sources(tables):
-    with pytest.raises(ConfigError, match=r"takes 3 table\(s\) \(curves, matrices, states\)"):
+    with pytest.raises(
+        ConfigError, match=r"takes 3 table\(s\) \(curves, matrices, states\)"
+    ):
         draw(made_up.figure("a", "through_time", ("curves",)), tables)
 
 
@@ -150,7 +167,11 @@ def test_lines_show_the_mean(tables):
 def test_heatmap_boxes_and_order(tables):
     picture = draw(FIGURES["heatmaps"], tables)
     axes = picture.axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()][:3] == ["a0", "a1", "a2"]
+    assert [text.get_text() for text in axes.get_yticklabels()][:3] == [
+        "a0",
+        "a1",
+        "a2",
+    ]
     assert len(axes.patches) == 12  # one a row
 
 
@@ -164,7 +185,9 @@ def test_heatmaps_small_and_large(bridges, tables):
 
 def test_sweep_marks_the_baseline(tables):
     axes = draw(FIGURES["sweeps"], tables).axes[0]
-    bold = [t.get_text() for t in axes.get_xticklabels() if t.get_fontweight() == "bold"]
+    bold = [
+        t.get_text() for t in axes.get_xticklabels() if t.get_fontweight() == "bold"
+    ]
     assert bold == ["4"]
 
 
@@ -176,9 +199,15 @@ def test_numbers_of_all_sizes_share_an_axis(tables):
 
 def test_true_and_false_can_be_labelled(tables):
     table = tables["accuracy"].with_columns(pl.col("identity") == "with")
-    options = {"labels": {"true": "with it", "false": "without it"}, "order": ["true", "false"]}
+    options = {
+        "labels": {"true": "with it", "false": "without it"},
+        "order": ["true", "false"],
+    }
     picture = draw(changed(FIGURES["lines"], **options), {"accuracy": table})
-    assert [axes.get_title(loc="left") for axes in picture.axes] == ["with it", "without it"]
+    assert [axes.get_title(loc="left") for axes in picture.axes] == [
+        "with it",
+        "without it",
+    ]
 
 
 def test_looks_differ_in_more_than_colour():
@@ -212,7 +241,12 @@ def test_a_phone_gets_a_figure_of_its_own(kind, tables):
 
 def test_labels_on_a_phone_do_not_touch():
     """Whole numbers on an axis, and the names of groups of few rows."""
-    rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(2) for x in range(1, 13)]
+    rows = [
+        (seed, f"p{k}", x, 0.5)
+        for seed in (0, 1)
+        for k in range(2)
+        for x in range(1, 13)
+    ]
     table = pl.DataFrame(rows, schema=["seed", "panel", "x", "y"], orient="row")
     wide = made_up.figure("a", "lines", ("t",), x="x", y="y", facet="panel")
     cells = [
@@ -223,13 +257,23 @@ def test_labels_on_a_phone_do_not_touch():
     ]
     matrix = pl.DataFrame(cells, schema=["row", "group", "column"], orient="row")
     low = made_up.figure(
-        "b", "heatmaps", ("t",), row="row", column="column", value="v", row_group="group"
+        "b",
+        "heatmaps",
+        ("t",),
+        row="row",
+        column="column",
+        value="v",
+        row_group="group",
     )
     for figure, data in ((wide, table), (low, matrix.with_columns(v=1.0))):
         picture = draw_for_phone(figure, {"t": data})
         for axes in picture.axes:
             labels = [*axes.get_xticklabels(), *axes.texts]
-            boxes = [t.get_window_extent() for t in labels if t.get_text() and t.get_visible()]
+            boxes = [
+                t.get_window_extent()
+                for t in labels
+                if t.get_text() and t.get_visible()
+            ]
             assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
@@ -238,7 +282,12 @@ def test_values_of_a_sweep_are_named_on_a_logarithmic_axis():
     table = pl.DataFrame(rows, schema=["seed", "x", "y"], orient="row")
     figure = made_up.figure("a", "lines", ("t",), x="x", y="y", x_log=True)
     (axes,) = draw(figure, {"t": table}).axes
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["50", "100", "200", "400"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == [
+        "50",
+        "100",
+        "200",
+        "400",
+    ]
 
 
 def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
@@ -246,21 +295,34 @@ def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
     draw(made_up.figure("a", "lines", ("t",), x="x", y="y", x_log=True), {"t": table})
 
 
-@pytest.mark.parametrize("values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]])
+@pytest.mark.parametrize(
+    "values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]]
+)
 @pytest.mark.parametrize("columns", mostly_slow([1, 4], (1).__eq__))
 def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):
     """Where there is room for all digits of a decade, and where there is none."""
-    rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(columns) for x in values]
-    table = pl.DataFrame(rows, schema=["seed", "panel", "x", "y"], orient="row", strict=False)
+    rows = [
+        (seed, f"p{k}", x, 0.5)
+        for seed in (0, 1)
+        for k in range(columns)
+        for x in values
+    ]
+    table = pl.DataFrame(
+        rows, schema=["seed", "panel", "x", "y"], orient="row", strict=False
+    )
     figure = made_up.figure(
         "a", "lines", ("t",), x="x", y="y", x_log=True, facet="panel", columns=columns
     )
     for picture in (draw(figure, {"t": table}), draw_for_phone(figure, {"t": table})):
         picture.draw_without_rendering()
         for axes in picture.axes:
-            boxes = [t.get_window_extent() for t in axes.get_xticklabels() if t.get_text()]
+            boxes = [
+                t.get_window_extent() for t in axes.get_xticklabels() if t.get_text()
+            ]
             inside = axes.get_window_extent().padded(1)
-            boxes = [box for box in boxes if inside.x0 <= (box.x0 + box.x1) / 2 <= inside.x1]
+            boxes = [
+                box for box in boxes if inside.x0 <= (box.x0 + box.x1) / 2 <= inside.x1
+            ]
             assert boxes
             assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
@@ -287,12 +349,18 @@ def test_write_figures(tmp_path, tables):
 
 def test_imports_no_torch():
     folder = Path(heatmaps.__file__).parent
-    imports = re.compile(r"^\s*(?:import|from) (?:torch|matplotlib\.pyplot)\b", re.MULTILINE)
-    assert [path.name for path in folder.glob("*.py") if imports.search(path.read_text())] == []
+    imports = re.compile(
+        r"^\s*(?:import|from) (?:torch|matplotlib\.pyplot)\b", re.MULTILINE
+    )
+    assert [
+        path.name for path in folder.glob("*.py") if imports.search(path.read_text())
+    ] == []
 
 
 def test_importing_stays_light():
     code = "import sys; from inweights.report import interactive; "
     code += "from inweights.report.pages import page; "
     code += "assert page; assert not {'matplotlib.pyplot', 'plotly'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)}
+    )

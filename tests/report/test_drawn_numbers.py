@@ -1,6 +1,7 @@
 """What is drawn is what the tables say: with all seeds, with one, with numbers missing, with none.
 
-Every kind of figure is read back from its artists and held against means taken here by loops.
+Every kind of figure is read back from its artists and held against means taken here by
+loops.
 """
 
 from __future__ import annotations
@@ -38,9 +39,13 @@ def two_seeds(table: pl.DataFrame) -> pl.DataFrame:
 def holes(table: pl.DataFrame) -> pl.DataFrame:
     """Every third row lacks a number, each column other rows; by turns NaN, infinite and null."""
     filled = table.with_row_index("_row")
-    for shift, name in enumerate(n for n, kind in table.schema.items() if kind.is_float()):
+    for shift, name in enumerate(
+        n for n, kind in table.schema.items() if kind.is_float()
+    ):
         place = (pl.col("_row") + shift) % 9
-        hole = pl.when(place == 6).then(float("nan")).when(place == 3).then(float("inf"))
+        hole = (
+            pl.when(place == 6).then(float("nan")).when(place == 3).then(float("inf"))
+        )
         filled = filled.with_columns(
             pl.when(place % 3 == 0).then(hole).otherwise(pl.col(name)).alias(name)
         )
@@ -98,11 +103,15 @@ def test_lines(change: Any) -> None:
         chance = means(tables["accuracy"], ["C"], "chance")
         there = [mean(chance[(c,)]) for c in complexities if chance[(c,)]]
         same(reference.get_ydata(), there)
-        for model, curve, points, band in zip(made_up.MODELS, curves, dots, bands, strict=True):
+        for model, curve, points, band in zip(
+            made_up.MODELS, curves, dots, bands, strict=True
+        ):
             samples = [expected[identity, model, c] for c in complexities]
             same(curve.get_ydata(), [mean(s) for s in samples])
             same(np.sort(points.get_ydata()), sorted(sum(samples, EMPTY)))
-            corners = np.concatenate([p.vertices for p in band.get_paths()] or [np.empty((0, 2))])
+            corners = np.concatenate(
+                [p.vertices for p in band.get_paths()] or [np.empty((0, 2))]
+            )
             wide = {
                 round(float(x)): np.ptp(corners[np.isclose(corners[:, 0], x), 1])
                 for x in corners[:, 0]
@@ -139,7 +148,9 @@ def test_sweeps(change: Any) -> None:
             samples = [expected[setting, identity, at] for at in values]
             marks, _, (ends,) = bars.lines
             same(marks.get_ydata(), [mean(s) for s in samples])
-            lengths = [float(np.ptp(x[:, 1])) if len(x) else 0.0 for x in ends.get_segments()]
+            lengths = [
+                float(np.ptp(x[:, 1])) if len(x) else 0.0 for x in ends.get_segments()
+            ]
             for length, sample in zip(lengths, samples, strict=True):
                 assert (length > 0) == (len(sample) >= tidy.FEWEST)
 
@@ -174,7 +185,9 @@ def points(table: pl.DataFrame) -> list[tuple[float, float]]:
 
 
 def scattered(axes: Any) -> list[tuple[float, float]]:
-    return sorted(tuple(at) for cloud in axes.collections for at in cloud.get_offsets().tolist())
+    return sorted(
+        tuple(at) for cloud in axes.collections for at in cloud.get_offsets().tolist()
+    )
 
 
 @pytest.mark.parametrize("change", STATES)
@@ -186,7 +199,9 @@ def test_states(change: Any) -> None:
         rows = table.filter(panel=name)
         assert scattered(axes) == points(rows)
         assert axes.get_xlabel() == rows["note"][0]
-        joined = [tuple(at) for line in axes.get_lines() for at in line.get_xydata().tolist()]
+        joined = [
+            tuple(at) for line in axes.get_lines() for at in line.get_xydata().tolist()
+        ]
         assert sorted(joined) == points(rows)
 
 
@@ -216,9 +231,13 @@ def test_atlas(change: Any) -> None:
     places = iter(made.axes)
     for graph in made_up.GRAPHS:
         for name in ("map", "list"):
-            last = tables["films"].filter(graph=graph, architecture=name)[-1].to_dicts()[0]
+            last = (
+                tables["films"].filter(graph=graph, architecture=name)[-1].to_dicts()[0]
+            )
             axes = next(places)
-            x, y, z = next(c for c in axes.collections if hasattr(c, "_offsets3d"))._offsets3d
+            x, y, z = next(
+                c for c in axes.collections if hasattr(c, "_offsets3d")
+            )._offsets3d
             same(np.stack([x, y, z], axis=1).ravel(), last["positions"])
             rho = last["spearman"]
             told = [text.get_text() for text in axes.texts]

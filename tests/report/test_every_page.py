@@ -23,9 +23,14 @@ from inweights.worlds import read_knowledge
 KINDS: dict[str, tuple[Callable[[], str], str]] = {
     "run": (lambda: build_page(made_up_run.content()), ".player.ready"),
     "atlas": (lambda: atlas.page(own_films(), WORLDS), ".atlas.ready"),
-    "audit": (lambda: build_audit_page(audit(read_knowledge("@people")), "@people"), "main"),
+    "audit": (
+        lambda: build_audit_page(audit(read_knowledge("@people")), "@people"),
+        "main",
+    ),
     "forecast": (
-        lambda: build_forecast_page(iw.predict(iw.TwoHop(n=4, identity=0.5).build()), "mine"),
+        lambda: build_forecast_page(
+            iw.predict(iw.TwoHop(n=4, identity=0.5).build()), "mine"
+        ),
         "main",
     ),
     **{which: (partial(explore_page, which), ".ready") for which in EXPLORATIONS},
@@ -40,5 +45,7 @@ def test_every_kind_fits_its_window(visit, tmp_path) -> None:
         path.write_text(write(), encoding="utf-8")
         page = visit(path.as_uri(), ready)
         look(page)
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        page.evaluate(
+            "document.querySelectorAll('details').forEach(d => { d.open = true; })"
+        )
         look(page)

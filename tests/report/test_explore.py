@@ -33,7 +33,9 @@ BRIDGE = """([options, facts, rate, steps]) => {
 def train(model, world, kind, rate):
     """As the page does: a constant rate, and no decay."""
     optimizer = iw.Optimizer(kind=kind, rate=rate, weight_decay=0.0)
-    phase = iw.Phase(steps=STEPS, optimizer=optimizer, schedule=iw.Schedule(kind="constant"))
+    phase = iw.Phase(
+        steps=STEPS, optimizer=optimizer, schedule=iw.Schedule(kind="constant")
+    )
     iw.train(model, world, iw.Curriculum(phases=(phase,)), seeds=[0])
 
 
@@ -71,8 +73,12 @@ class TestEqualToPython:
             "seed": 0,
             "start": {"E": start.ravel().tolist()},
         }
-        got = page.evaluate(LEARN, ["node2vec", options, a.ravel().tolist(), n, n, 0.05, STEPS])
-        np.testing.assert_allclose(np.reshape(got["E"], (n, width)), expected, atol=1e-6, rtol=0)
+        got = page.evaluate(
+            LEARN, ["node2vec", options, a.ravel().tolist(), n, n, 0.05, STEPS]
+        )
+        np.testing.assert_allclose(
+            np.reshape(got["E"], (n, width)), expected, atol=1e-6, rtol=0
+        )
 
     @pytest.mark.parametrize(("idle", "self_edges"), [(0, False), (9, True)])
     def test_tiny_nn(self, visit, addresses, idle, self_edges):
@@ -88,7 +94,13 @@ class TestEqualToPython:
         train(model, world, "adamw", rate)
         told = np.zeros((n, n + idle))
         told[:, :n] = a
-        options = {"width": width, "tokens": n + idle, "std": 1, "seed": 0, "start": start}
+        options = {
+            "width": width,
+            "tokens": n + idle,
+            "std": 1,
+            "seed": 0,
+            "start": start,
+        }
         got = page.evaluate(
             LEARN, ["tinyNN", options, told.ravel().tolist(), n, n + idle, rate, STEPS]
         )
@@ -126,7 +138,9 @@ class TestEqualToPython:
         got = page.evaluate(BRIDGE, [options, facts, 2.0, STEPS])
         with torch.no_grad():
             expected = model.templates().numpy()[0]
-        np.testing.assert_allclose(np.reshape(got, expected.shape), expected, atol=1e-6, rtol=0)
+        np.testing.assert_allclose(
+            np.reshape(got, expected.shape), expected, atol=1e-6, rtol=0
+        )
 
 
 @pytest.mark.slow
@@ -153,7 +167,10 @@ class TestUnderTheHand:
         """Work is counted, not time: while it trains, each frame draws one of the three panels."""
         page = visit(addresses["geometry"], ".ready")
         page.click("button:text-is('torus')")
-        assert page.evaluate("document.querySelectorAll('.explore-editor circle').length") == 64
+        assert (
+            page.evaluate("document.querySelectorAll('.explore-editor circle').length")
+            == 64
+        )
         page.evaluate("""() => {
           window.drawn = {scene: 0, heat: 0, energy: 0, curves: 0};
           const count = (from, name, as) => {
@@ -167,7 +184,9 @@ class TestUnderTheHand:
             page.click(f"label:has([value={model}])")
             page.click(".explore-play")
             began = page.evaluate("({...drawn})")
-            page.wait_for_function("scenes => drawn.scene > scenes + 30", arg=began["scene"])
+            page.wait_for_function(
+                "scenes => drawn.scene > scenes + 30", arg=began["scene"]
+            )
             ended = page.evaluate("({...drawn})")
             page.click(".explore-play")
             scenes, *panels = (ended[name] - began[name] for name in began)
@@ -186,7 +205,9 @@ class TestUnderTheHand:
         assert "variance" in page.inner_text(".explore-shown")
 
     def test_the_graph_is_changed_while_it_trains(self, visit, addresses):
-        page = visit(addresses["geometry"], ".ready", viewport={"width": 1280, "height": 1000})
+        page = visit(
+            addresses["geometry"], ".ready", viewport={"width": 1280, "height": 1000}
+        )
         page.click("label:has([value=tinyNN])")
         page.click(".explore-play")
         nodes = "document.querySelectorAll('.explore-editor circle').length"
@@ -209,7 +230,10 @@ class TestUnderTheHand:
         assert "line 2" in page.inner_text(".explore-problem")
         page.fill("#edges", "1-2\n2-3\n3-1")
         page.click(".explore-apply")
-        assert page.evaluate("document.querySelectorAll('.explore-editor line').length") == 3
+        assert (
+            page.evaluate("document.querySelectorAll('.explore-editor line').length")
+            == 3
+        )
 
     def test_identities_unlock_their_own_compositions(self, visit, addresses):
         page = visit(addresses["bridge"], ".ready")

@@ -29,7 +29,12 @@ def test_a_smoke_run_asks(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "stated"),
-    [("reproduced", True), ("consistent", True), ("undecided", False), ("not reproduced", False)],
+    [
+        ("reproduced", True),
+        ("consistent", True),
+        ("undecided", False),
+        ("not reproduced", False),
+    ],
 )
 def test_the_verdicts_decide(tmp_path, verdict, stated) -> None:
     done = iw.run(ASKS, "smoke", runs=tmp_path)
@@ -45,11 +50,14 @@ def test_a_figure_says_its_finding_once_its_own_claims_are_reproduced(tmp_path) 
     """What is open about one table leaves the figures of another as they are."""
     done = iw.run(ASKS, "smoke", runs=tmp_path)
     other = _STATE("other", "Other.", share("losses", "loss") >= 0.5)
-    figures = tuple(auto(name, title=f"It is {name}") for name in ("accuracy", "losses"))
+    figures = tuple(
+        auto(name, title=f"It is {name}") for name in ("accuracy", "losses")
+    )
     recipe = replace(ASKS, claims=(CLAIM, other), figures=figures)
     verdicts = zip((CLAIM, other), ("reproduced", "undecided"), strict=True)
     results = tuple(
-        changed(done.claims[0], id=claim.id, verdict=verdict) for claim, verdict in verdicts
+        changed(done.claims[0], id=claim.id, verdict=verdict)
+        for claim, verdict in verdicts
     )
     shown, asked = replace(done, recipe=recipe, claims=results).figures
     assert shown.title == "It is accuracy"
@@ -59,7 +67,9 @@ def test_a_figure_says_its_finding_once_its_own_claims_are_reproduced(tmp_path) 
 
 @pytest.mark.parametrize("title", ["It rises.", "Does it rise?"])
 def test_a_caption_says_what_is_found_as_what_is_expected(title) -> None:
-    figure = changed(auto("losses", title=title, caption="Mean. A rises."), finds="A rises.")
+    figure = changed(
+        auto("losses", title=title, caption="Mean. A rises."), finds="A rises."
+    )
     read, expected = figure.in_question.caption.split(" Expected if the claims hold: ")
     assert read == "Mean."
     assert expected.endswith("A rises.")

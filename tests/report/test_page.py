@@ -45,7 +45,9 @@ def test_holds_everything(page):
         assert f">{name}</code>" in page
     assert "our choice" in page
     assert 'id="cite"' not in page
-    cited = build_page(made_up_run.content(figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
+    cited = build_page(
+        made_up_run.content(figures=(), cite=["@misc{a,\n  title = {<b>}}"])
+    )
     assert 'data-copy="@misc{a,\n  title = {&lt;b&gt;}}"' in cited
     assert "model = gpt-small, C = 6" in page
 
@@ -81,7 +83,9 @@ def test_plotly_only_where_something_moves():
 @pytest.mark.slow
 def test_without_plotly_figures_stand_still(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
-    monkeypatch.setattr("inweights.report.pages.sections.installed", lambda extra: False)
+    monkeypatch.setattr(
+        "inweights.report.pages.sections.installed", lambda extra: False
+    )
     page = build_page(made_up_run.content(figures=made_up.figures()[-1:]))
     assert 'class="player"' not in page
     assert "pip install &#x27;inweights[interactive]&#x27;" in page
@@ -105,7 +109,10 @@ def test_long_lists_are_counted_not_shown():
 
 
 def test_claims_that_none_judged_are_folded():
-    claims = [made_up_run.claim("a", "not judged"), made_up_run.claim("b", "not judged")]
+    claims = [
+        made_up_run.claim("a", "not judged"),
+        made_up_run.claim("b", "not judged"),
+    ]
     folded = build_page(made_up_run.content(claims=claims, figures=()))
     assert folded.count('<details class="unjudged">') == 1
     assert "2 claims, none judged" in folded
@@ -125,7 +132,9 @@ def test_escapes_everything():
             **dict.fromkeys(("title", "paper", "place", "summary", "name"), text),
             command=(text,),
             claims=[
-                made_up_run.claim("a", "reproduced", text=text, case=text, why=text, place=text)
+                made_up_run.claim(
+                    "a", "reproduced", text=text, case=text, why=text, place=text
+                )
             ],
             figures=[figure],
             tables={"t": table, text: table},
@@ -138,11 +147,15 @@ def test_escapes_everything():
     assert page.count("&lt;script&gt;") > 15
 
 
-def played(figure: Figure, tables: dict[str, pl.DataFrame]) -> tuple[str, dict[str, Any]]:
+def played(
+    figure: Figure, tables: dict[str, pl.DataFrame]
+) -> tuple[str, dict[str, Any]]:
     """The fragment of a figure that moves, and the data in it."""
     fragment = interactive(figure, tables)
     assert fragment
-    data = re.search(r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL)
+    data = re.search(
+        r'<script type="application/json">(.*?)</script>', fragment, re.DOTALL
+    )
     assert data
     return fragment, json.loads(data[1])
 
@@ -156,7 +169,9 @@ def test_escapes_in_the_player():
     tables = {"curves": curves, "cells": cells, "dots": dots}
     fragment, content = played(figure, tables)
     assert "<script>alert" not in fragment
-    assert all("<script>" not in str(trace.get("name", "")) for trace in content["traces"])
+    assert all(
+        "<script>" not in str(trace.get("name", "")) for trace in content["traces"]
+    )
 
 
 def test_only_what_moves_has_a_twin():
@@ -178,7 +193,13 @@ def test_player_has_a_frame_for_every_step(log):
 
 def test_nothing_to_show():
     empty = made_up_run.content(
-        claims=(), figures=(), tables={}, ours=(), settings={}, environment={}, seeds=(0,)
+        claims=(),
+        figures=(),
+        tables={},
+        ours=(),
+        settings={},
+        environment={},
+        seeds=(0,),
     )
     page = build_page(empty)
     assert "erdict" not in page.partition("<main")[2], "nothing is claimed"
@@ -190,7 +211,9 @@ def test_headline_of_one():
 
 
 def test_headline_before_any_verdict():
-    assert headline([made_up_run.claim("a", "not judged")] * 3) == "3 claims, none judged"
+    assert (
+        headline([made_up_run.claim("a", "not judged")] * 3) == "3 claims, none judged"
+    )
 
 
 def test_checks_are_counted_apart():
@@ -215,12 +238,17 @@ def test_bar_stays_within_its_box(measured):
 
 def test_no_bar_without_a_number():
     assert (
-        interval_bar(made_up_run.claim("a", "not judged", measured=None, low=None, high=None)) == ""
+        interval_bar(
+            made_up_run.claim("a", "not judged", measured=None, low=None, high=None)
+        )
+        == ""
     )
 
 
 def test_preview_is_short_and_whole_table_is_there():
-    table = pl.DataFrame({"n": list(range(60)), "x": [float("nan")] * 60, "l": [[1, 2]] * 60})
+    table = pl.DataFrame(
+        {"n": list(range(60)), "x": [float("nan")] * 60, "l": [[1, 2]] * 60}
+    )
     markup = preview("t", table)
     assert markup.count("<tr>") == 51
     assert "60 rows, the first 50 shown" in markup
@@ -244,6 +272,8 @@ def test_json_cannot_end_its_script():
 def test_inline_figures_do_not_share_ids():
     picture = draw(made_up.figures()[0], made_up.tables())
     markup = Still(picture, "one").inline("label")
-    assert all(found.startswith("one-") for found in re.findall(r'\bid="([^"]*)"', markup))
+    assert all(
+        found.startswith("one-") for found in re.findall(r'\bid="([^"]*)"', markup)
+    )
     used = set(re.findall(r'(?:href="#|url\(#)([^")]*)', markup))
     assert used <= set(re.findall(r'\bid="([^"]*)"', markup))

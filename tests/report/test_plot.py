@@ -66,11 +66,16 @@ def test_what_no_probe_declares_is_not_guessed() -> None:
 
 def test_a_table_of_several_measures_asks_for_one() -> None:
     both = pl.concat(
-        [TABLE.select(pl.lit(name).alias("measure"), pl.all()) for name in ("one", "two")]
+        [
+            TABLE.select(pl.lit(name).alias("measure"), pl.all())
+            for name in ("one", "two")
+        ]
     )
     with pytest.raises(DataError, match="several measures: one, two; draw one"):
         plot("auto", both)
-    assert plot("auto", both, where={"measure": "one"}).axes[0].get_ylabel() == "accuracy"
+    assert (
+        plot("auto", both, where={"measure": "one"}).axes[0].get_ylabel() == "accuracy"
+    )
 
 
 def two_measures() -> pl.DataFrame:
@@ -78,7 +83,12 @@ def two_measures() -> pl.DataFrame:
     shifts = {"one": 0.0, "two": -0.6}
     return pl.concat(
         [
-            TABLE.select(pl.lit(name).alias("measure"), "replica", "step", spearman=number + shift)
+            TABLE.select(
+                pl.lit(name).alias("measure"),
+                "replica",
+                "step",
+                spearman=number + shift,
+            )
             for name, shift in shifts.items()
             for number in [pl.col("accuracy")]
         ]
@@ -111,7 +121,11 @@ def test_measures_stand_on_an_axis_and_tell_lines_apart() -> None:
 
 def test_only_shares_have_an_axis_from_zero_to_one() -> None:
     """An error of .006 to .02 is not drawn at the foot of one."""
-    rows = {"n": [4, 4, 8, 8], "seed": [0, 1, 0, 1], "error": [0.02, 0.018, 0.006, 0.008]}
+    rows = {
+        "n": [4, 4, 8, 8],
+        "seed": [0, 1, 0, 1],
+        "error": [0.02, 0.018, 0.006, 0.008],
+    }
     low, high = plot(pl.DataFrame(rows), y="error").axes[0].get_ylim()
     assert -0.01 < low < 0.006
     assert 0.02 < high < 0.03
@@ -123,16 +137,27 @@ def test_only_shares_have_an_axis_from_zero_to_one() -> None:
 def test_controls_are_grey_bands() -> None:
     """They are neither lines nor panels, and named in the legend."""
     rows = [
-        {"n": n, "control": control, "seed": seed, "accuracy": (control == "none") / 2 + seed / 20}
+        {
+            "n": n,
+            "control": control,
+            "seed": seed,
+            "accuracy": (control == "none") / 2 + seed / 20,
+        }
         for n in (4, 8)
         for control in ("none", "untrained", "shuffled")
         for seed in range(6)
     ]
-    for table in (pl.DataFrame(rows), pl.DataFrame(rows).with_columns(n=pl.format("w{}", "n"))):
+    for table in (
+        pl.DataFrame(rows),
+        pl.DataFrame(rows).with_columns(n=pl.format("w{}", "n")),
+    ):
         picture = plot("auto", table)
         (axes,) = [axes for axes in picture.axes if axes.get_visible()]
         names = [text.get_text() for one in picture.legends for text in one.get_texts()]
-        assert [n for n in names if "control" in n] == ["control: untrained", "control: shuffled"]
+        assert [n for n in names if "control" in n] == [
+            "control: untrained",
+            "control: shuffled",
+        ]
         assert axes.get_ylim()[0] < 0.01
     kept = plot("lines", pl.DataFrame(rows), x="n", y="accuracy", series="control")
     names = [text.get_text() for one in kept.legends for text in one.get_texts()]
@@ -140,7 +165,9 @@ def test_controls_are_grey_bands() -> None:
 
 
 def test_intervals_stay_within_what_can_be() -> None:
-    shares = pl.DataFrame({"n": [1] * 6, "seed": range(6), "hit": [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]})
+    shares = pl.DataFrame(
+        {"n": [1] * 6, "seed": range(6), "hit": [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]}
+    )
     assert tidy.spread(shares, "n", "hit").high > 1
     assert tidy.spread(shares, "n", "hit", (0, 1)).high == 1
 
@@ -155,7 +182,9 @@ def test_intervals_stay_within_what_can_be() -> None:
         ("sweeps", {"axis": "role", "value": "step", "y": "role"}),
     ],
 )
-def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, Any]) -> None:
+def test_text_where_numbers_are_drawn_is_refused(
+    kind: str, options: dict[str, Any]
+) -> None:
     with pytest.raises(DataError, match="'role' holds strings; numeric columns: step"):
         plot(
             kind,
@@ -165,15 +194,18 @@ def test_text_where_numbers_are_drawn_is_refused(kind: str, options: dict[str, A
 
 
 def test_where_there_are_both_it_goes_by_seed() -> None:
-    both = TABLE.with_columns(seed=pl.col("replica") // 2)  # two seeds; one mean of two rows
-    assert mean_line(plot("lines", both, x="step", y="accuracy").axes[0])[0] == pytest.approx(
-        np.mean([np.mean([0.1, 0.2]), 0.3])
-    )
+    # Two seeds; one mean of two rows.
+    both = TABLE.with_columns(seed=pl.col("replica") // 2)
+    assert mean_line(plot("lines", both, x="step", y="accuracy").axes[0])[
+        0
+    ] == pytest.approx(np.mean([np.mean([0.1, 0.2]), 0.3]))
 
 
 def test_replicas_can_be_what_is_told_apart() -> None:
     cells = pl.DataFrame({"replica": [0, 1], "layer": ["a", "a"], "cosine": [0.1, 0.9]})
-    picture = plot("heatmaps", cells, row="layer", column="layer", value="cosine", panel="replica")
+    picture = plot(
+        "heatmaps", cells, row="layer", column="layer", value="cosine", panel="replica"
+    )
     assert len(picture.axes) == 3
 
 
@@ -209,7 +241,9 @@ def test_axes_of_ones_own() -> None:
     assert left.get_ylim() == (0, 3)
     assert {name: spine.get_edgecolor() for name, spine in left.spines.items()} == kept
     assert (left.get_xlabel(), left.get_ylabel()) == ("C", "share")
-    assert [text.get_text() for text in left.get_legend().get_texts()] == list(made_up.MODELS)
+    assert [text.get_text() for text in left.get_legend().get_texts()] == list(
+        made_up.MODELS
+    )
     assert not right.get_lines()
     alone = plot("lines", table, **options).axes[0]
     ours, theirs = (
@@ -218,10 +252,15 @@ def test_axes_of_ones_own() -> None:
     assert ours == theirs
     plot("lines", TABLE, axes=right, x="step", y="accuracy")
     assert right.get_legend() is None
-    for wrong, match in (({"facet": "model"}, "unknown option 'facet'"), ({"w": 1}, "option 'w'")):
+    for wrong, match in (
+        ({"facet": "model"}, "unknown option 'facet'"),
+        ({"w": 1}, "option 'w'"),
+    ):
         with pytest.raises(ConfigError, match=match):
             plot("lines", table, axes=left, **options, **wrong)
-    with pytest.raises(ConfigError, match="'sweeps' creates its own figure; only 'lines'"):
+    with pytest.raises(
+        ConfigError, match="'sweeps' creates its own figure; only 'lines'"
+    ):
         plot("sweeps", table, axes=left)
     with pytest.raises(ConfigError, match="did you mean 'lines'"):
         plot("line", table, axes=left)
@@ -256,4 +295,6 @@ def test_a_figure_of_a_run_says_why_it_is_not_drawn() -> None:
     """A run is not lost because its probe declares no number."""
     table = TABLE.with_columns(loss=pl.col("accuracy") * 2)
     picture = draw(auto("table"), {"table": table})
-    assert "give y, one of: accuracy, loss" in picture.texts[0].get_text().replace("\n", " ")
+    assert "give y, one of: accuracy, loss" in picture.texts[0].get_text().replace(
+        "\n", " "
+    )

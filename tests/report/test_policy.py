@@ -23,9 +23,14 @@ EVIL = (
 
 def test_no_page_allows_scripts_that_it_does_not_know() -> None:
     player = made_up.figures()[-1:]
-    moving, still = build_page(made_up_run.content(figures=player)), atlas.page(own_films(), WORLDS)
+    moving, still = (
+        build_page(made_up_run.content(figures=player)),
+        atlas.page(own_films(), WORLDS),
+    )
     for text in (moving, still):
-        found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+        found = re.search(
+            r'http-equiv="Content-Security-Policy" content="([^"]*)"', text
+        )
         assert found
         policy = html.unescape(found[1])
         rules = dict(rule.split(" ", 1) for rule in policy.split("; "))

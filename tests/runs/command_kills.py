@@ -1,13 +1,14 @@
 """A program that kills commands at work, and looks whether the same commands end as ever.
 
-``python -m tests.runs.command_kills FOLDER KILLS [SEED] [COMMAND…]`` kills ``verify --settle``,
-``predict --by training``, ``plan``, ``work`` and ``status``, each so many times, one to three times
-in a trial. A kill falls before a call that is drawn from all that an undisturbed process makes,
-half of them from its operations on files, so that no clock decides, and a fast machine is killed
-where a slow one is. Then the same command has to end well, with the tables and the output of a
-place that nothing disturbed, and leave nothing over. It prints where the kills fell, and how many
-parts of files are left in stores. Processes are forked; this one never touches polars, whose
-threads would not survive that.
+``python -m tests.runs.command_kills FOLDER KILLS [SEED] [COMMAND…]`` kills ``verify
+--settle``, ``predict --by training``, ``plan``, ``work`` and ``status``, each so many
+times, one to three times in a trial. A kill falls before a call that is drawn from all
+that an undisturbed process makes, half of them from its operations on files, so that no
+clock decides, and a fast machine is killed where a slow one is. Then the same command
+has to end well, with the tables and the output of a place that nothing disturbed, and
+leave nothing over. It prints where the kills fell, and how many parts of files are left
+in stores. Processes are forked; this one never touches polars, whose threads would not
+survive that.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def prepare() -> None:
     """Make the recipe known, and checkpoints frequent, in a process that is killed or broken."""
     register(RECIPE)
     assert StateFile.__init__.__kwdefaults__
-    StateFile.__init__.__kwdefaults__["every_seconds"] = 0.0  # a checkpoint at each look
+    StateFile.__init__.__kwdefaults__["every_seconds"] = (
+        0.0  # a checkpoint at each look
+    )
 
 
 def kill() -> None:
@@ -85,7 +88,9 @@ class Fault:
         act: What it does; else it kills the process.
     """
 
-    def __init__(self, at: int, files: bool, log: Path, act: Callable[[], None] = kill) -> None:
+    def __init__(
+        self, at: int, files: bool, log: Path, act: Callable[[], None] = kill
+    ) -> None:
         self.at, self.files, self.log, self.act = at, files, log, act
         self.counts = [0, 0]
         self.place = ""
@@ -110,7 +115,10 @@ def _of_files(function: Any) -> bool:
     """Whether a built-in function is one of the system, or writes to more than memory."""
     owner = function.__self__
     in_memory = isinstance(owner, (io.StringIO, io.BytesIO))
-    return (function.__module__ or type(owner).__module__) in ("posix", "_io") and not in_memory
+    return (function.__module__ or type(owner).__module__) in (
+        "posix",
+        "_io",
+    ) and not in_memory
 
 
 def run(
@@ -153,7 +161,12 @@ def facts(here: Path) -> None:
 
 
 def planned(here: Path) -> None:
-    write_plan(PLANNED.plan(PLANNED.scales["cpu"]), range(2), str(here / "plan"), plugins=[PLUGIN])
+    write_plan(
+        PLANNED.plan(PLANNED.scales["cpu"]),
+        range(2),
+        str(here / "plan"),
+        plugins=[PLUGIN],
+    )
 
 
 def nothing(here: Path) -> None:
@@ -161,7 +174,16 @@ def nothing(here: Path) -> None:
 
 
 WORK = ["work", "plan", "--lease", "1", "--json"]
-PREDICT = ["predict", "facts.csv", "--by", "training", "--replicas", "2", "--page", "p.html"]
+PREDICT = [
+    "predict",
+    "facts.csv",
+    "--by",
+    "training",
+    "--replicas",
+    "2",
+    "--page",
+    "p.html",
+]
 #: What is there before, and the command.
 COMMANDS: dict[str, tuple[Callable[[Path], None], list[str]]] = {
     "verify": (first_run, ["verify", "undecided", "--settle", "--jobs", "1", "--json"]),
@@ -180,7 +202,11 @@ def found(here: Path) -> dict[str, str]:
     # Beside a file of a store or a plan a part of it may stay, which nothing reads.
     over += [p.name for p in here.glob("runs/tests/**/*.partial")]
     assert not over, over
-    kept = [p for p in here.rglob("*") if p.suffix == ".parquet" or p.is_relative_to(here / "plan")]
+    kept = [
+        p
+        for p in here.rglob("*")
+        if p.suffix == ".parquet" or p.is_relative_to(here / "plan")
+    ]
     tables = {
         str(path.relative_to(here)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in kept
@@ -209,7 +235,9 @@ def again(words: list[str], name: str, here: Path) -> str:
     return ""
 
 
-def trial(name: str, here: Path, base: Path, counts: list[int], draw: random.Random) -> list[str]:
+def trial(
+    name: str, here: Path, base: Path, counts: list[int], draw: random.Random
+) -> list[str]:
     """Kill a command one to three times, let it go on, and return where the kills fell."""
     words, fell = COMMANDS[name][1], []
     shutil.copytree(base, here)
@@ -240,7 +268,12 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
         shutil.copytree(base, whole)
         again(words, name, whole)
         counts, expected = json.loads((whole / "log").read_text()), found(whole)
-        draw, fell, trials, parts = random.Random(f"{name} {seed}"), Counter[str](), 0, 0
+        draw, fell, trials, parts = (
+            random.Random(f"{name} {seed}"),
+            Counter[str](),
+            0,
+            0,
+        )
         while fell.total() < int(kills):
             trials += 1
             here = home / str(trials)
@@ -248,7 +281,11 @@ def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
             if "contains a plan" in (here / "err").read_text():
                 assert forked(partial(run, ["status", "plan", "--json"], here)) == 0
             mine = found(here)
-            assert mine == expected, (name, trials, {k for k in mine if mine[k] != expected.get(k)})
+            assert mine == expected, (
+                name,
+                trials,
+                {k for k in mine if mine[k] != expected.get(k)},
+            )
             parts += len(list(here.rglob("*.partial")))
             shutil.rmtree(here)
         told = f"{trials} trials, 0 differences, {parts} parts of files left"

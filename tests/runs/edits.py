@@ -1,12 +1,13 @@
 """A program that edits what is stored, one file at a time, and looks whether that is noticed.
 
-``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a store, kept
-weights, a training with a checkpoint, and a fine-tuning with its state; changes one file of one of
-them in one way, lets the library read it or go on, and compares with what nobody edited. It prints
-how many edits ended how. An edit is *refused* in one line, what it damaged is *made again*, or it
-is *harmless*: the results are the same, bit for bit. Anything else is an error. Processes are
-forked, so that torch is imported once; this one never touches polars, whose threads would not
-survive that.
+``python tests/runs/edits.py FOLDER EDITS [SEED] [SUBJECT…]`` makes a sealed run, a
+store, kept weights, a training with a checkpoint, and a fine-tuning with its state;
+changes one file of one of them in one way, lets the library read it or go on, and
+compares with what nobody edited. It prints how many edits ended how. An edit is
+*refused* in one line, what it damaged is *made again*, or it is *harmless*: the results
+are the same, bit for bit. Anything else is an error. Processes are forked, so that
+torch is imported once; this one never touches polars, whose threads would not survive
+that.
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ class Subject:
     """Something stored: how it is made, which of its files are edited, and how it is read."""
 
     def __init__(
-        self, make: Callable[[Path], object], pattern: str, read: Callable[[Path], dict[str, Any]]
+        self,
+        make: Callable[[Path], object],
+        pattern: str,
+        read: Callable[[Path], dict[str, Any]],
     ) -> None:
         self.make, self.pattern, self.read = make, pattern, read
 
@@ -125,7 +129,12 @@ def unsealed(here: Path) -> None:
 
 
 def kept(here: Path) -> None:
-    execute(KEPT, "smoke", store=RunStore(here), execution=ExecutionOptions(keep_models=True))
+    execute(
+        KEPT,
+        "smoke",
+        store=RunStore(here),
+        execution=ExecutionOptions(keep_models=True),
+    )
 
 
 def interrupted(here: Path) -> None:
@@ -180,7 +189,9 @@ SUBJECTS = {
     "a complete run, run again": Subject(sealed, "tests/tiny/*/**/*", ran),
     "stored tables": Subject(unsealed, "store/??/*/*", ran),
     "kept weights": Subject(kept, "store/??/*/model-*", weights),
-    "a checkpoint": Subject(interrupted, "store/unfinished/*/*", partial(ran, recipe_=TRAINED)),
+    "a checkpoint": Subject(
+        interrupted, "store/unfinished/*/*", partial(ran, recipe_=TRAINED)
+    ),
     "a folder at work": Subject(
         interrupted, "tests/trainings/*.work/*", partial(ran, recipe_=TRAINED)
     ),
@@ -225,7 +236,9 @@ def edited(
     again = file.exists() and file.read_bytes() != left
     shutil.rmtree(here)
     ends = {SAME: "made again" if again else "harmless", REFUSED: "refused"}
-    assert code in ends, f"{what}: {'other results' if code == OTHER else 'a traceback'}"
+    assert code in ends, (
+        f"{what}: {'other results' if code == OTHER else 'a traceback'}"
+    )
     return what, ends[code]
 
 
@@ -233,7 +246,8 @@ def main(root: str, edits: str, seed: str = "0", *subjects: str) -> None:
     home, rng = Path(root), random.Random(seed)
     home.mkdir(parents=True, exist_ok=True)
     counts: Counter[tuple[str, str]] = Counter()
-    # What is read back takes a tenth of the time of what goes on, and is edited more often.
+    # What is read back takes a tenth of the time of what goes on, and is edited more
+    # often.
     *read, checkpoint, work, state = SUBJECTS
     names = subjects or [*read, checkpoint, *read, work, *read, state, *read]
     for number in range(int(edits)):

@@ -1,15 +1,16 @@
 """A program that kills a run before its k-th operation on files, for one k after another.
 
-``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP] [HOW]`` does so for each k until one is
-not reached, lets the run go on each time, and compares its tables with those of a run that nothing
-disturbed. It prints the number of kills. Processes are forked, so that torch is imported once; this
-one never touches polars, whose threads would not survive that.
+``python tests/runs/kills.py FOLDER RECIPE WHAT FROM [STEP] [HOW]`` does so for each k
+until one is not reached, lets the run go on each time, and compares its tables with
+those of a run that nothing disturbed. It prints the number of kills. Processes are
+forked, so that torch is imported once; this one never touches polars, whose threads
+would not survive that.
 
-WHAT is ``run``, ``fresh`` (a complete run is made again) or ``refresh`` (it is drawn again). FROM
-is ``start``, or ``seal`` to count only from where the run is about to be published. HOW is
-``kill``, ``full`` (from the k-th operation on the disk is full) or ``fault`` (the k-th one alone
-fails, as on a broken disk); both have to end in one line that says so, and opening a file to write
-counts, too.
+WHAT is ``run``, ``fresh`` (a complete run is made again) or ``refresh`` (it is drawn
+again). FROM is ``start``, or ``seal`` to count only from where the run is about to be
+published. HOW is ``kill``, ``full`` (from the k-th operation on the disk is full) or
+``fault`` (the k-th one alone fails, as on a broken disk); both have to end in one line
+that says so, and opening a file to write counts, too.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ from inweights.experiments.engine.outcome import Outcome, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
-#: Exit codes of a run that ended with an error that says why, and of one that a fault did not stop.
+#: Exit codes of a run that ended with an error that says why, and of one that a fault
+#: did not stop.
 STOPPED, WENT_ON = 17, 18
 #: How many operations there have been since a run was armed.
 reached = [0]
@@ -76,7 +78,9 @@ def arm(k: int, how: str) -> None:
         )
 
 
-def _written(table: pl.DataFrame, wrapped: Any, write: Any, *args: Any, **options: Any) -> None:
+def _written(
+    table: pl.DataFrame, wrapped: Any, write: Any, *args: Any, **options: Any
+) -> None:
     in_memory = isinstance(args[0], io.BytesIO)
     (write if in_memory else partial(wrapped, write))(table, *args, **options)
 
@@ -90,7 +94,9 @@ def folder_of(recipe: Recipe, root: Path) -> RunFolder:
     return RunStore(root).folder(recipe.name, recipe.resolve("smoke")[2])
 
 
-def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int, how: str) -> None:
+def disturbed(
+    recipe: Recipe, root: Path, what: str, start: str, k: int, how: str
+) -> None:
     def late(outcome: Outcome, work: Path) -> None:
         publish(outcome, work)
         if start == "seal":
@@ -138,10 +144,14 @@ def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) 
             assert found[name].equals(table, null_equal=True), name
 
 
-def main(root: str, name: str, what: str, start: str, step: str = "1", how: str = "kill") -> None:
+def main(
+    root: str, name: str, what: str, start: str, step: str = "1", how: str = "kill"
+) -> None:
     recipe = RECIPE if name == RECIPE.name else get_recipe(name)
     reference = Path(root) / "reference"
-    whole = partial(execute, recipe, "smoke", store=RunStore(reference), publish=publish)
+    whole = partial(
+        execute, recipe, "smoke", store=RunStore(reference), publish=publish
+    )
     assert forked(whole) == 0
     for k in itertools.count(1, int(step)):
         here = Path(root) / str(k)
@@ -151,7 +161,9 @@ def main(root: str, name: str, what: str, start: str, step: str = "1", how: str 
         ends = (0, -signal.SIGKILL) if how == "kill" else (0, STOPPED, WENT_ON)
         assert code in ends, f"the run failed with {code} (k = {k})"
         again = forked(partial(resumed, recipe, here, what, start, reference))
-        assert again == 0, f"killed before operation {k}, the run does not end as it should"
+        assert again == 0, (
+            f"killed before operation {k}, the run does not end as it should"
+        )
         shutil.rmtree(here)
         if code == 0:
             sys.stdout.write(str(k - 1))

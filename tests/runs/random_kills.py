@@ -1,12 +1,13 @@
 """A program that kills runs at random moments, alone and two on one config, and lets them go on.
 
-``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS] [MOMENT…]`` compares the
-tables of each run that went on with those of one that nothing disturbed, bit for bit, and prints
-how many processes it killed, in how many trials, and where they were. Moments are drawn in three
-ways, or in those that are given: in the ``first`` second, at ``any`` time that a whole run takes,
-and in the ``sealing``, before one of the operations on files from where the run is published.
-``tests/trainings`` is a recipe that trains, with a checkpoint twenty times a second, and so does
-``fine-tuning``, which is no recipe.
+``python tests/runs/random_kills.py FOLDER RECIPE KILLS [SEED] [JOBS] [MOMENT…]``
+compares the tables of each run that went on with those of one that nothing disturbed,
+bit for bit, and prints how many processes it killed, in how many trials, and where they
+were. Moments are drawn in three ways, or in those that are given: in the ``first``
+second, at ``any`` time that a whole run takes, and in the ``sealing``, before one of
+the operations on files from where the run is published. ``tests/trainings`` is a recipe
+that trains, with a checkpoint twenty times a second, and so does ``fine-tuning``, which
+is no recipe.
 """
 
 from __future__ import annotations
@@ -82,7 +83,11 @@ class Trial:
                 arm(operation, "kill")
 
         execute(
-            self.recipe, "smoke", store=RunStore(self.here), execution=self.effort, publish=last
+            self.recipe,
+            "smoke",
+            store=RunStore(self.here),
+            execution=self.effort,
+            publish=last,
         )
 
     def again(self, reference: Path) -> None:
@@ -92,7 +97,9 @@ class Trial:
     def where(self) -> str:
         """How far the run is, by what is on the disk."""
         folders = list((self.here / self.recipe.name).glob("*"))
-        if any((place / "manifest.json").exists() for place in folders if not place.suffix):
+        if any(
+            (place / "manifest.json").exists() for place in folders if not place.suffix
+        ):
             return "after it was published"
         if self.sealing.exists():
             return "while it was sealed"
@@ -117,17 +124,27 @@ class Tuning(Trial):
     def again(self, reference: Path) -> None:
         if not (self.here / "model").exists():
             finetune_to(self.here / "model", "@tiny", EXAMPLES, TUNED)
-        mine, other = (place / "model" / "model.safetensors" for place in (self.here, reference))
+        mine, other = (
+            place / "model" / "model.safetensors" for place in (self.here, reference)
+        )
         assert mine.read_bytes() == other.read_bytes()
-        assert [path.name for path in self.here.iterdir()] == ["model"], list(self.here.iterdir())
+        assert [path.name for path in self.here.iterdir()] == ["model"], list(
+            self.here.iterdir()
+        )
 
     def where(self) -> str:
         if (self.here / "model").exists():
             return "after it was published"
-        return "at work" if (self.here / "model.state").exists() else "before it had a state"
+        return (
+            "at work"
+            if (self.here / "model.state").exists()
+            else "before it had a state"
+        )
 
 
-def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1", *moments: str) -> None:
+def main(
+    root: str, name: str, kills: str, seed: str = "0", jobs: str = "1", *moments: str
+) -> None:
     kind = Tuning if name == "fine-tuning" else Trial
     for module in LATE if kind is Tuning else ():
         importlib.import_module(module)
@@ -152,11 +169,15 @@ def main(root: str, name: str, kills: str, seed: str = "0", jobs: str = "1", *mo
                 living.append(one.begin(before and rng.randint(1, OPERATIONS)))
             for child in rng.sample(living, len(living)):
                 if not before:
-                    time.sleep(rng.uniform(0, min(1.0, whole) if moment == "first" else whole))
+                    time.sleep(
+                        rng.uniform(0, min(1.0, whole) if moment == "first" else whole)
+                    )
                     os.kill(child, signal.SIGKILL)
                 code = end(child)
                 where = "before an operation of its sealing" if before else one.where()
-                where = f"{'two on one config' if len(living) > 1 else 'alone'}, {where}"
+                where = (
+                    f"{'two on one config' if len(living) > 1 else 'alone'}, {where}"
+                )
                 ends = (0, -signal.SIGKILL, *((STOPPED,) if kind is Tuning else ()))
                 assert code in ends, f"a run failed with {code} (trial {trial})"
                 killed += code == -signal.SIGKILL

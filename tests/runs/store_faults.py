@@ -1,12 +1,13 @@
 """A program in which the disk of a command fails while it works: one clear line, and on it goes.
 
-``python -m tests.runs.store_faults FOLDER FAULTS [SEED] [HOW…]`` lets a store become ``read-only``,
-``full`` or ``gone`` (renamed) before an operation on files of ``verify --settle`` and ``work``,
-drawn from all that an undisturbed process makes, so that no clock decides. The command has to end
-by itself, well or with one line that says what is wrong. When the disk is as it was, the same
-command has to end well, with the tables and the output of a place that nothing disturbed. It
-prints where the faults fell, and how the commands ended. Root, whom no rights stop, becomes nobody;
-on a full disk no file may have a byte (``RLIMIT_FSIZE``).
+``python -m tests.runs.store_faults FOLDER FAULTS [SEED] [HOW…]`` lets a store become
+``read-only``, ``full`` or ``gone`` (renamed) before an operation on files of ``verify
+--settle`` and ``work``, drawn from all that an undisturbed process makes, so that no
+clock decides. The command has to end by itself, well or with one line that says what is
+wrong. When the disk is as it was, the same command has to end well, with the tables and
+the output of a place that nothing disturbed. It prints where the faults fell, and how
+the commands ended. Root, whom no rights stop, becomes nobody; on a full disk no file
+may have a byte (``RLIMIT_FSIZE``).
 """
 
 from __future__ import annotations
@@ -111,14 +112,23 @@ def main(root: str, faults: str, seed: str = "0", *hows: str) -> None:
         again(COMMANDS[name][1], name, whole)
         count, expected = json.loads((whole / "log").read_text())[1], found(whole)
         for how in hows or HOW:
-            draw, fell, ends = random.Random(f"{name} {how} {seed}"), Counter[str](), Counter[str]()
+            draw, fell, ends = (
+                random.Random(f"{name} {how} {seed}"),
+                Counter[str](),
+                Counter[str](),
+            )
             for number in range(int(faults)):
                 here = home / f"{how}{number}"
                 shutil.copytree(base, here)
                 ends[_shape(trial(name, how, here, draw.randint(1, count)))] += 1
                 fell[here.with_name(f"{here.name}.log").read_text()] += 1
                 mine = found(here)
-                assert mine == expected, (name, how, number, mine.keys() ^ expected.keys())
+                assert mine == expected, (
+                    name,
+                    how,
+                    number,
+                    mine.keys() ^ expected.keys(),
+                )
                 shutil.rmtree(here)
             sys.stdout.write(f"{faults} times {how} during {name}, 0 differences\n")
             for kind, counts in (("fell in", fell), ("ended:", ends)):

@@ -23,7 +23,10 @@ def test_commands_killed_before_any_call(forks: Forks, tmp_path: Path) -> None:
 def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
     """In a process of its own, as the command gives up its rights, or where it writes."""
     program = Path(__file__).with_name("store_faults.py")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, program, tmp_path, "1", "1"],
         env=environment,
@@ -32,7 +35,8 @@ def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("1 times") == 6  # read-only, full and gone, during two commands
+    # read-only, full and gone, during two commands.
+    assert done.stdout.count("1 times") == 6
 
 
 @pytest.mark.slow

@@ -85,7 +85,9 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     assert next(iter(store)).state == "damaged"
 
 
-def test_runs_that_may_not_be_read_are_not_said_to_be_none(run, store, monkeypatch, capsys) -> None:
+def test_runs_that_may_not_be_read_are_not_said_to_be_none(
+    run, store, monkeypatch, capsys
+) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     for words in (["runs"], ["show", run.path.name], ["show", "demo/two-hop"]):
         code, told = tell(capsys, store, *words)
@@ -93,7 +95,9 @@ def test_runs_that_may_not_be_read_are_not_said_to_be_none(run, store, monkeypat
         assert "permission denied" in told
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+@pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason="there are no pipes in folders here"
+)
 @pytest.mark.parametrize("name", ["config.json", "manifest.json", "outcome.json"])
 def test_a_pipe_within_a_run(run, known, store, capsys, name) -> None:
     """It keeps nobody waiting."""
@@ -148,14 +152,18 @@ def test_a_lock_that_is_a_link(store, tmp_path) -> None:
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (tmp_path / "precious").write_text("mine")
     (store.root / ".locks").mkdir(parents=True)
-    (store.root / ".locks" / f"{folder.path.name}.lock").symlink_to(tmp_path / "precious")
+    (store.root / ".locks" / f"{folder.path.name}.lock").symlink_to(
+        tmp_path / "precious"
+    )
     with pytest.raises(FolderError, match="is a link"):
         make(store=store)
     assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_a_file_that_was_added(run) -> None:
-    shutil.copy(run.path / "tables" / "long.parquet", run.path / "tables" / "more.parquet")
+    shutil.copy(
+        run.path / "tables" / "long.parquet", run.path / "tables" / "more.parquet"
+    )
     with pytest.raises(FolderError, match=r"tables/more\.parquet was added"):
         run.verify()
 
@@ -166,7 +174,9 @@ def test_a_manifest_that_is_empty(run) -> None:
         run.verify()
 
 
-@pytest.mark.parametrize("name", ["../../../../etc/passwd", "/etc/passwd", "tables/../config.json"])
+@pytest.mark.parametrize(
+    "name", ["../../../../etc/passwd", "/etc/passwd", "tables/../config.json"]
+)
 def test_a_manifest_that_leaves_the_folder(run, name) -> None:
     manifest = json.loads((run.path / "manifest.json").read_bytes())
     manifest["files"][name] = "0" * 64
@@ -201,7 +211,9 @@ def test_a_verdict_that_was_written_is_not_believed(store) -> None:
         ("tables/long.parquet", b"PAR1"),
     ],
 )
-def test_files_of_wrong_types_take_nothing_down(run, store, known, capsys, name, content) -> None:
+def test_files_of_wrong_types_take_nothing_down(
+    run, store, known, capsys, name, content
+) -> None:
     rewrite(run, name, content)
     with pytest.raises(FolderError):
         load(RECIPE, run)
@@ -213,9 +225,12 @@ def test_files_of_wrong_types_take_nothing_down(run, store, known, capsys, name,
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"\xff", b"[" * 100_000, b'{"recipe": [], "seeds": 3, "scale": {}}']
+    "content",
+    [b"", b"[]", b"\xff", b"[" * 100_000, b'{"recipe": [], "seeds": 3, "scale": {}}'],
 )
-def test_a_damaged_config_hides_no_other_run(run, store, known, capsys, content) -> None:
+def test_a_damaged_config_hides_no_other_run(
+    run, store, known, capsys, content
+) -> None:
     other = make(store=store, seeds=2).folder
     (other.path / "config.json").write_bytes(content)
     code, told = tell(capsys, store, "runs", "--json")
@@ -237,7 +252,9 @@ def test_a_damaged_manifest(run, store, known, capsys, content) -> None:
         load(RECIPE, run)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"seconds": "x"}', b"[" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff", b"[1]", b'{"seconds": "x"}', b"[" * 100_000]
+)
 def test_a_damaged_clock(store, content) -> None:
     class Stops:
         def run(self, *_: object) -> None:
@@ -248,5 +265,7 @@ def test_a_damaged_clock(store, content) -> None:
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     began = time.perf_counter()
-    seconds = make(store=store, execution=ExecutionOptions(executor=SameProcess())).seconds
+    seconds = make(
+        store=store, execution=ExecutionOptions(executor=SameProcess())
+    ).seconds
     assert 0 <= seconds <= time.perf_counter() - began

@@ -33,11 +33,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_git
-def test_the_commit_of_the_current_folder(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commit_of_the_current_folder(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = repositories()["current folder"]
     assert len(first["commit"]) == 40
     assert first["clean"] is True
-    (here / "runs.json").write_text("{}")  # what is not tracked, such as runs, does not count
+    # What is not tracked, such as runs, does not count.
+    (here / "runs.json").write_text("{}")
     (here / "below").mkdir()
     monkeypatch.chdir(here / "below")
     assert repositories()["current folder"] == first
@@ -88,7 +91,9 @@ def test_a_library_that_is_installed_below_a_repository_is_not_of_it(
     assert list(repositories()) == ["inweights"]
 
 
-def test_without_git_there_are_no_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_there_are_no_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert repositories() == {}
     broken = tmp_path / "git"
@@ -104,7 +109,8 @@ def test_versions_of_all_dependencies() -> None:
     packages = environment()["packages"]
     assert packages["numpy"] == np.__version__
     assert packages["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
-    assert {"inweights", "msgspec", "joblib"} <= set(packages)  # one is needed by another
+    # One is needed by another.
+    assert {"inweights", "msgspec", "joblib"} <= set(packages)
     assert not {"pytest", "ruff", "mypy", "sphinx"} & set(packages)
 
 

@@ -29,7 +29,10 @@ def sealed(tmp_path):
 
 def test_same_config_same_folder(tmp_path) -> None:
     store = RunStore(tmp_path)
-    assert store.folder("a/b", {"b": 1, "a": 2}).path == store.folder("a/b", {"a": 2, "b": 1}).path
+    assert (
+        store.folder("a/b", {"b": 1, "a": 2}).path
+        == store.folder("a/b", {"a": 2, "b": 1}).path
+    )
     assert store.folder("a/b", {"a": 1}).path != store.folder("a/b", {"a": 2}).path
 
 
@@ -95,7 +98,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch) -> None:
 def test_the_environment_names_no_user_host_or_path(monkeypatch) -> None:
     monkeypatch.setenv("SECRET_OF_MINE", "hunter2-in-the-environment")
     told = json.dumps(environment())
-    private = [socket.gethostname(), getpass.getuser(), str(Path.home()), str(Path.cwd())]
+    private = [
+        socket.gethostname(),
+        getpass.getuser(),
+        str(Path.home()),
+        str(Path.cwd()),
+    ]
     private += [sys.executable, sys.prefix, "hunter2", "SECRET_OF_MINE"]
     words = set(re.findall(r"[\w.\-]+", told))
     for name in private:

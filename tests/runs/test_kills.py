@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tests.forks import Forks
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system that can fork")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="needs a system that can fork"
+)
 
 
 def kills(forks: Forks, program: str, *words: object) -> int:
@@ -25,13 +27,21 @@ def kills(forks: Forks, program: str, *words: object) -> int:
         ("run", "start", 30, 1),
         ("run", "seal", 5, 1),
         ("refresh", "start", 15, 1),
-        ("fresh", "start", 40, 2),  # its operations are those of a run, and a few of its own
+        # Its operations are those of a run, and a few of its own.
+        (
+            "fresh",
+            "start",
+            40,
+            2,
+        ),
     ],
 )
 def test_killed_before_every_operation(
     forks: Forks, tmp_path: Path, what: str, start: str, least: int, step: int
 ) -> None:
-    assert kills(forks, "runs.kills", tmp_path, "tests/tiny", what, start, step) >= least
+    assert (
+        kills(forks, "runs.kills", tmp_path, "tests/tiny", what, start, step) >= least
+    )
 
 
 @pytest.mark.slow
@@ -46,15 +56,22 @@ def test_the_disk_fails_at_every_operation(
     forks: Forks, tmp_path: Path, what: str, how: str, least: int
 ) -> None:
     """A full disk, and one that fails once: one line, and when it goes on nothing is missing."""
-    assert kills(forks, "runs.kills", tmp_path, "tests/tiny", what, "start", 3, how) >= least
+    assert (
+        kills(forks, "runs.kills", tmp_path, "tests/tiny", what, "start", 3, how)
+        >= least
+    )
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_alone_and_in_pairs(forks: Forks, tmp_path: Path) -> None:
+def test_killed_at_random_moments_alone_and_in_pairs(
+    forks: Forks, tmp_path: Path
+) -> None:
     assert kills(forks, "runs.random_kills", tmp_path, "tests/tiny", 12) >= 12
 
 
 @pytest.mark.slow
-def test_edits_of_what_is_stored_are_noticed_or_harmless(forks: Forks, tmp_path: Path) -> None:
+def test_edits_of_what_is_stored_are_noticed_or_harmless(
+    forks: Forks, tmp_path: Path
+) -> None:
     """The short form; ``edits.py FOLDER 200`` is the long one."""
     assert kills(forks, "runs.edits", tmp_path, 9) == 9

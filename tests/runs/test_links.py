@@ -27,8 +27,17 @@ from inweights.runs.tables.store import Store
 
 KINDS = ("folder", "file", "dangling")
 RUNS = (
-    *("tests", "tests/tiny", "tests/tiny/????????????", "tests/tiny/*.work", "tests/tiny/*.old"),
-    *(f"tests/tiny/*/{name}" for name in ("config.json", "manifest.json", "outcome.json")),
+    *(
+        "tests",
+        "tests/tiny",
+        "tests/tiny/????????????",
+        "tests/tiny/*.work",
+        "tests/tiny/*.old",
+    ),
+    *(
+        f"tests/tiny/*/{name}"
+        for name in ("config.json", "manifest.json", "outcome.json")
+    ),
     *("tests/tiny/*/tables", "tests/tiny/*/tables/*", ".locks", ".locks/*"),
     *("store", "store/??", "store/??/*", "store/??/*/*.parquet", "store/??/*/run.json"),
     *("store/locks", "store/locks/task.lock", "store/unfinished", "store/unfinished/*"),
@@ -41,16 +50,34 @@ PLAN = (
 )
 Doing = list[Callable[[], object]]
 #: Events of Python that read, list, write or delete what a path names.
-TOUCHES = {"open", "os.listdir", "os.scandir", "os.remove", "os.rmdir", "os.rename", "os.truncate"}
+TOUCHES = {
+    "open",
+    "os.listdir",
+    "os.scandir",
+    "os.remove",
+    "os.rmdir",
+    "os.rename",
+    "os.truncate",
+}
 watched: list[tuple[Path, list[str]]] = []
 
 
 def _hook(event: str, given: tuple[object, ...]) -> None:
-    if watched and event in TOUCHES and given and isinstance(given[0], str | os.PathLike):
+    if (
+        watched
+        and event in TOUCHES
+        and given
+        and isinstance(given[0], str | os.PathLike)
+    ):
         outside, touched = watched[-1]
         place = Path.cwd() / given[0]
-        # What is renamed or removed is the link itself; what is opened is what it points to.
-        real = place.parent.resolve() if event in ("os.remove", "os.rename") else place.resolve()
+        # What is renamed or removed is the link itself; what is opened is what it
+        # points to.
+        real = (
+            place.parent.resolve()
+            if event in ("os.remove", "os.rename")
+            else place.resolve()
+        )
         if real.is_relative_to(outside):
             touched.append(f"{event} {place}")
 
@@ -108,7 +135,9 @@ def runs(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("links") / "runs"
     folder = execute(RECIPE, "smoke", store=RunStore(root)).folder
     for other in (folder.work, folder.old):
-        shutil.copytree(folder.path, other, ignore=shutil.ignore_patterns("manifest.json"))
+        shutil.copytree(
+            folder.path, other, ignore=shutil.ignore_patterns("manifest.json")
+        )
     store = Store(root / "store")
     made = min(store.listed())
     store.describe(made[0], {})
@@ -158,7 +187,9 @@ def use_runs(root: Path) -> Doing:
         fill,
         lambda: execute(RECIPE, "smoke", store=runs),
         lambda: refresh(RECIPE, mine()),
-        lambda: execute(RECIPE, "smoke", store=runs, execution=ExecutionOptions(fresh=True)),
+        lambda: execute(
+            RECIPE, "smoke", store=runs, execution=ExecutionOptions(fresh=True)
+        ),
         lambda: mine().discard(),
     ]
 
@@ -176,7 +207,10 @@ def plan(tmp_path_factory) -> Path:
 
 def write(root: Path) -> None:
     write_plan(
-        DRAWS.plan(Draws(poison=1)), range(2), str(root), plugins=["tests.experiments.small"]
+        DRAWS.plan(Draws(poison=1)),
+        range(2),
+        str(root),
+        plugins=["tests.experiments.small"],
     )
 
 
@@ -196,7 +230,8 @@ def use_plan(root: Path) -> Doing:
 
 @pytest.mark.parametrize("kind", mostly_slow(KINDS, "folder".__eq__))
 @pytest.mark.parametrize(
-    ("what", "pattern"), [*(("runs", one) for one in RUNS), *(("plan", one) for one in PLAN)]
+    ("what", "pattern"),
+    [*(("runs", one) for one in RUNS), *(("plan", one) for one in PLAN)],
 )
 def test_a_link_at_any_level(request, tmp_path, what, pattern, kind) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
@@ -209,9 +244,19 @@ def test_a_link_at_any_level(request, tmp_path, what, pattern, kind) -> None:
 
 @pytest.mark.parametrize(
     "wanted",
-    [b"[]", b"", b"{", b'[["a"]]', b'[["", ""]]', b'[["../../x", "a"]]', b'[["ab", "a/../b"]]'],
+    [
+        b"[]",
+        b"",
+        b"{",
+        b'[["a"]]',
+        b'[["", ""]]',
+        b'[["../../x", "a"]]',
+        b'[["ab", "a/../b"]]',
+    ],
 )
-def test_tidy_removes_nothing_without_a_list_of_what_is_waited_for(tmp_path, wanted) -> None:
+def test_tidy_removes_nothing_without_a_list_of_what_is_waited_for(
+    tmp_path, wanted
+) -> None:
     store = Store(tmp_path)
     store.files.write("unfinished/k/wanted.json", wanted)
     store.files.write("unfinished/k/state", b"half")

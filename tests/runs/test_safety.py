@@ -82,7 +82,9 @@ def test_a_damaged_table_is_made_again(store, expected, damage) -> None:
 
 
 @pytest.mark.parametrize("damage", [remove, empty, flip])
-def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, damage) -> None:
+def test_a_table_that_is_lost_before_it_is_read_is_an_error(
+    store, monkeypatch, damage
+) -> None:
     class Loses:
         """An executor whose first table is gone when it is done."""
 
@@ -90,7 +92,9 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, 
             SameProcess().run(job, schedule)
             damage(files(store)[0])
 
-    with pytest.raises(FolderError, match="is missing or damaged; run the same command again"):
+    with pytest.raises(
+        FolderError, match="is missing or damaged; run the same command again"
+    ):
         make(store=store, execution=ExecutionOptions(executor=Loses()))
     assert not next(iter(store)).complete
 
@@ -127,7 +131,9 @@ def test_a_removed_folder_is_never_sealed(store, expected, what, moment) -> None
         if moment == "between tables"
         else {"publish": lose}
     )
-    with pytest.raises(RunError, match=r"was removed or changed during|cannot write") as caught:
+    with pytest.raises(
+        RunError, match=r"was removed or changed during|cannot write"
+    ) as caught:
         make(store=store, **told)
     assert caught.value.exit_code != 0
     assert "\n" not in str(caught.value)
@@ -260,7 +266,9 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
             make(store=store, execution=ExecutionOptions(fresh=True, progress=stop))
 
 
-def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:
+def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(
+    store, tmp_path, monkeypatch
+) -> None:
     outcome = make(store=store)
 
     def full(_file: int) -> None:

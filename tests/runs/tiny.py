@@ -37,7 +37,9 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    return {"totals": tables["long"].group_by("base", maintain_order=True).agg(pl.sum("y"))}
+    return {
+        "totals": tables["long"].group_by("base", maintain_order=True).agg(pl.sum("y"))
+    }
 
 
 RECIPE = Recipe(

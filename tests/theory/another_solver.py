@@ -11,13 +11,15 @@ from inweights.theory import Program
 
 Array = np.ndarray[Any, Any]
 
-# Clarabel asks for 1e-8 of itself; on some processors it stalls just short of that and warns. No
-# test here tells optima apart more finely than 1e-6.
+# Clarabel asks for 1e-8 of itself; on some processors it stalls just short of that and
+# warns. No test here tells optima apart more finely than 1e-6.
 ACCURACY = 1e-7
 
 
 def cvxpy() -> Any:
-    return pytest.importorskip("cvxpy", reason="pip install 'inweights[cvx]' lifts this")
+    return pytest.importorskip(
+        "cvxpy", reason="pip install 'inweights[cvx]' lifts this"
+    )
 
 
 def told(program: Program, w: Any) -> list[Any]:
@@ -26,7 +28,9 @@ def told(program: Program, w: Any) -> list[Any]:
     constraints = []
     for m, right in enumerate(program.right):
         wrong = np.flatnonzero(~right)
-        constraints += [logits[m, int(y)] - logits[m, wrong] >= 1 for y in np.flatnonzero(right)]
+        constraints += [
+            logits[m, int(y)] - logits[m, wrong] >= 1 for y in np.flatnonzero(right)
+        ]
     return constraints
 
 
@@ -34,7 +38,9 @@ def least_norm(program: Program) -> tuple[float, Array]:
     """Optimum of program (2), and a matrix that reaches it."""
     cp = cvxpy()
     w = cp.Variable(program.shape)
-    return solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))), np.asarray(w.value)
+    return solved(cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))), np.asarray(
+        w.value
+    )
 
 
 def solved(problem: Any) -> float:

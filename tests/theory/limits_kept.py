@@ -1,12 +1,13 @@
 """A program that measures how well ``--seconds`` is kept.
 
-``python tests/theory/limits_kept.py [calls] [SECONDS…] [NAME…]`` gives facts of many shapes to the
-commands that take the option, or to those named, with each limit, and prints what they took and how
-many times the limit that is. Time is the processor's, for the commands as for the measurement, so
-that other work on the machine is neither's: the commands' clock, ``time.perf_counter``, is replaced
-by ``time.process_time``. With ``calls`` it is replaced by a count of calls, which is the same on
-every machine. What comes before the forecast, reading the file, is not under the limit, and what
-an audit counts beside it is not either.
+``python tests/theory/limits_kept.py [calls] [SECONDS…] [NAME…]`` gives facts of many
+shapes to the commands that take the option, or to those named, with each limit, and
+prints what they took and how many times the limit that is. Time is the processor's, for
+the commands as for the measurement, so that other work on the machine is neither's: the
+commands' clock, ``time.perf_counter``, is replaced by ``time.process_time``. With
+``calls`` it is replaced by a count of calls, which is the same on every machine. What
+comes before the forecast, reading the file, is not under the limit, and what an audit
+counts beside it is not either.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from pathlib import Path
 
 from tests.forks import forked
 
-#: The most that a limit is exceeded by: this many times, and so many seconds for a short one.
+#: The most that a limit is exceeded by: this many times, and so many seconds for a
+#: short one.
 TIMES, LEAST = 1.5, 0.5
 #: Calls and returns that are counted as a second.
 A_SECOND = 1_000_000
@@ -65,12 +67,19 @@ COMMANDS = {
     "predict with one answer": ("predict", "chains.csv", "--answers", "one"),
     "predict with intervals": ("predict", "chains.csv", "--intervals"),
     "predict a hub with intervals": ("predict", "hub.csv", "--intervals"),
-    "predict two-hop": ("predict", "two-hop", "--set", "n=400", "--set", "complexity=3"),
+    "predict two-hop": (
+        "predict",
+        "two-hop",
+        "--set",
+        "n=400",
+        "--set",
+        "complexity=3",
+    ),
     "predict a graph": ("predict", "graph", "--set", "shape=cycle", "--set", "n=200"),
     "predict reversals": ("predict", "reversal", "--set", "n=300"),
 }
-#: What is called first when the time begins to run, and what returns when it no longer does; the
-#: command itself does where nothing is named.
+#: What is called first when the time begins to run, and what returns when it no longer
+#: does; the command itself does where nothing is named.
 STARTS = {
     "inweights.theory.prediction.predict": "parts_within",
     "inweights.audit.forecast": "facts_within",
@@ -106,7 +115,9 @@ def note(
     setattr(module, name, noted)
 
 
-def measure(words: tuple[str, ...], seconds: float, told: Path, *, counted: bool) -> None:
+def measure(
+    words: tuple[str, ...], seconds: float, told: Path, *, counted: bool
+) -> None:
     """Write down the time under the limit, and that of all of the command."""
     from inweights.cli import main
 
@@ -117,7 +128,10 @@ def measure(words: tuple[str, ...], seconds: float, told: Path, *, counted: bool
         for place, name in places.items():
             note(clock, spans, place, name)
     start = clock()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         assert main([*words, "--seconds", str(seconds)]) == 0
     now = clock()
     sys.setprofile(None)
@@ -129,7 +143,11 @@ def measure(words: tuple[str, ...], seconds: float, told: Path, *, counted: bool
 def main(*given: str) -> None:
     worst, named = 0.0, [one for one in given if one in COMMANDS]
     counted = "calls" in given
-    limits = [float(one) for one in given if one not in (*named, "calls")] or [1.0, 5.0, 20.0]
+    limits = [float(one) for one in given if one not in (*named, "calls")] or [
+        1.0,
+        5.0,
+        20.0,
+    ]
     with tempfile.TemporaryDirectory() as home:
         os.chdir(home)
         told = Path("times")
@@ -138,7 +156,9 @@ def main(*given: str) -> None:
             Path(f"{name}.csv").write_text(rows, encoding="utf-8")
         for name, words in COMMANDS.items():
             for limit in limits if name in (named or COMMANDS) else ():
-                assert forked(partial(measure, words, limit, told, counted=counted)) == 0, name
+                assert (
+                    forked(partial(measure, words, limit, told, counted=counted)) == 0
+                ), name
                 under, whole = map(float, told.read_text(encoding="ascii").split())
                 times = under / limit if under > limit + LEAST else 1.0
                 worst = max(worst, times)

@@ -17,7 +17,8 @@ from inweights.worlds import TwoHop, World, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS
 from inweights.worlds.knowledge.triples import world_of
 
-#: Few names, so that facts meet, cross, contradict each other and lead back; one is both.
+#: Few names, so that facts meet, cross, contradict each other and lead back; one is
+#: both.
 NAMES = st.sampled_from(["a", "b", "c", "d", "e", "r"])
 FACTS = st.lists(
     st.tuples(NAMES, st.sampled_from(["r", "s", "is"]), NAMES), min_size=1, max_size=24
@@ -60,7 +61,9 @@ def test_any_facts(rows: list[tuple[str, str, str]], tmp_path: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=FACTS, decay=st.sampled_from([None, None, 1e-3]))
-def test_many_facts(rows: list[tuple[str, str, str]], decay: float | None, tmp_path: Path) -> None:
+def test_many_facts(
+    rows: list[tuple[str, str, str]], decay: float | None, tmp_path: Path
+) -> None:
     world = of(tmp_path, rows)
     check(predict(world, seconds=0.1, decay=decay, advise=False), world)
 
@@ -87,15 +90,24 @@ def test_advice_that_no_matrix_can_follow_is_told(
     assert "exclude each other" in both.why
 
 
-def test_facts_that_exclude_each_other_are_named_with_the_forecast(tmp_path: Path) -> None:
-    rows = [("a", "r", "x"), ("a", "s", "y"), ("b", "r", "y"), ("b", "s", "x"), ("x", "t", "z")]
+def test_facts_that_exclude_each_other_are_named_with_the_forecast(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        ("a", "r", "x"),
+        ("a", "s", "y"),
+        ("b", "r", "y"),
+        ("b", "s", "x"),
+        ("x", "t", "z"),
+    ]
     forecast = predict(of(tmp_path, rows), advise=False)
     assert "(a r) → x" in forecast.why
     assert "(x t)" not in forecast.why
-    assert (
-        forecast.let_go["why"].to_list() == ["answered otherwise by the program"] * 4
-    )  # each as likely as its rival
-    assert set(forecast.let_go["statement"]) == {f"({s} {r}) → {o}" for s, r, o in rows[:4]}
+    # Each as likely as its rival.
+    assert forecast.let_go["why"].to_list() == ["answered otherwise by the program"] * 4
+    assert set(forecast.let_go["statement"]) == {
+        f"({s} {r}) → {o}" for s, r, o in rows[:4]
+    }
     assert forecast.queries.filter(pl.col("role") == "composition").height == 2
 
 
@@ -111,14 +123,18 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     assert facts + forecast.let_go.height == len(world.facts)
     assert forecast.queries["query"].is_unique().all()
     assert "would exceed" in forecast.why
-    one, other = (f.queries.select("query", "verdict", "prompt") for f in (whole, forecast))
+    one, other = (
+        f.queries.select("query", "verdict", "prompt") for f in (whole, forecast)
+    )
     same = one.join(other, on="query")
     assert same.height == forecast.queries.height == len(world.queries)
     assert (same["prompt"] == same["prompt_right"]).all()
     assert (same["verdict"] == same["verdict_right"]).to_numpy().mean() > 0.9
 
 
-def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A piece of one large component is asked all chains of its facts, and no others."""
     monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
@@ -144,7 +160,10 @@ def test_the_largest_part_is_whole_components() -> None:
     same, every = largest_part(world, 12)
     assert same is world
     assert every.all()
-    assert [(len(rows), cut) for rows, cut in parts_of(world, 7)] == [(6, False), (6, False)]
+    assert [(len(rows), cut) for rows, cut in parts_of(world, 7)] == [
+        (6, False),
+        (6, False),
+    ]
 
 
 def test_a_component_that_is_too_large_is_cut() -> None:

@@ -44,11 +44,16 @@ def towns(tmp_path) -> World:
     """The towns with the identity of Oslo, the object of ``born``, among the facts."""
     path = tmp_path / "towns.csv"
     path.write_text(TOWNS)
-    return Triples(path=str(path), identity=("born",), questions="composition,chain").build()
+    return Triples(
+        path=str(path), identity=("born",), questions="composition,chain"
+    ).build()
 
 
 def test_features_are_what_one_counts(towns: World) -> None:
-    texts = [towns.vocabulary.text(towns.queries.prompt(q)) for q in range(len(towns.queries))]
+    texts = [
+        towns.vocabulary.text(towns.queries.prompt(q))
+        for q in range(len(towns.queries))
+    ]
     roles = [towns.queries.role_names[role] for role in towns.queries.roles]
     rows = pl.DataFrame({"query": range(len(texts)), "role": roles, "margin": 0.25})
     table = query_features(towns, rows)
@@ -62,12 +67,19 @@ def test_features_are_what_one_counts(towns: World) -> None:
     chains = ("bob home in", "cat home in", "bob home near in")
     assert [identity[text] for text in chains] == [0.0, 1.0, 0.5]
     assert [steps[text] for text in chains] == [2, 2, 3]
-    # 'in' has three answers, and bob two in two steps; four facts end in Rome and three in Oslo.
+    # 'in' has three answers, and bob two in two steps; four facts end in Rome and three
+    # in Oslo.
     for feature, counts in ((rivals, [3, 3, 3]), (complexity, [2, 1, 3])):
         np.testing.assert_allclose([feature[text] for text in chains], np.log(counts))
-    np.testing.assert_allclose([reached[text] for text in chains], np.log([1 + 4, 1 + 3, 1 + 7]))
-    common = [found[text]["common"] for text in ("bob home in", "cat home in", "bob home near")]
-    np.testing.assert_allclose(common, [2 / 3, 1 / 3, 1 / 2])  # italy and europe; norway; oslo
+    np.testing.assert_allclose(
+        [reached[text] for text in chains], np.log([1 + 4, 1 + 3, 1 + 7])
+    )
+    common = [
+        found[text]["common"]
+        for text in ("bob home in", "cat home in", "bob home near")
+    ]
+    # Italy and europe; norway; oslo.
+    np.testing.assert_allclose(common, [2 / 3, 1 / 3, 1 / 2])
     right = [np.exp(found[text]["right"]) for text in ("bob home in", "cat home in")]
     np.testing.assert_allclose(right, [2, 1])
 
@@ -78,7 +90,11 @@ def ends_of(prompt: str) -> set[str]:
     facts = [line.split(",") for line in TOWNS.split()]
     here = {start}
     for step in steps:
-        here = {thing for subject, relation, thing in facts if subject in here and relation == step}
+        here = {
+            thing
+            for subject, relation, thing in facts
+            if subject in here and relation == step
+        }
     return here
 
 
@@ -86,12 +102,14 @@ def test_right_and_density_are_what_a_guess_gains(towns: World) -> None:
     queries, words = towns.queries, towns.vocabulary
     texts = [words.text(queries.prompt(q)) for q in range(len(queries))]
     roles = [queries.role_names[role] for role in queries.roles]
-    assert len(set(zip(texts, roles, strict=True))) == len(texts)  # one query is one prompt
+    # One query is one prompt.
+    assert len(set(zip(texts, roles, strict=True))) == len(texts)
     ends = [ends_of(text) for text in texts]
     rows = pl.DataFrame({"query": range(len(texts)), "role": roles, "margin": 0.25})
     table = query_features(towns, rows)
     facts = [line.split(",") for line in TOWNS.split()]
-    among = len({thing for _, _, thing in facts})  # the identity of Oslo answers with Oslo
+    # The identity of Oslo answers with Oslo.
+    among = len({thing for _, _, thing in facts})
     for row, text, own in zip(table.iter_rows(named=True), texts, ends, strict=True):
         query = row["query"]
         names = [words.names[token] for token in queries.right_answers(query)]
@@ -105,7 +123,9 @@ def test_right_and_density_are_what_a_guess_gains(towns: World) -> None:
 def test_features_of_a_query_that_no_fact_supports(towns: World) -> None:
     """A share of nothing is 0, and so is the logarithm of a number that is 0 at least."""
     bare = replace(towns, facts=Statements.build({}))
-    table = query_features(bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0}))
+    table = query_features(
+        bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0})
+    )
     assert table.drop("query", *SEVERAL).row(0) == (*[0.0] * 7, 2.0)
     empty = {"evenness": 1.0, "steps": properties(towns)["steps"]}
     answers = {name: properties(towns)[name] for name in OF_ANSWERS}
@@ -155,7 +175,10 @@ def test_the_effect_of_a_margin_is_cut_at_its_knots() -> None:
 @pytest.mark.parametrize("model", MODELS)
 def test_effects_have_the_signs_that_were_asked_for(model: str) -> None:
     known = calibration()
-    for effects in (known.effects, *(family.effects for family in known.families.values())):
+    for effects in (
+        known.effects,
+        *(family.effects for family in known.families.values()),
+    ):
         for name, effect in effects[model].items():
             signs = FEATURES | SEVERAL | {"constant": 0}
             sign = signs.get(name, 1)  # steps of the margin
@@ -173,7 +196,9 @@ def test_a_greater_margin_or_an_identity_is_never_less_likely() -> None:
 
 
 def test_only_queries_that_chain_facts_have_a_probability() -> None:
-    made = predict(RandomFacts(told=0.75, identity=0.5, popularity=0.7).build(3), advise=False)
+    made = predict(
+        RandomFacts(told=0.75, identity=0.5, popularity=0.7).build(3), advise=False
+    )
     assert not made.nearest.far
     table = made.probabilities
     assert table["query"].to_list() == made.queries["query"].to_list()
@@ -189,7 +214,9 @@ def test_a_fit_finds_what_decides() -> None:
         for seed in range(4):
             world = RandomFacts(identity=0.5, popularity=0.7).build(seed)
             features = query_features(world, predict(world, advise=False).queries)
-            drawn = rng.uniform(0.9, 1.0, features.height) * features["identity"].to_numpy()
+            drawn = (
+                rng.uniform(0.9, 1.0, features.height) * features["identity"].to_numpy()
+            )
             rows += [
                 features.with_columns(
                     family=pl.lit(family),
@@ -210,10 +237,17 @@ def test_a_fit_finds_what_decides() -> None:
     assert said[~known].max() < 0.4
     assert made.families["a"].error["GPT"] < 0.1
     asked = pl.concat(rows).drop("query").with_columns(expected=pl.lit(0.5))
-    scores, bins = (pl.read_csv(part.encode()) for part in held_out(made, asked).split("\n\n"))
+    scores, bins = (
+        pl.read_csv(part.encode()) for part in held_out(made, asked).split("\n\n")
+    )
     assert set(scores["family"]) == {"a", "b", "c", "mean"}
-    brier = {row["predictor"]: row["brier"] for row in scores.filter(family="mean").to_dicts()}
-    assert brier["calibrated"] < min(brier["base rate"], brier["all compose"], brier["program (2)"])
+    brier = {
+        row["predictor"]: row["brier"]
+        for row in scores.filter(family="mean").to_dicts()
+    }
+    assert brier["calibrated"] < min(
+        brier["base rate"], brier["all compose"], brier["program (2)"]
+    )
     assert bins.filter(model="GPT", bin=4)["share"].item() > 0.9
 
 
@@ -223,7 +257,9 @@ def test_claims_are_about_a_fit_that_no_refit_moves() -> None:
     known = calibration()
     # Those that joined it since then speak of several right answers.
     others = known.families.keys() - pilot.families.keys()
-    assert others == {n for n, family in known.families.items() if family.properties.get("right")}
+    assert others == {
+        n for n, family in known.families.items() if family.properties.get("right")
+    }
     assert len(known.families) == len(pilot.families) + 11
 
 
@@ -234,7 +270,9 @@ def test_columns_name_every_feature() -> None:
     assert set(FEATURES) - {"margin"} <= set(names)
 
 
-def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_proposed() -> None:
+def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_proposed() -> (
+    None
+):
     near = predict(RandomFacts(told=0.75, popularity=0.7).build(9), advise=False)
     far = predict(TwoHop(n=200, identity=0.5).build(), advise=False, seconds=5)
     assert "unlike all families" in trust(far)
@@ -252,12 +290,16 @@ def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_propo
 
 def test_where_the_nearest_family_was_far_off_nothing_is_called_likely() -> None:
     """Of typed worlds .67 was measured where .46 was said: more than likely and unlikely differ."""
-    vague = {name for name, one in calibration().families.items() if one.error["GPT"] > 1 / 3}
+    vague = {
+        name for name, one in calibration().families.items() if one.error["GPT"] > 1 / 3
+    }
     assert "typed" in vague
     for name, family in calibration().families.items():
         assert Nearest(name, 0.0, family.error).vague == (name in vague)
     rows = typed(np.random.default_rng(7), levels=(14, 8, 10), values=3)
-    made = predict(world_from(rows, 0.5, np.random.default_rng(7)), advise=False, seconds=20)
+    made = predict(
+        world_from(rows, 0.5, np.random.default_rng(7)), advise=False, seconds=20
+    )
     assert made.nearest.name in vague or made.nearest.far
     assert set(made.probabilities["outlook"]) == {"uncalibrated"}
     assert "kely" not in meaning(made)

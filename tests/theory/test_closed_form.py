@@ -42,7 +42,9 @@ def test_the_proof_notices_a_wrong_multiplier_and_a_wrong_optimum(
     known = closed_form(4, identity=identity)
 
     def altered(**more: Any) -> dict[str, float]:
-        other = ClosedForm(**{k: getattr(known, k) for k in known.__dataclass_fields__} | more)
+        other = ClosedForm(
+            **{k: getattr(known, k) for k in known.__dataclass_fields__} | more
+        )
         monkeypatch.setattr(proof, "closed_form", lambda n, identity: other)
         return dict(certificate(4, identity).rows())
 
@@ -59,16 +61,26 @@ def test_the_proof_notices_a_wrong_multiplier_and_a_wrong_optimum(
 def test_prompts_are_those_of_the_world(identity: bool) -> None:
     """Up to the order of prompts: the program that is solved in closed form is program (2)."""
     n = 4
-    world, known = TwoHop(n=n, identity=identity).build(), closed_form(n, identity=identity)
+    world, known = (
+        TwoHop(n=n, identity=identity).build(),
+        closed_form(n, identity=identity),
+    )
     program = Program.of(world)
     order = [world.vocabulary.names[t] for t in world.inputs]
-    names = [*(f"a{i + 1}" for i in range(n)), *(f"b{i + 1}" for i in range(n)), "r1", "r2"]
+    names = [
+        *(f"a{i + 1}" for i in range(n)),
+        *(f"b{i + 1}" for i in range(n)),
+        "r1",
+        "r2",
+    ]
     columns = [order.index(name) for name in names]
     theirs = {
         (*row[columns], int(right.argmax()))
         for row, right in zip(program.counts.toarray(), program.right, strict=True)
     }
-    ours = {(*row, int(a)) for row, a in zip(known.prompts(), known.answers(), strict=True)}
+    ours = {
+        (*row, int(a)) for row, a in zip(known.prompts(), known.answers(), strict=True)
+    }
     assert ours == theirs
 
 
@@ -115,14 +127,20 @@ def test_without_identity_by_symbols() -> None:
     s, t = sp.symbols("s t")
     # XᵀU on the means (s, t) of bridges and objects: subject, bridge, r1, r2.
     subject = s - (1 - k) * s - k * t
-    lines = [subject, -subject, sp.sqrt(n) * (k * s - k * t), -sp.sqrt(n) * (k * s - k * t)]
+    lines = [
+        subject,
+        -subject,
+        sp.sqrt(n) * (k * s - k * t),
+        -sp.sqrt(n) * (k * s - k * t),
+    ]
     size = sum(x**2 for x in lines)
     assert sp.simplify(size - 2 * k**2 * (n + 1) * (s - t) ** 2) == 0
     at = {k: 1 / (2 * sp.sqrt(n + 1))}
     assert sp.simplify(size.subs(t, -s).subs(at) - 2 * s**2) == 0
     value = 2 * ((n - 1) * (1 - k) + n * k)
     assert sp.simplify(value.subs(at) - (2 * (n - 1) + 1 / sp.sqrt(n + 1))) == 0
-    # The only candidate P keeps 1ᵀx = 0 and divides the difference of the means by √(n+1).
+    # The only candidate P keeps 1ᵀx = 0 and divides the difference of the means by
+    # √(n+1).
     own = 1 + k * n - (1 - k) + k * (n + 1)  # first row of X XᵀU on (s, -s), over s
     assert sp.simplify(own.subs(at) - sp.sqrt(n + 1)) == 0
     x = 1 / (2 * (n + 1))
@@ -142,11 +160,13 @@ def test_with_identity_by_symbols() -> None:
     assert sp.simplify(block * right - left) == sp.zeros(2, 1)
     assert sp.simplify(block.T * left - right) == sp.zeros(2, 1)
     assert sp.simplify(block.det() - (q1 + eta)) == 0
-    # The multipliers are those of the block: n p1 + q1 = α, n p2 + q2 - q3 = α, q3 - q2 = -δ.
+    # The multipliers are those of the block: n p1 + q1 = α, n p2 + q2 - q3 = α, q3 - q2
+    # = -δ.
     p1, p2 = (1 - b * (b - 1) * eta) / n, (1 + (b - 1) * eta) / n
     assert sp.simplify(n * p1 + q1 - alpha) == 0
     assert sp.simplify(n * p2 + delta - alpha) == 0
-    # The objective is F = (n - 1)(b + 1/b) + √2 R, and F' = (n - 1)(1 - 1/b² - (B + e/b²)/(√2 R)).
+    # The objective is F = (n - 1)(b + 1/b) + √2 R, and F' = (n - 1)(1 - 1/b² - (B +
+    # e/b²)/(√2 R)).
     r2 = (n + 1) * e**2 + mean**2 + n
     assert sp.cancel(sp.diff(r2, b) + (n - 1) * (mean + e / b**2)) == 0
     # The three tight constraints that fix e, B and f.
@@ -155,7 +175,8 @@ def test_with_identity_by_symbols() -> None:
     assert sp.cancel(1 + a2 + 2 * e - c - c2 - 1) == 0
     assert sp.cancel(b + b2 - 1 - d2 - 1) == 0
     assert sp.cancel(1 + d2 - b - b2 + 2 - 1) == 0
-    # The dual value is the objective, where q1 = κ e, which is the equation F' = 0 again.
+    # The dual value is the objective, where q1 = κ e, which is the equation F' = 0
+    # again.
     dual = n * (n - 1) * (p1 + p2) + n * (q1 + kappa + (kappa + kappa * mean))
     root = sp.cancel((b**2 - 1) / (b**2 * mean + e))
     assert sp.cancel((q1 - kappa * e).subs(kappa, root)) == 0
@@ -191,8 +212,16 @@ def test_steps_29_to_33_by_symbols() -> None:
     both = sp.solve(first - second, l2)[0]
     third = n * (d1 * c1 + a1 * b1) / ((b1 - d1) * root_a)
     assert sp.simplify(both - third) == 0  # (32)
-    left, right = sp.sqrt(2) * means * root_a * (b1 - d1), 2 * root_b * (d1 * c1 + a1 * b1)
-    assert sp.simplify((lone - third) * 2 * root_a * root_b * (b1 - d1) / n - (left - right)) == 0
+    left, right = (
+        sp.sqrt(2) * means * root_a * (b1 - d1),
+        2 * root_b * (d1 * c1 + a1 * b1),
+    )
+    assert (
+        sp.simplify(
+            (lone - third) * 2 * root_a * root_b * (b1 - d1) / n - (left - right)
+        )
+        == 0
+    )
 
 
 def test_steps_23_to_25_by_symbols() -> None:
@@ -208,7 +237,9 @@ def test_steps_23_to_25_by_symbols() -> None:
         }
 
         def change(form: sp.Expr, now: dict[sp.Symbol, sp.Expr] = now) -> sp.Expr:
-            return sp.simplify(sp.diff(form.subs(now, simultaneous=True), step).subs(step, 0))
+            return sp.simplify(
+                sp.diff(form.subs(now, simultaneous=True), step).subs(step, 0)
+            )
 
         assert (change(a1 + n * a2) == 0) == kept
         assert (change(a1 + c1 + n * (a2 + c2)) == 0) == kept
@@ -216,4 +247,6 @@ def test_steps_23_to_25_by_symbols() -> None:
         m1 = a1**2 + b1**2 + c1**2 + d1**2 + 2 * u
         assert sp.simplify(change(m1) + 2 * alpha * (a1 + c1 * d1 / b1)) == 0  # (24)
         fall = (n - 1) * change(sp.sqrt(m1))
-        assert sp.simplify(fall + (n - 1) * alpha * (a1 + c1 * d1 / b1) / sp.sqrt(m1)) == 0
+        assert (
+            sp.simplify(fall + (n - 1) * alpha * (a1 + c1 * d1 / b1) / sp.sqrt(m1)) == 0
+        )

@@ -38,14 +38,18 @@ def test_moments_are_those_of_random_matrices() -> None:
     rng = np.random.default_rng(0)
     for factors in (0, 1, 2, 3):
         p = product(rng, 300, factors)
-        assert np.trace((p @ p.T) @ (p @ p.T)) / 300 == pytest.approx(factors + 1, rel=0.05)
+        assert np.trace((p @ p.T) @ (p @ p.T)) / 300 == pytest.approx(
+            factors + 1, rel=0.05
+        )
 
 
 @pytest.mark.parametrize("per_label", [2, 3])
 def test_random_networks_of_unfitted_labels_do_so(per_label: int) -> None:
     """Lemma 18 on a narrow network; slopes, labels and depth as in a small figure 1."""
     found = pl.concat(
-        lemma_18(width=600, layers=5, labels=5, per_label=per_label, share=0.2, seed=seed)
+        lemma_18(
+            width=600, layers=5, labels=5, per_label=per_label, share=0.2, seed=seed
+        )
         for seed in range(6)
     )
     measured = found.group_by("layer").mean().sort("layer")["cosine"]
@@ -55,17 +59,22 @@ def test_random_networks_of_unfitted_labels_do_so(per_label: int) -> None:
 
 def test_a_wider_network_is_nearer() -> None:
     narrow, wide = (
-        pl.concat([lemma_18(width=width, layers=5, labels=10, seed=seed) for seed in range(3)])
+        pl.concat(
+            [lemma_18(width=width, layers=5, labels=10, seed=seed) for seed in range(3)]
+        )
         for width in (64, 512)
     )
     for case in ("length", "other"):
         assert wide[case].mean() < narrow[case].mean() / 1.5  # type: ignore[operator]
 
 
-def trained(layers: int, labels: int, rate: float, steps: int, width: int) -> list[float]:
+def trained(
+    layers: int, labels: int, rate: float, steps: int, width: int
+) -> list[float]:
     """Same-label cosines of ``A W_L ⋯ W_1``, two inputs a label, trained layer by layer.
 
-    ``W`` and ``A`` start from ``N(0, 1/width)``; plain descent on the mean cross-entropy.
+    ``W`` and ``A`` start from ``N(0, 1/width)``; plain descent on the mean
+    cross-entropy.
     """
     rng, inputs = np.random.default_rng(3), 2 * labels
     told = np.repeat(np.arange(labels), 2)
@@ -89,7 +98,9 @@ def trained(layers: int, labels: int, rate: float, steps: int, width: int) -> li
 
 
 @pytest.mark.parametrize(("labels", "rate", "steps"), [(50, 2.0, 10), (40, 0.5, 24)])
-def test_a_network_trained_layer_by_layer_comes_near(labels: int, rate: float, steps: int) -> None:
+def test_a_network_trained_layer_by_layer_comes_near(
+    labels: int, rate: float, steps: int
+) -> None:
     """In three layers few labels are fitted yet, and the cosine is below the prediction."""
     measured = trained(3, labels, rate, steps, width=384)
     told = depth_cosines(3, inputs=2 * labels, per_label=2, rate=rate, steps=steps)
@@ -98,7 +109,9 @@ def test_a_network_trained_layer_by_layer_comes_near(labels: int, rate: float, s
 
 
 def test_orthonormal_inputs_need_room() -> None:
-    with pytest.raises(ConfigError, match="100 orthonormal inputs need a width of 100, got 64"):
+    with pytest.raises(
+        ConfigError, match="100 orthonormal inputs need a width of 100, got 64"
+    ):
         lemma_18(width=64)
 
 
@@ -116,7 +129,9 @@ many = st.integers(1, 30)
 def test_it_rises_with_depth_and_follows_the_product(
     layers: int, inputs: int, rate: float, steps: int, per_label: int
 ) -> None:
-    found = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)
+    found = depth_cosines(
+        layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps
+    )
     assert found.shape == (layers,)
     assert ((found > 0) & (found <= 1)).all()
     assert (np.diff(found) >= 0).all()
@@ -124,7 +139,9 @@ def test_it_rises_with_depth_and_follows_the_product(
     assert found[0] == pytest.approx(share**2 / (1 + share**2))
     same = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
     assert found == pytest.approx(same, rel=1e-9)
-    more = depth_cosines(layers, inputs=inputs, per_label=per_label + 1, rate=rate, steps=steps)
+    more = depth_cosines(
+        layers, inputs=inputs, per_label=per_label + 1, rate=rate, steps=steps
+    )
     assert (more >= found).all()
     if layers == 2:
         assert more[1] > found[1]

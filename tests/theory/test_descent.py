@@ -68,13 +68,19 @@ def test_large_logits_and_single_precision_go_the_long_way() -> None:
     wide = np.random.default_rng(1).normal(size=(2, 15, 100))
     wide[1] *= 30  # squares of about 90,000: exp would overflow
     assert (
-        small_node2vec.advance(wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+        small_node2vec.advance(
+            wide, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4
+        )
+        is None
     )
     run = node2vec.descend(wide, a, rate=1e-6, steps=20)
     np.testing.assert_allclose(run.vectors, plain(wide, a, 1e-6, 20), rtol=1e-9)
     single: Any = wide[:1, :, :4].astype(np.float32)
     assert (
-        small_node2vec.advance(single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4) is None
+        small_node2vec.advance(
+            single, a / 2, np.ones((15, 1)), np.full((1, 1, 1), 1e-3), 4
+        )
+        is None
     )
     run = node2vec.descend(single, a, rate=0.01, steps=20)
     assert run.vectors.dtype == np.float32

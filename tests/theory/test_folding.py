@@ -19,12 +19,19 @@ def gram(a: np.ndarray, *, tied: bool, time: float) -> np.ndarray:
     return vectors @ vectors.T
 
 
-@pytest.mark.parametrize("graph", [nx.cycle_graph(9), nx.petersen_graph(), nx.complete_graph(5)])
-def test_untied_is_the_even_half_of_tied_where_degrees_are_equal(graph: nx.Graph) -> None:
+@pytest.mark.parametrize(
+    "graph", [nx.cycle_graph(9), nx.petersen_graph(), nx.complete_graph(5)]
+)
+def test_untied_is_the_even_half_of_tied_where_degrees_are_equal(
+    graph: nx.Graph,
+) -> None:
     a = nx.to_numpy_array(graph)
     drive = a - a.sum(1, keepdims=True) / len(a)
     # The tied clock runs by the largest size of an eigenvalue, as the untied one does.
-    forwards, backwards = gram(a, tied=True, time=1.3), gram(-drive, tied=True, time=1.3)
+    forwards, backwards = (
+        gram(a, tied=True, time=1.3),
+        gram(-drive, tied=True, time=1.3),
+    )
     untied = gram(a, tied=False, time=1.3)
     np.testing.assert_allclose(untied, (forwards + backwards) / 2, atol=1e-9)
 
@@ -72,7 +79,12 @@ def test_a_small_node2vec_starts_so(tied: bool) -> None:
     rate, time = 0.5, 2.0
     steps = round(time * a.sum() / (largest * rate * (2 if tied else 1)))
     optimizer = Optimizer(kind="sgd", rate=rate)
-    train(model, world, Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),)), seeds=seeds)
+    train(
+        model,
+        world,
+        Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),)),
+        seeds=seeds,
+    )
     vectors = model.tokens.weight.detach().double().numpy()
     found = (vectors @ vectors.swapaxes(1, 2)).mean(0)
     expected = gram(a, tied=tied, time=time)
@@ -82,5 +94,7 @@ def test_a_small_node2vec_starts_so(tied: bool) -> None:
 
 
 def test_a_matrix_without_an_edge_is_refused() -> None:
-    with pytest.raises(DataError, match=r"an adjacency \[N, N\] with an edge is needed"):
+    with pytest.raises(
+        DataError, match=r"an adjacency \[N, N\] with an edge is needed"
+    ):
         grown_vectors(np.zeros((3, 3)), tied=True)

@@ -30,14 +30,19 @@ def test_operators_and_hops_are_those_of_networkx(shape: str) -> None:
     combinatorial = -nx.laplacian_matrix(graph).toarray()
     normalised = -nx.normalized_laplacian_matrix(graph).toarray()
     np.testing.assert_allclose(spectral.operator(a, "combinatorial"), combinatorial)
-    np.testing.assert_allclose(spectral.operator(a, "normalised"), normalised, atol=1e-12)
+    np.testing.assert_allclose(
+        spectral.operator(a, "normalised"), normalised, atol=1e-12
+    )
     walk = a / a.sum(1, keepdims=True)
     np.testing.assert_allclose(spectral.operator(a), walk + walk.T - 2 * np.eye(len(a)))
     hops = np.full(a.shape, np.inf)
     for u, reached in nx.all_pairs_shortest_path_length(graph):
         hops[u, list(reached)] = list(reached.values())
     assert np.array_equal(spectral.hop_distances(a), hops)
-    groups = {frozenset(np.flatnonzero(spectral.components(a > 0) == c)) for c in range(len(a))}
+    groups = {
+        frozenset(np.flatnonzero(spectral.components(a > 0) == c))
+        for c in range(len(a))
+    }
     assert groups - {frozenset()} == set(map(frozenset, nx.connected_components(graph)))
 
 
@@ -53,11 +58,14 @@ def test_eigenspaces_are_whole(shape: str, kind: spectral.Operator) -> None:
     assert (np.diff(spectrum.eigenvalues()) < -1e-9).all()
     first = {"path-star": 3, "grid": 2, "cycle": 2, "irregular": 1}
     assert spectrum.sizes()[0] == first[shape]
-    # A turned basis of the same nodes: the energies stay, as no single eigenvector's would.
+    # A turned basis of the same nodes: the energies stay, as no single eigenvector's
+    # would.
     order = RNG.permutation(len(matrix))
     turned = spectral.eigenspaces(matrix[np.ix_(order, order)])
     points = RNG.normal(size=(3, len(matrix), 5))
-    np.testing.assert_allclose(turned.energy(points[:, order]), spectrum.energy(points), atol=1e-9)
+    np.testing.assert_allclose(
+        turned.energy(points[:, order]), spectrum.energy(points), atol=1e-9
+    )
     np.testing.assert_allclose(spectrum.energy(points).sum(-1), 1.0)
 
 
@@ -67,15 +75,21 @@ def test_components_with_the_same_spectrum_have_a_null_vector_each() -> None:
         spectrum = spectral.eigenspaces(spectral.operator(a, kind))
         assert spectrum.null == 4
         assert spectrum.sizes().tolist() == [6] * 7
-        flat = spectral.components(a > 0)[:, None] == np.arange(46)  # an indicator a component
+        # An indicator a component.
+        flat = spectral.components(a > 0)[:, None] == np.arange(46)
         assert np.abs(spectrum.vectors[:, spectrum.space >= 0].T @ flat).max() < 1e-9
-    noise = spectral.eigenspaces(spectral.operator(a)).energy(RNG.normal(size=(46, 4000)))
+    noise = spectral.eigenspaces(spectral.operator(a)).energy(
+        RNG.normal(size=(46, 4000))
+    )
     np.testing.assert_allclose(noise, 1 / 7, atol=0.01)
 
 
 def test_the_walk_of_irregular_degrees_lies_slightly_above_zero() -> None:
     """Appendix F, remark 6; for regular graphs it is 0."""
-    top = {name: spectral.eigenspaces(spectral.operator(a)).values[0] for name, a in TINY.items()}
+    top = {
+        name: spectral.eigenspaces(spectral.operator(a)).values[0]
+        for name, a in TINY.items()
+    }
     assert top["cycle"] == pytest.approx(0.0, abs=1e-12)
     assert 0.01 < top["path-star"] < 0.3
     assert 0.0 < top["irregular"] < 0.1
@@ -118,7 +132,8 @@ def reference(v: torch.Tensor, a: np.ndarray, u: torch.Tensor) -> torch.Tensor:
     return total
 
 
-LONE = np.pad(TINY["path-star"], (0, 1)) + np.diag([1.0] + [0.0] * 17)  # a loop and a lone node
+# A loop and a lone node.
+LONE = np.pad(TINY["path-star"], (0, 1)) + np.diag([1.0] + [0.0] * 17)
 
 
 @pytest.mark.parametrize("a", [*TINY.values(), LONE], ids=[*TINY, "loop and lone node"])
@@ -144,7 +159,9 @@ def test_dynamics_are_gradient_descent(a: np.ndarray, tied: bool) -> None:
             for k, kept in enumerate(run.steps):
                 if kept == step:
                     assert run.losses[k, r] == pytest.approx(loss.item(), abs=1e-9)
-                    np.testing.assert_allclose(run.frames[k, r], v.detach().numpy(), atol=1e-9)
+                    np.testing.assert_allclose(
+                        run.frames[k, r], v.detach().numpy(), atol=1e-9
+                    )
             if step < 40:
                 gradients = torch.autograd.grad(loss, moving)
                 with torch.no_grad():
@@ -173,7 +190,9 @@ def test_coefficients_reach_a_null_space_that_is_the_fiedler_space() -> None:
     """Propositions 9 and 10 on the cycle (Fig. 8); wider than there are nodes."""
     a = TINY["cycle"]
     run = node2vec.descend(RNG.normal(size=(2, 15, 100)), a, steps=10_000, record=[0])
-    values = np.linalg.eigvalsh([node2vec.coefficients(frame, a) for frame in run.frames])
+    values = np.linalg.eigvalsh(
+        [node2vec.coefficients(frame, a) for frame in run.frames]
+    )
     assert values.max() < 1e-3
     assert (values[0][:, -4] < -0.1).all()
     np.testing.assert_allclose(values[-1][:, -3:], 0, atol=2e-3)
@@ -181,9 +200,12 @@ def test_coefficients_reach_a_null_space_that_is_the_fiedler_space() -> None:
     np.testing.assert_allclose(run.losses[-1] / 15, 1.4349, atol=2e-4)
     energy = spectral.eigenspaces(spectral.operator(a)).energy(run.vectors)
     assert (energy[:, 0] > 0.999).all()
-    # The leading space turns: sine of the largest angle between its first directions and the last.
+    # The leading space turns: sine of the largest angle between its first directions
+    # and the last.
     leading = np.linalg.svd(run.frames, full_matrices=False)[0][..., :3]
-    cosines = np.linalg.svd(np.swapaxes(leading[0], -1, -2) @ leading[-1], compute_uv=False)
+    cosines = np.linalg.svd(
+        np.swapaxes(leading[0], -1, -2) @ leading[-1], compute_uv=False
+    )
     assert np.sqrt(1 - cosines[..., -1] ** 2).min() > 0.5
 
 
@@ -244,7 +266,11 @@ def test_constructions_store_edges_and_nothing_else(shape: str) -> None:
 def test_untied_storage_takes_directed_graphs() -> None:
     a = np.triu(TINY["grid"])
     assert storage.fit(a, *storage.untied_storage(a)).exact
-    for tied in (storage.incidence_storage, storage.shifted_storage, storage.bipartite_storage):
+    for tied in (
+        storage.incidence_storage,
+        storage.shifted_storage,
+        storage.bipartite_storage,
+    ):
         with pytest.raises(DataError, match="symmetric without loops"):
             tied(a)
 
@@ -271,7 +297,10 @@ def test_an_odd_cycle_is_not_bipartite() -> None:
 
 def test_one_step_stores_up_to_an_error_that_falls_with_the_width() -> None:
     a = TINY["irregular"]
-    fits = [storage.fit(a, *storage.one_step_storage(a, width, seed=1)) for width in (100, 10_000)]
+    fits = [
+        storage.fit(a, *storage.one_step_storage(a, width, seed=1))
+        for width in (100, 10_000)
+    ]
     assert fits[1].recall
     assert fits[1].edges < 0.08 < fits[0].edges
     assert fits[1].others < 0.08 < fits[0].others

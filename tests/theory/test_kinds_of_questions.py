@@ -27,7 +27,10 @@ def kinds(seed: int) -> World:
         n = int(rng.integers(3, 6))
         which: Any = ("none", "first", "second", "both")[int(rng.integers(4))]
         return Reversal(
-            n=n, told=int(rng.integers(0, n)), identity=which, phrased=bool(rng.random() < 0.3)
+            n=n,
+            told=int(rng.integers(0, n)),
+            identity=which,
+            phrased=bool(rng.random() < 0.3),
         ).build(seed)
     if seed % 3 == 1:
         members = int(rng.integers(3, 6))
@@ -39,7 +42,9 @@ def kinds(seed: int) -> World:
             denied=int(rng.integers(0, members - example)),
             counter=("other", "unknown")[seed % 2],
         ).build(seed)
-    return Hops(n=3, hops=int(rng.integers(2, 4)), identity=float(rng.random())).build(seed)
+    return Hops(n=3, hops=int(rng.integers(2, 4)), identity=float(rng.random())).build(
+        seed
+    )
 
 
 @pytest.mark.slow
@@ -47,11 +52,14 @@ def kinds(seed: int) -> World:
 def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     """20 random worlds of each kind."""
     program = Program.of(kinds(seed))
-    assert solve(program, gap=1e-5).optimum == pytest.approx(least_norm(program)[0], rel=2e-5)
+    assert solve(program, gap=1e-5).optimum == pytest.approx(
+        least_norm(program)[0], rel=2e-5
+    )
 
 
 @pytest.mark.parametrize(
-    ("groups", "members", "told"), [(3, 2, 1), (5, 3, 1), (3, 6, 2), (2, 5, 4), (7, 4, 1)]
+    ("groups", "members", "told"),
+    [(3, 2, 1), (5, 3, 1), (3, 6, 2), (2, 5, 4), (7, 4, 1)],
 )
 def test_transfer_has_a_closed_form(groups: int, members: int, told: int) -> None:
     made = Implication(groups=groups, members=members, told=told).build()
@@ -59,8 +67,12 @@ def test_transfer_has_a_closed_form(groups: int, members: int, told: int) -> Non
     np.testing.assert_allclose(margins, transfer_margin(members, told), atol=5e-3)
 
 
-@pytest.mark.parametrize(("told", "denied", "sign"), [(2, 1, 1), (2, 2, 0), (2, 3, -1), (1, 1, 0)])
-def test_as_many_counter_examples_as_examples_kill_it(told: int, denied: int, sign: int) -> None:
+@pytest.mark.parametrize(
+    ("told", "denied", "sign"), [(2, 1, 1), (2, 2, 0), (2, 3, -1), (1, 1, 0)]
+)
+def test_as_many_counter_examples_as_examples_kill_it(
+    told: int, denied: int, sign: int
+) -> None:
     made = Implication(groups=4, members=7, told=told, denied=denied).build(1)
     margins = solve(made, gap=1e-5).margins(made.queries)
     assert set(np.where(np.abs(margins) < 1e-3, 0, np.sign(margins))) == {sign}
@@ -70,7 +82,9 @@ def test_hallucinations_are_asserted_and_nothing_is_expected_of_them() -> None:
     forecast = predict(Implication(related=False).build())
     assert set(forecast.queries["verdict"]) == {"asserted"}
     assert forecast.queries["expected"].null_count() == forecast.queries.height
-    assert forecast.queries["predicted"].to_list() == forecast.queries["answer"].to_list()
+    assert (
+        forecast.queries["predicted"].to_list() == forecast.queries["answer"].to_list()
+    )
     (remedy,) = forecast.remedies
     assert remedy.kind == "counter-examples"
     assert remedy.statements[0].endswith("→ unknown")
@@ -78,18 +92,32 @@ def test_hallucinations_are_asserted_and_nothing_is_expected_of_them() -> None:
 
 
 @pytest.mark.parametrize(("stays", "denied", "flipped"), [(2, 1, 2), (3, 4, 0)])
-def test_one_counter_example_is_enough_if_half_of_the_others_turn(stays, denied, flipped) -> None:
+def test_one_counter_example_is_enough_if_half_of_the_others_turn(
+    stays, denied, flipped
+) -> None:
     """Of five that are asserted, as many stay so whatever is denied; else twice as many are."""
     made = Implication(groups=2, members=7, told=2).build()
-    rows = [q for q in range(len(made.queries)) if made.queries.answer(q) == made.queries.answer(0)]
+    rows = [
+        q
+        for q in range(len(made.queries))
+        if made.queries.answer(q) == made.queries.answer(0)
+    ]
     assert len(rows) == 5
-    table = pl.DataFrame({"query": rows, "role": "unstated", "predicted": "it", "margin": 1.0})
+    table = pl.DataFrame(
+        {"query": rows, "role": "unstated", "predicted": "it", "margin": 1.0}
+    )
     table = table.with_columns(verdict=pl.lit("asserted"))
     left = pl.col("query").is_in(rows[-stays:])
-    after = table.with_columns(verdict=pl.when(left).then("verdict").otherwise(pl.lit("open")))
+    after = table.with_columns(
+        verdict=pl.when(left).then("verdict").otherwise(pl.lit("open"))
+    )
     solution = solve(made)
     (remedy,) = remedies(made, table, lambda *_: (solution, after, ""), None)
-    assert (len(remedy.statements), remedy.flipped, remedy.of) == (denied, flipped, 5 - denied)
+    assert (len(remedy.statements), remedy.flipped, remedy.of) == (
+        denied,
+        flipped,
+        5 - denied,
+    )
 
 
 def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> None:
@@ -97,22 +125,33 @@ def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> No
     clock, takes = [0.0], [6.0, 5.0, 0.0]
     asked: list[tuple[int, float]] = []
 
-    def advised(_world: World, rows: pl.DataFrame, _solve: Any, until: float, _lost: int) -> None:
+    def advised(
+        _world: World, rows: pl.DataFrame, _solve: Any, until: float, _lost: int
+    ) -> None:
         clock[0] += takes[len(asked)]
         asked.append((rows["part"][0], until))
 
-    monkeypatch.setattr(advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(
+        advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: clock[0])
+    )
     monkeypatch.setattr(advice_by_parts, "advise_identities", advised)
     monkeypatch.setattr(advice_by_parts, "in_time", lambda _: False)
     part = replace(solve(TwoHop(n=2).build()), seconds=1.0)
-    queries = pl.DataFrame({"query": [0, 0, 1, 0], "part": [0, 1, 1, 2], "verdict": "fails"})
+    queries = pl.DataFrame(
+        {"query": [0, 0, 1, 0], "part": [0, 1, 1, 2], "verdict": "fails"}
+    )
     assert advice_by_parts.advise_parts([part] * 3, queries, None, 12.0) == (None, ())  # type: ignore[arg-type]
     assert asked == [(1, 6.0), (0, 12.0)]
 
 
 @pytest.mark.parametrize(
     ("identity", "told", "verdict"),
-    [("none", 3, "fails"), ("both", 0, "fails"), ("both", 3, "follows"), ("first", 3, "fails")],
+    [
+        ("none", 3, "fails"),
+        ("both", 0, "fails"),
+        ("both", 3, "follows"),
+        ("first", 3, "fails"),
+    ],
 )
 def test_reversals_need_both_identities_and_a_few_that_are_told(
     identity: Any, told: int, verdict: str
@@ -156,14 +195,18 @@ def test_of_chains_the_soft_program_says_what_networks_with_its_decay_answer() -
     decaying = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=1e-2)
     descent = iw.Phase(steps=2000, optimizer=decaying)
     iw.train(model, made, iw.Curriculum(phases=(descent,)), seeds=[0, 1])
-    answered = iw.probes.margins(model, made).select("prompt", "answer", hit=pl.col("margin") > 0)
+    answered = iw.probes.margins(model, made).select(
+        "prompt", "answer", hit=pl.col("margin") > 0
+    )
     agreed = {}
     for decay in (None, 1e-2):
         forecast = predict(made, decay=decay, advise=False)
         judged = answered.join(forecast.queries, on=["prompt", "answer"]).filter(
             pl.col("verdict") != "tied"
         )
-        agreed[decay] = judged["hit"].eq(judged["verdict"] == "follows").to_numpy().mean()
+        agreed[decay] = (
+            judged["hit"].eq(judged["verdict"] == "follows").to_numpy().mean()
+        )
         assert "does not apply to individual chains" in trust(forecast)
     assert agreed[1e-2] >= 0.95
     assert agreed[None] <= 0.7
@@ -181,7 +224,9 @@ def test_two_hops_follow_by_identities_and_three_do_not() -> None:
     """By program (2), which long training agrees with there (docs)."""
     for identity, verdict in ((True, "follows"), (False, "fails")):
         queries = predict(Hops(n=5, hops=3, identity=identity).build()).queries
-        by_role = {role: set(rows["verdict"]) for (role,), rows in queries.group_by("role")}
+        by_role = {
+            role: set(rows["verdict"]) for (role,), rows in queries.group_by("role")
+        }
         assert by_role == {"composition": {verdict}, "chain": {"fails"}}
 
 
@@ -199,12 +244,18 @@ def test_transfer_that_cannot_be() -> None:
 
 
 @pytest.mark.parametrize(("late", "advices"), [(0.9, 0), (1.1, 1)])
-def test_advice_begins_only_if_one_solution_fits(monkeypatch, late: float, advices: int) -> None:
+def test_advice_begins_only_if_one_solution_fits(
+    monkeypatch, late: float, advices: int
+) -> None:
     """A solution that was begun is not cut short in time: it would take its own time again."""
     asked: list[float] = []
-    monkeypatch.setattr(advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(
+        advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: 0.0)
+    )
     monkeypatch.setattr(advice_by_parts, "in_time", lambda until: until >= 0)
-    monkeypatch.setattr(advice_by_parts, "advise_identities", lambda *given: asked.append(given[3]))
+    monkeypatch.setattr(
+        advice_by_parts, "advise_identities", lambda *given: asked.append(given[3])
+    )
 
     def found(*given: Any) -> tuple[()]:
         asked.append(given[3])

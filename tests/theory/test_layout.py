@@ -39,7 +39,9 @@ def test_order_walks_along_ring_and_arms() -> None:
     order = depth_first(ring)
     assert order[0] == 0
     assert all(ring[u, v] for u, v in zip(order, np.roll(order, -1), strict=True))
-    star = adjacency(Graph(shape="path-star", arms=3, nodes=4, shuffled=False).build()) > 0
+    star = (
+        adjacency(Graph(shape="path-star", arms=3, nodes=4, shuffled=False).build()) > 0
+    )
     assert depth_first(star).tolist() == list(range(10))
 
 

@@ -17,7 +17,10 @@ PROGRAM = Path(__file__).with_name("limits_kept.py")
 def test_a_limit_is_kept_where_it_was_not() -> None:
     """Two million chains through one entity; facts that are cut; intervals after a forecast."""
     names = ("predict hub", "predict dense", "predict with intervals")
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "OMP_NUM_THREADS": "1",
+    }
     done = subprocess.run(
         [sys.executable, PROGRAM, "calls", "3", *names],
         env=environment,

@@ -13,7 +13,14 @@ from tests.theory.another_solver import Array, cvxpy, least_norm, solved, told
 from tests.theory.test_nuclear_norm import sampled
 
 from inweights.errors import ConfigError
-from inweights.theory import Program, Solution, closed_form, margin_bounds, predict, solve
+from inweights.theory import (
+    Program,
+    Solution,
+    closed_form,
+    margin_bounds,
+    predict,
+    solve,
+)
 from inweights.theory.prediction import prediction
 from inweights.theory.prediction.lower_bound import EVERY, lower_bound, prove
 from inweights.theory.programs.program import count_tokens
@@ -45,14 +52,18 @@ def least_by_cvxpy(program: Program, functional: Array, norm: float) -> float:
 def small(seed: int) -> World:
     rng = np.random.default_rng(seed)
     share = float(rng.choice([0.5, 1.0]))
-    world = TwoHop(n=3 + seed % 2, complexity=1 + seed % 2, identity=share, maps="sampled")
+    world = TwoHop(
+        n=3 + seed % 2, complexity=1 + seed % 2, identity=share, maps="sampled"
+    )
     return world.build(seed=seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slack", [1e-3, 1e-2])
 @pytest.mark.parametrize("seed", range(4))
-def test_bounds_are_the_extremes_that_another_solver_finds(seed: int, slack: float) -> None:
+def test_bounds_are_the_extremes_that_another_solver_finds(
+    seed: int, slack: float
+) -> None:
     """Sound: never beyond the extreme over the same set. Close to it, too."""
     solution = solve(small(seed), gap=1e-6)
     loose = replace(solution, optimum=solution.optimum * (1 + slack))
@@ -105,7 +116,9 @@ def test_a_verdict_takes_only_what_it_needs() -> None:
     """Where it fails no lower end is looked for, and where it follows no upper one."""
     for identity, proved in ((True, "follows"), (False, "fails")):
         solution = solve(TwoHop(n=4, identity=identity).build())
-        row = margin_bounds(solution, queries=[0], accuracy=None, tie=0.02).row(0, named=True)
+        row = margin_bounds(solution, queries=[0], accuracy=None, tie=0.02).row(
+            0, named=True
+        )
         assert row["proved"] == proved
         assert row["lower"] > 0.02 if identity else row["upper"] < -0.02
         assert np.isinf(row["upper"] if identity else row["lower"])
@@ -152,7 +165,9 @@ def test_what_there_is_no_time_for_is_open(monkeypatch) -> None:
     """One part is looked at, so that there are columns; of the others nothing is computed."""
     one = predict(TwoHop(n=4).build(), advise=False)
     again = one.queries.with_columns(pl.col("part") + 1, pl.col("query") + 4)
-    forecast = replace(one, parts=one.parts * 2, queries=pl.concat([one.queries, again]))
+    forecast = replace(
+        one, parts=one.parts * 2, queries=pl.concat([one.queries, again])
+    )
     looked = [0]
 
     def noted(*given: Any, **options: Any) -> pl.DataFrame:
@@ -164,7 +179,9 @@ def test_what_there_is_no_time_for_is_open(monkeypatch) -> None:
     assert table["proved"].to_list() == 8 * ["open"]
     assert np.isinf(table.select("lower", "upper").to_numpy()).all()
     assert looked == [1]
-    asked = forecast.with_intervals(queries=[1, 6], seconds=0.0).queries.filter(proved="open")
+    asked = forecast.with_intervals(queries=[1, 6], seconds=0.0).queries.filter(
+        proved="open"
+    )
     assert asked["query"].to_list() == [1, 6]
     assert forecast.with_intervals(None).queries["proved"].to_list() == 8 * ["follows"]
     assert looked == [4]
@@ -188,7 +205,12 @@ def test_what_cannot_be_asked() -> None:
     with pytest.raises(ConfigError, match="invalid multipliers"):
         prove(solution.program, solution.optimum, c, -solution.dual)
     with pytest.raises(ConfigError, match="invalid multipliers"):
-        prove(solution.program, solution.optimum, c, np.where(solution.program.right, 1.0, 0.0))
+        prove(
+            solution.program,
+            solution.optimum,
+            c,
+            np.where(solution.program.right, 1.0, 0.0),
+        )
 
 
 def test_a_forecast_gets_intervals() -> None:
@@ -199,8 +221,16 @@ def test_a_forecast_gets_intervals() -> None:
     assert table["lower"][2] < table["margin"][2] < table["upper"][2]
 
 
-def test_of_what_nobody_told_the_interval_is_that_of_the_output_that_leads(tmp_path: Path) -> None:
-    rows = ["ann,home,rome", "bob,home,rome", "cat,home,oslo", "dan,home,oslo", "don,home,oslo"]
+def test_of_what_nobody_told_the_interval_is_that_of_the_output_that_leads(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        "ann,home,rome",
+        "bob,home,rome",
+        "cat,home,oslo",
+        "dan,home,oslo",
+        "don,home,oslo",
+    ]
     rows += ["eve,home,paris", "flo,home,paris", "gus,home,bonn"]
     rows += ["ann,born,1990", "bob,born,1991", "cat,born,1990"]
     rows += ["rome,in,italy", "oslo,in,norway", "paris,in,france"]

@@ -28,9 +28,13 @@ def check(solution: Solution, gap: float = 1e-3) -> None:
     assert solution.optimum == pytest.approx(norm, rel=1e-6)
     size = np.linalg.svd(program.counts.toarray().T @ dual, compute_uv=False)[0]
     assert size <= 1 + 1e-6
-    assert solution.bound == pytest.approx(np.where(program.right, dual, 0).sum(), rel=1e-6)
+    assert solution.bound == pytest.approx(
+        np.where(program.right, dual, 0).sum(), rel=1e-6
+    )
     assert solution.bound <= solution.optimum * (1 + 1e-6)
-    assert solution.gap == pytest.approx(1 - solution.bound / solution.optimum, abs=1e-9)
+    assert solution.gap == pytest.approx(
+        1 - solution.bound / solution.optimum, abs=1e-9
+    )
     assert (solution.status == "certified") == (solution.gap <= gap)
 
 
@@ -89,7 +93,9 @@ def test_symmetry_of_the_world_is_kept() -> None:
 
 
 def test_several_right_answers() -> None:
-    made = world(("a r", "x"), ("a r", "y"), ("b r", "z"), queries=(("a r", "x"), ("a r", "y")))
+    made = world(
+        ("a r", "x"), ("a r", "y"), ("b r", "z"), queries=(("a r", "x"), ("a r", "y"))
+    )
     solution = solve(Program.of(made, "several"), gap=1e-5)
     check(solution, 1e-5)
     assert solution.margins(made.facts)[:2] == pytest.approx([1, 1], abs=1e-6)
@@ -128,7 +134,9 @@ def test_facts_that_exclude_each_other_are_named() -> None:
 
 def test_one_iteration_is_enough_for_some_point() -> None:
     """Independent prompts can be interpolated, whatever the iteration has come to."""
-    solution = solve(TwoHop(n=9, complexity=1, identity=False).build(seed=1), iterations=1)
+    solution = solve(
+        TwoHop(n=9, complexity=1, identity=False).build(seed=1), iterations=1
+    )
     assert solution.status == "not certified"
     check(solution)
 
@@ -194,7 +202,11 @@ def test_vocabulary_order_does_not_matter() -> None:
             s.out_of_distribution,
         )
 
-    other = World("turned", Vocabulary({"all": names}), turned(made.facts), turned(made.queries))
+    other = World(
+        "turned", Vocabulary({"all": names}), turned(made.facts), turned(made.queries)
+    )
     one, two = solve(made, gap=1e-5), solve(other, gap=1e-5)
     assert one.optimum == pytest.approx(two.optimum, rel=2e-5)
-    np.testing.assert_allclose(one.margins(made.queries), two.margins(other.queries), atol=1e-2)
+    np.testing.assert_allclose(
+        one.margins(made.queries), two.margins(other.queries), atol=1e-2
+    )

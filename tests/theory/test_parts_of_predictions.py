@@ -36,14 +36,22 @@ def test_logits_are_read(logits, best, margin, tied, expected, lead) -> None:
     for scale in (1.0, 2.0):
         scaled = scale * np.array([logits])
         found = _read(scaled, np.array([0]), rivals.copy(), scale=scale, tie=0.5)
-        for value, wanted in zip(found, (best, margin, tied, expected, lead), strict=True):
+        for value, wanted in zip(
+            found, (best, margin, tied, expected, lead), strict=True
+        ):
             assert value.item() == pytest.approx(wanted)
 
 
 def test_remedies_of_one_kind_are_joined() -> None:
-    one = Remedy("reversals", "b", ("x is y",), flipped=1, of=2, broken=3, status="certified")
-    two = Remedy("reversals", "b", ("x is y", "u is v"), flipped=4, of=5, broken=6, status="open")
-    other = Remedy("reversals", "c", ("s is t",), flipped=7, of=8, broken=9, status="open")
+    one = Remedy(
+        "reversals", "b", ("x is y",), flipped=1, of=2, broken=3, status="certified"
+    )
+    two = Remedy(
+        "reversals", "b", ("x is y", "u is v"), flipped=4, of=5, broken=6, status="open"
+    )
+    other = Remedy(
+        "reversals", "c", ("s is t",), flipped=7, of=8, broken=9, status="open"
+    )
     joined = Remedy("reversals", "b", ("x is y", "u is v"), 5, 7, 9, "open")
     assert _joined([one, other, two]) == [joined, other]
     assert _joined([two, one])[0].status == "open"
@@ -53,7 +61,9 @@ def test_remedies_of_one_kind_are_joined() -> None:
 def test_advice_of_parts_is_added_with_the_worst_certificate() -> None:
     one = Advice(("b", "c"), (3,), (5,), (), "certified", 1e-3, 2, "large", (2, 4))
     two = Advice(("d", "b"), (1,), (), (7,), "uncertified", 1e-4, 1, "large", (3, 6))
-    both = Advice(("b", "c", "d"), (1, 3), (5,), (7,), "uncertified", 1e-4, 3, "large", (5, 10), 2)
+    both = Advice(
+        ("b", "c", "d"), (1, 3), (5,), (7,), "uncertified", 1e-4, 3, "large", (5, 10), 2
+    )
     together = _together([one, two])
     assert together is not None
     assert asdict(together) == asdict(both)

@@ -33,7 +33,10 @@ def test_identity_decides_at_complexity_one() -> None:
 def test_half_the_identities_help_half_the_queries() -> None:
     made = TwoHop(n=8, identity=0.5).build(seed=3)
     forecast = predict(made)
-    given = {made.vocabulary.names[t] for t in made.facts.prompts[made.facts.prompt_ends[16:] - 1]}
+    given = {
+        made.vocabulary.names[t]
+        for t in made.facts.prompts[made.facts.prompt_ends[16:] - 1]
+    }
     follow = forecast.queries.filter(pl.col("verdict") == "follows")["answer"].to_list()
     assert {answer.replace("c", "b") for answer in follow} == given
     assert forecast.advice is not None
@@ -105,7 +108,9 @@ def test_several_answers_to_one_question() -> None:
 def test_the_margin_is_of_the_best_right_answer_over_the_best_wrong_one() -> None:
     """One of two right answers leads; the other is beaten by what is wrong, which is no matter."""
     facts = (("a r", "b"), ("b s", "x"), ("z r", "z"), ("z s", "y"), ("b", "b"))
-    one = predict(world(*facts, queries=(("a r s", "x"),)), answers="several", advise=False)
+    one = predict(
+        world(*facts, queries=(("a r s", "x"),)), answers="several", advise=False
+    )
     two = world(*facts, queries=(("a r s", "y"), ("a r s", "x")))
     both = predict(two, answers="several", advise=False)
     assert (one.queries.height, both.queries.height) == (1, 1)
@@ -120,7 +125,9 @@ def test_the_margin_is_of_the_best_right_answer_over_the_best_wrong_one() -> Non
 def test_an_answer_to_the_same_tokens_in_another_order_is_wrong() -> None:
     """``(a, r, s) → x`` and ``(a, s, r) → y``: a sum over tokens gives both one answer."""
     facts = (("a r", "b"), ("b s", "x"), ("a s", "z"), ("z r", "y"))
-    made = predict(world(*facts, queries=(("a r s", "x"), ("a s r", "y"))), advise=False)
+    made = predict(
+        world(*facts, queries=(("a r s", "x"), ("a s r", "y"))), advise=False
+    )
     assert made.queries["predicted"].n_unique() == 1
     assert (made.queries["expected"] == 1).sum() <= 1
 
@@ -161,7 +168,11 @@ def test_more_reversals_are_advised_only_where_more_follow() -> None:
         number = int(what.split()[1])
         follows = {0: [], 1: [1, 2], 2: [2], 4: []}[number]
         verdicts = pl.Series(["follows" if q in follows else "fails" for q in range(4)])
-        return SimpleNamespace(status="certified"), failing.with_columns(verdict=verdicts), ""
+        return (
+            SimpleNamespace(status="certified"),
+            failing.with_columns(verdict=verdicts),
+            "",
+        )
 
     (remedy,) = remedies(world, failing, forecast, None)
     assert (len(remedy.statements), remedy.flipped, remedy.of) == (1, 2, 3)
@@ -176,7 +187,9 @@ def test_a_margin_as_large_as_the_tie_is_a_tie() -> None:
 
 def test_a_summary_counts_each_verdict() -> None:
     made = predict(TwoHop(n=4, complexity=2, identity=0.5).build(), advise=False)
-    verdicts = made.queries.group_by("role", "pattern", maintain_order=True).agg(pl.col("verdict"))
+    verdicts = made.queries.group_by("role", "pattern", maintain_order=True).agg(
+        pl.col("verdict")
+    )
     for row, (_, _, found) in zip(
         made.summary().iter_rows(named=True), verdicts.rows(), strict=True
     ):

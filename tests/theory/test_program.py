@@ -30,7 +30,9 @@ def world(*facts: tuple[str, str], queries: tuple[tuple[str, str], ...] = ()) ->
             made = made.joined(Statements.build({role: ([ids(prompt)], [ids(answer)])}))
         return made
 
-    return World("toy", VOCABULARY, statements(facts, "edge"), statements(queries, "composition"))
+    return World(
+        "toy", VOCABULARY, statements(facts, "edge"), statements(queries, "composition")
+    )
 
 
 def test_constraints_are_those_of_the_definition() -> None:
@@ -42,7 +44,9 @@ def test_constraints_are_those_of_the_definition() -> None:
     for i in range(len(made.facts)):
         logits = sum(templates[inputs.index(t)] for t in made.facts.prompt(i).tolist())
         right = outputs.index(int(made.facts.answer(i)[0]))
-        by_hand = min(logits[right] - logits[k] for k in range(len(outputs)) if k != right)
+        by_hand = min(
+            logits[right] - logits[k] for k in range(len(outputs)) if k != right
+        )
         assert least[program.row[i]] == pytest.approx(by_hand)
     assert program.constraints == len(made.facts) * (len(outputs) - 1)
 
@@ -59,7 +63,9 @@ def test_the_same_fact_twice_is_one_constraint() -> None:
 
 
 def test_several_answers_do_not_compete() -> None:
-    program = Program.of(world(("a r", "x"), ("a r", "y"), ("b r", "z")), answers="several")
+    program = Program.of(
+        world(("a r", "x"), ("a r", "y"), ("b r", "z")), answers="several"
+    )
     assert program.right.tolist() == [[True, True, False], [False, False, True]]
     assert program.constraints == 2 + 2
 
@@ -67,8 +73,14 @@ def test_several_answers_do_not_compete() -> None:
 @pytest.mark.parametrize(
     ("facts", "names"),
     [
-        ((("a r", "x"), ("b r", "z"), ("a r", "y")), r"0 \(a r\) → x and 2 \(a r\) → y contradict"),
-        ((("a r", "x"), ("r a", "y")), r"0 \(a r\) → x and 1 \(r a\) → y differ in the order"),
+        (
+            (("a r", "x"), ("b r", "z"), ("a r", "y")),
+            r"0 \(a r\) → x and 2 \(a r\) → y contradict",
+        ),
+        (
+            (("a r", "x"), ("r a", "y")),
+            r"0 \(a r\) → x and 1 \(r a\) → y differ in the order",
+        ),
         ((("a r", "x"), ("b r", "x y")), r"fact 1 \(role 'edge'\) has an answer of 2"),
         ((("a r", "x"), ("b r", "x")), "no constraints"),
     ],
@@ -88,8 +100,12 @@ def test_unknown_answers_name_the_choice() -> None:
         Program.of(world(("a r", "x"), ("b r", "y")), answers="many")  # type: ignore[arg-type]
 
 
-@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(2, 9), st.floats(0.01, 3.0))
-def test_shrink_is_the_proximal_map(seed: int, rows: int, columns: int, by: float) -> None:
+@given(
+    st.integers(0, 10**6), st.integers(2, 9), st.integers(2, 9), st.floats(0.01, 3.0)
+)
+def test_shrink_is_the_proximal_map(
+    seed: int, rows: int, columns: int, by: float
+) -> None:
     matrix = np.random.default_rng(seed).normal(size=(rows, columns))
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     small, values = shrink(matrix, by)

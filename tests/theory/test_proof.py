@@ -55,7 +55,8 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
 def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
     """A solver that returns made-up points, told apart by what was asked of it.
 
-    Points are drawn from ``first`` on, so that each sign and each maximum comes both ways.
+    Points are drawn from ``first`` on, so that each sign and each maximum comes both
+    ways.
     """
     names = ("first hop, other bridge", "second hop, other object")
     crossed = ("first hop, own object", "second hop, own bridge")
@@ -65,7 +66,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
             optimum=2.0 + seed,
             gap=0.1 * (seed + 1),
             kkt=0.3 + seed,
-            multipliers=dict.fromkeys(names, 3.0 + seed) | dict.fromkeys(crossed, 0.5 + seed),
+            multipliers=dict.fromkeys(names, 3.0 + seed)
+            | dict.fromkeys(crossed, 0.5 + seed),
         )
         for seed, name in enumerate(("best", "reduced", "paper", "up", "down", "path"))
     }
@@ -86,7 +88,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("first", [0, 5, 11, 17])
-def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_of_theorem_1_are_what_they_say(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n, made = 4, pretend(monkeypatch, first)
     found = values(proof.with_identity(n))
     p, q = made["best"].parameters, made["paper"].parameters
@@ -115,7 +119,9 @@ def test_checks_of_theorem_1_are_what_they_say(first: int, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("first", [0, 5, 11, 17])
-def test_checks_of_theorem_2_are_what_they_say(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_of_theorem_2_are_what_they_say(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     n, made = 4, pretend(monkeypatch, first)
     found = values(proof.without(n))
     best, paper = (made[k].parameters for k in ("best", "paper"))
@@ -144,7 +150,9 @@ def test_rows_and_margins_are_those_of_the_matrix(p: Parameters, n: int) -> None
     assert p.margin("b", "b", n) == margin(w, [n], 0)
 
 
-@given(st.builds(Parameters, **dict.fromkeys(NAMES, numbers)), st.integers(2, 7), numbers)
+@given(
+    st.builds(Parameters, **dict.fromkeys(NAMES, numbers)), st.integers(2, 7), numbers
+)
 def test_problem_11_is_the_norm_at_the_least_t_and_grows_with_it(
     p: Parameters, n: int, more: float
 ) -> None:
@@ -184,14 +192,20 @@ def printed(x: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor, torch.
 
 def conditions(p: Parameters, n: int, active: float) -> tuple[float, float, float]:
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
-    x = torch.tensor([u if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64)
+    x = torch.tensor(
+        [u if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64
+    )
     slack = printed(x, n)[1].numpy()
     objective, g, h = torch.autograd.functional.jacobian(lambda y: printed(y, n), x)
     g, h = g.numpy()[slack < active], h.numpy()
-    residual = nnls(np.vstack([g, h, -h]).T, objective.numpy())[1] / float(objective.norm())
+    residual = nnls(np.vstack([g, h, -h]).T, objective.numpy())[1] / float(
+        objective.norm()
+    )
     cp = cvxpy()
     move, slope = cp.Variable(11), cp.Variable()
-    leave = cp.Problem(cp.Maximize(slope), [g @ move >= slope, h @ move == 0, cp.abs(move) <= 1])
+    leave = cp.Problem(
+        cp.Maximize(slope), [g @ move >= slope, h @ move == 0, cp.abs(move) <= 1]
+    )
     joint = np.vstack([g, h])
     return residual, len(joint) - np.linalg.matrix_rank(joint), solved(leave)
 
@@ -209,7 +223,8 @@ def test_stationarity_is_that_of_the_printed_problem(seed: int, active: float) -
 def test_multipliers_exist_though_gradients_depend() -> None:
     """At ``t = 0`` the gradients of g7 and g8 add up to twice that of g9: LICQ fails, MFCQ holds.
 
-    Off the optimum, along directions that keep the same constraints active, nothing is stationary.
+    Off the optimum, along directions that keep the same constraints active, nothing is
+    stationary.
     """
     n = 5
     best = closed_form(n).parameters
@@ -217,14 +232,18 @@ def test_multipliers_exist_though_gradients_depend() -> None:
     assert residual == pytest.approx(0, abs=1e-6)
     assert deficiency == 1
     assert slope > 0.5
-    moved = zero_sum(Parameters(**{**vars(best), "b2": best.b2 + 0.1, "f": best.f - 0.2}), n)
+    moved = zero_sum(
+        Parameters(**{**vars(best), "b2": best.b2 + 0.1, "f": best.f - 0.2}), n
+    )
     assert proof_kkt._stationarity(moved, n)[0] > 1e-3
 
 
 @pytest.mark.parametrize("n", [2, 5, 40])
 def test_multipliers_of_problem_11_are_those_of_the_printed_problem(n: int) -> None:
     p, prices = closed_form(n).parameters, proof_kkt._multipliers(n)
-    x = torch.tensor([0.0 if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64)
+    x = torch.tensor(
+        [0.0 if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64
+    )
     objective, g, h = torch.autograd.functional.jacobian(lambda y: printed(y, n), x)
     lines = torch.tensor([prices[f"g{k}"] for k in range(1, 10)], dtype=torch.float64)
     equal = torch.tensor([prices["h1"], prices["h2"]], dtype=torch.float64)
@@ -235,7 +254,9 @@ def test_multipliers_of_problem_11_are_those_of_the_printed_problem(n: int) -> N
     assert float((lines * slack).abs().max()) < 1e-9 * n
 
 
-def test_checks_at_random_points_notice_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_at_random_points_notice_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = values(proof_kkt.at_random(6, seed=1))
     assert max(found[k] for k in ("lemma 2", "(14)", "prop 1")) < 1e-12
     assert max(found[k] for k in ("(23)", "(24)", "(25)")) < 1e-5
@@ -244,9 +265,13 @@ def test_checks_at_random_points_notice_an_error(monkeypatch: pytest.MonkeyPatch
     assert found["(25) printed"] > 0.5  # the factor 1/√M1 is missing in print
     assert found["(25) sign"] < 0
     right = Parameters.lemma_2
-    monkeypatch.setattr(Parameters, "lemma_2", lambda p, n: right(p, n) * (1 - 0.01 * (p.a1 > 0)))
+    monkeypatch.setattr(
+        Parameters, "lemma_2", lambda p, n: right(p, n) * (1 - 0.01 * (p.a1 > 0))
+    )
     own = vars(Parameters)["composition_margin"].fget
-    monkeypatch.setattr(Parameters, "composition_margin", property(lambda p: own(p) + p.a1))
+    monkeypatch.setattr(
+        Parameters, "composition_margin", property(lambda p: own(p) + p.a1)
+    )
     found = values(proof_kkt.at_random(6, seed=1))
     assert found["lemma 2"] == pytest.approx(0.01)
     assert found["(14)"] > 0.1

@@ -24,14 +24,18 @@ def margin(w: np.ndarray[Any, Any], rows: list[int], right: int) -> float:
     return float(logits[right] - np.delete(logits, right).max())
 
 
-def optimum(n: int, identity: bool, balanced: bool = False) -> tuple[float, np.ndarray[Any, Any]]:
+def optimum(
+    n: int, identity: bool, balanced: bool = False
+) -> tuple[float, np.ndarray[Any, Any]]:
     """Program (2) by another solver, over whole matrices and without any symmetry."""
     cp = cvxpy()
     # Rows that sum to 0 have 2n - 1 coordinates in an orthonormal basis.
     basis = np.linalg.svd(np.ones((1, 2 * n)))[2][1:] if balanced else np.eye(2 * n)
     inner = cp.Variable((2 * n + 2, len(basis)))
     w = inner @ basis
-    told = [([i, 2 * n], i) for i in range(n)] + [([n + i, 2 * n + 1], n + i) for i in range(n)]
+    told = [([i, 2 * n], i) for i in range(n)] + [
+        ([n + i, 2 * n + 1], n + i) for i in range(n)
+    ]
     told += [([n + i], i) for i in range(n)] if identity else []
     margins = []
     for rows, right in told:
@@ -43,12 +47,16 @@ def optimum(n: int, identity: bool, balanced: bool = False) -> tuple[float, np.n
 @pytest.mark.parametrize("n", [3, 4])
 def test_theorem_1_by_another_solver(n: int) -> None:
     found = values(proof.with_identity(n))
-    (norm, w), (balanced, _) = (optimum(n, identity=True, balanced=b) for b in (False, True))
+    (norm, w), (balanced, _) = (
+        optimum(n, identity=True, balanced=b) for b in (False, True)
+    )
     p = average(w)
     assert balanced == pytest.approx(norm, rel=1e-5)  # Lemma 3
     assert solve_symmetric(n).optimum == pytest.approx(norm, rel=1e-5)
     for i in range(n):
-        assert found["thm 1"] == pytest.approx(margin(w, [i, 2 * n, 2 * n + 1], n + i), abs=1e-3)
+        assert found["thm 1"] == pytest.approx(
+            margin(w, [i, 2 * n, 2 * n + 1], n + i), abs=1e-3
+        )
     assert found["assumption 4 c1"] == pytest.approx(p.c1, abs=1e-3)
     assert found["assumption 4 a2"] == pytest.approx(abs(p.a2), abs=1e-3)
 
@@ -132,13 +140,16 @@ def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(proof, "average", mean)
         return values(proof.averaging(4, seed, matrices=1))
 
-    # Matrices are scaled to a least margin of 1, so that the average's is 1 more than the change.
+    # Matrices are scaled to a least margin of 1, so that the average's is 1 more than
+    # the change.
     assert scaled(2)["margin"] == pytest.approx(2 * (one["margin"] + 1) - 1)
     assert scaled(2)["norm"] == pytest.approx(2 * (one["norm"] + 1) - 1)
     assert scaled(0.1)["margin"] < 0 < scaled(2)["norm"]
 
 
-def test_averaging_without_identity_has_the_form_34(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_averaging_without_identity_has_the_form_34(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = values(proof.averaging(4, 0, identity=False, matrices=5))
     assert found["norm"] < 0 < found["margin"]
     assert found["form"] < 1e-12
@@ -149,7 +160,9 @@ def test_averaging_without_identity_has_the_form_34(monkeypatch: pytest.MonkeyPa
 def test_the_full_program() -> None:
     """From a random start, where no symmetry is kept, it comes to the closed form."""
     n = 4
-    with_, without = (values(proof.full_program(n, 1, identity)) for identity in (True, False))
+    with_, without = (
+        values(proof.full_program(n, 1, identity)) for identity in (True, False)
+    )
     assert with_["margin"] == pytest.approx(
         solve_symmetric(n).parameters.composition_margin, abs=1e-3
     )

@@ -71,10 +71,14 @@ def test_closed_form_gradients_are_those_of_autograd(relu: bool, shared: bool) -
             logits = torch.stack(said)[None]
             label = torch.tensor([int(given["labels"][i])])
             loss = loss + given["weights"][i] * F.cross_entropy(logits, label)
-            np.testing.assert_allclose(found.scores[r, i], s.detach().numpy(), atol=1e-12)
+            np.testing.assert_allclose(
+                found.scores[r, i], s.detach().numpy(), atol=1e-12
+            )
         assert found.losses[r] == pytest.approx(loss.item(), abs=1e-12)
         expected = torch.autograd.grad(loss, [w_kq, w_v, w])
-        for ours, theirs in zip((found.key_query, found.value, found.mlp), expected, strict=True):
+        for ours, theirs in zip(
+            (found.key_query, found.value, found.mlp), expected, strict=True
+        ):
             assert theirs.abs().max() > 1e-3
             np.testing.assert_allclose(ours[r], theirs.numpy(), atol=1e-12)
 
@@ -84,12 +88,16 @@ def test_closed_form_gradients_are_those_of_the_model(mlp: Any) -> None:
     """One step of the training loop with rate 1 and weighted roles."""
     world = Analogy(n=3).build()
     model = OneLayerConfig(width=16, hidden=3, kappa=5.0, mlp=mlp).build(
-        vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=[0, 1],
+        candidates=world.outputs.tolist(),
     )
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(300)  # so that all gradients are well above rounding
-    before = {n: p.detach().double().numpy().copy() for n, p in model.named_parameters()}
+    before = {
+        n: p.detach().double().numpy().copy() for n, p in model.named_parameters()
+    }
     roles = {"category": 2.0, "similarity": 2.0, "attribution": 1.0}
     prompts, answers = world.facts.matrix(np.arange(len(world.facts)))
     weights = np.repeat([2.0, 2.0, 1.0], 3) / 15
@@ -154,7 +162,9 @@ def test_prediction_is_what_stage_1_does(
     """By the closed form, from the facts, and measured on the trained model."""
     setting = {"rate": 0.47, "steps": 20, "kappa": 300.0, "hidden": 10}
     model = OneLayerConfig(width=512, mlp="folded").build(
-        vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=[0, 1],
+        candidates=world.outputs.tolist(),
     )
     once = Optimizer(kind="sgd", rate=0.47, weight_decay=0.0)
     stage = Phase(steps=20, roles=roles, moves=("attention.*",), optimizer=once)
@@ -174,7 +184,9 @@ def test_the_closed_form_is_the_one_of_the_facts_without_one_over_k() -> None:
     for n in (10, 100, 400):
         world = Analogy(n=n).build()
         facts = linear_cosines(world, entity_pairs(world)[:1], JOINT, steps=n // 2)
-        differences.append(abs(facts[0] - curriculum_cosine("joint", noise=noise(n, steps=n // 2))))
+        differences.append(
+            abs(facts[0] - curriculum_cosine("joint", noise=noise(n, steps=n // 2)))
+        )
     assert differences[0] > 3 * differences[1] > 9 * differences[2]
     assert differences[2] < 1e-4
 
@@ -183,7 +195,10 @@ def test_the_closed_form_is_the_one_of_the_facts_without_one_over_k() -> None:
     ("world", "roles"),
     [
         (Analogy(n=400), {"category": 2.0, "similarity": 1.0, "attribution": 3.0}),
-        (AnalogicalTwoHop(n=400), {"first_hop": 2.0, "identity": 1.0, "second_hop": 3.0}),
+        (
+            AnalogicalTwoHop(n=400),
+            {"first_hop": 2.0, "identity": 1.0, "second_hop": 3.0},
+        ),
     ],
 )
 def test_any_course_has_a_closed_form(world: Any, roles: dict[str, float]) -> None:

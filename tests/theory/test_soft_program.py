@@ -54,7 +54,9 @@ def check(solution: SoftSolution, gap: float = 1e-3) -> None:
     assert np.linalg.svd(slope, compute_uv=False)[0] <= solution.decay * (1 + 1e-6)
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -np.nansum(solution.dual * np.log(solution.dual), axis=1)
-    assert solution.bound == pytest.approx(float(weights @ entropy), rel=1e-8, abs=1e-12)
+    assert solution.bound == pytest.approx(
+        float(weights @ entropy), rel=1e-8, abs=1e-12
+    )
     assert solution.bound <= solution.optimum * (1 + 1e-9)
     assert solution.status == "certified"
     assert solution.gap <= gap
@@ -74,7 +76,8 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     logits = program.counts.toarray() @ w
     loss = (
         sum(
-            program.stated[m].sum() * cp.log_sum_exp(logits[m]) - program.stated[m] @ logits[m]
+            program.stated[m].sum() * cp.log_sum_exp(logits[m])
+            - program.stated[m] @ logits[m]
             for m in range(len(program.stated))
         )
         / program.stated.sum()
@@ -82,7 +85,9 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     best = solved(cp.Problem(cp.Minimize(loss + decay * cp.normNuc(w))))
     ours = solve_soft(program, decay, gap=1e-5)
     assert ours.optimum == pytest.approx(best, rel=2e-5)
-    one, other = (np.linalg.svd(x, compute_uv=False).sum() for x in (ours.templates, w.value))
+    one, other = (
+        np.linalg.svd(x, compute_uv=False).sum() for x in (ours.templates, w.value)
+    )
     np.testing.assert_allclose(one, other, atol=0.05)
 
 
@@ -176,7 +181,9 @@ def test_it_is_what_decayed_training_ends_in() -> None:
         )
     trained = program.margins(left @ right.T, made.queries)
     solution = solve_soft(program, decay, gap=1e-6)
-    np.testing.assert_allclose(solution.margins(made.queries) * solution.scale, trained, atol=0.02)
+    np.testing.assert_allclose(
+        solution.margins(made.queries) * solution.scale, trained, atol=0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,6 +197,8 @@ def test_it_is_what_decayed_training_ends_in() -> None:
         (1e-3, {"start": np.zeros((2, 2))}, r"start has shape \(2, 2\)"),
     ],
 )
-def test_options_that_cannot_be(decay: float, options: dict[str, Any], says: str) -> None:
+def test_options_that_cannot_be(
+    decay: float, options: dict[str, Any], says: str
+) -> None:
     with pytest.raises(ConfigError, match=says):
         solve_soft(Program.of(TwoHop(n=3).build()), decay, **options)

@@ -8,9 +8,17 @@ import polars as pl
 import pytest
 
 from inweights.errors import DataError
-from inweights.theory.feature_resemblance.stabilisation import by_space, outside, propositions
+from inweights.theory.feature_resemblance.stabilisation import (
+    by_space,
+    outside,
+    propositions,
+)
 from inweights.theory.geometric_memory import node2vec, spectral
-from inweights.theory.geometric_memory.storage_tables import constructions, costs, one_step
+from inweights.theory.geometric_memory.storage_tables import (
+    constructions,
+    costs,
+    one_step,
+)
 from inweights.worlds import Graph, from_networkx
 
 RNG = np.random.default_rng(0)
@@ -25,7 +33,9 @@ def test_every_space_is_followed() -> None:
     first = table.filter(step=0)
     spectrum = spectral.eigenspaces(spectral.operator(RING))
     assert first["size"].to_list() == [1, 2, 2, 2, 2]
-    assert first["coefficient"].to_list() == pytest.approx([0, *spectrum.eigenvalues()], abs=1e-9)
+    assert first["coefficient"].to_list() == pytest.approx(
+        [0, *spectrum.eigenvalues()], abs=1e-9
+    )
     for _, rows in table.group_by("step"):
         assert rows["energy"].sum() == pytest.approx(1)
     total = (first["length"] ** 2 * first["size"]).sum()
@@ -37,7 +47,14 @@ def test_propositions_on_the_ring() -> None:
     table = propositions(run, RING)
     start, end = table.row(0, named=True), table.row(-1, named=True)
     assert start["outside_v"] > 0.4
-    for name in ("outside_c", "outside_s", "outside_v", "null_angle", "null_size", "change"):
+    for name in (
+        "outside_c",
+        "outside_s",
+        "outside_v",
+        "null_angle",
+        "null_size",
+        "change",
+    ):
         assert end[name] < 1e-3, name
     assert end["null_gap"] > 0.05
     assert end["top"] > 0.999
@@ -48,8 +65,11 @@ def test_propositions_on_the_ring() -> None:
     )
     assert end["loss"] == pytest.approx(run.losses[-1, 0] / 9)
     assert end["norm"] == pytest.approx(np.linalg.norm(run.vectors))
-    # The eigenvalue beside the degenerate one is the Fiedler space's while C is the Laplacian.
-    sharp = propositions(node2vec.descend(20 * START, RING, steps=0), RING).row(0, named=True)
+    # The eigenvalue beside the degenerate one is the Fiedler space's while C is the
+    # Laplacian.
+    sharp = propositions(node2vec.descend(20 * START, RING, steps=0), RING).row(
+        0, named=True
+    )
     assert sharp["c_second"] == pytest.approx(2 * np.cos(2 * np.pi / 9) - 2, abs=1e-6)
 
 
@@ -57,7 +77,9 @@ def test_what_is_outside_by_chance_is_the_mean_over_bases() -> None:
     spectrum = spectral.eigenspaces(spectral.operator(RING))
     random = RNG.normal(size=(4000, 9, 9))
     drawn = np.mean([outside(x + x.T, spectrum) for x in random])
-    said = propositions(node2vec.descend(START, RING, steps=0), RING)["outside_random"].item()
+    said = propositions(node2vec.descend(START, RING, steps=0), RING)[
+        "outside_random"
+    ].item()
     assert drawn == pytest.approx(said, abs=0.01)
     assert outside(RING, spectrum) == pytest.approx(0, abs=1e-12)
     assert np.isnan(outside(np.eye(9), spectrum))
@@ -96,7 +118,9 @@ def test_costs_by_hand() -> None:
         (nx.disjoint_union(nx.path_graph(3), nx.cycle_graph(3)), False),
     ],
 )
-def test_proposition_3_is_there_for_bipartite_graphs(graph: nx.Graph, two_parts: bool) -> None:
+def test_proposition_3_is_there_for_bipartite_graphs(
+    graph: nx.Graph, two_parts: bool
+) -> None:
     table = constructions(from_networkx(graph))
     assert nx.is_bipartite(graph) == two_parts
     names = table["construction"].to_list()
@@ -111,7 +135,9 @@ def test_proposition_3_is_there_for_bipartite_graphs(graph: nx.Graph, two_parts:
 
 
 def test_one_step_gets_better_with_the_width() -> None:
-    tables = [one_step(Graph(shape="grid"), width=width, seed=1) for width in (16, 4096)]
+    tables = [
+        one_step(Graph(shape="grid"), width=width, seed=1) for width in (16, 4096)
+    ]
     narrow, wide = (table.row(0, named=True) for table in tables)
     assert narrow["recall"] == 0
     assert wide["recall"] == 1

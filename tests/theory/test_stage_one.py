@@ -21,7 +21,9 @@ from inweights.worlds import AnalogicalTwoHop, Analogy
 
 JOINT = {"category": 3.0, "similarity": 2.0, "attribution": 1.0}
 SMALL = OneLayerConfig(width=24, hidden=4, kappa=20.0, mlp="folded", init=Init(std=0.1))
-LINEAR = OneLayerConfig(width=24, hidden=3, kappa=20.0, mlp="linear", init=Init(std=0.1))
+LINEAR = OneLayerConfig(
+    width=24, hidden=3, kappa=20.0, mlp="linear", init=Init(std=0.1)
+)
 
 
 def by_torch(
@@ -36,7 +38,9 @@ def by_torch(
     """The same measures of the model itself, moved by automatic differentiation, fact by fact."""
     made = world.build(seed)
     labels = made.outputs.tolist()
-    model = config.build(vocabulary=len(made.vocabulary), seeds=[seed], candidates=labels).double()
+    model = config.build(
+        vocabulary=len(made.vocabulary), seeds=[seed], candidates=labels
+    ).double()
     facts = [
         (made.facts.prompt(i), labels.index(int(made.facts.answer(i)[0])), roles[name])
         for i, name in enumerate(np.array(made.facts.role_names)[made.facts.roles])
@@ -80,7 +84,10 @@ def by_torch(
     ("world", "roles"),
     [
         (Analogy(n=3), JOINT),
-        (Analogy(n=3, categories=2, maps="permutation"), {"category": 1.0, "similarity": 4.0}),
+        (
+            Analogy(n=3, categories=2, maps="permutation"),
+            {"category": 1.0, "similarity": 4.0},
+        ),
         (AnalogicalTwoHop(n=3), {"first_hop": 1.0, "identity": 2.0, "second_hop": 0.5}),
     ],
 )
@@ -98,7 +105,9 @@ def test_stage_one_is_gradient_descent(
 
 def test_what_is_added_lies_along_the_mlp_of_the_start() -> None:
     """Lemma 2, exact while the MLP stands still; no matter how far the linear regime is left."""
-    far = stage_one(Analogy(n=3), JOINT, model=SMALL, rate=2.0, steps=40).row(0, named=True)
+    far = stage_one(Analogy(n=3), JOINT, model=SMALL, rate=2.0, steps=40).row(
+        0, named=True
+    )
     assert far["span"] < 1e-12
     assert far["linear"] > 0.1
 
@@ -170,7 +179,9 @@ def test_lemma_1_would_notice_an_error(
     assert lemma_1(Analogy(n=3))["error"].to_list() == pytest.approx(errors, abs=1e-9)
 
 
-def test_lemma_1_has_relu_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lemma_1_has_relu_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = closed_form.gradients
 
     def swapped(*arguments: Any, relu: bool, **settings: Any) -> Any:

@@ -20,14 +20,21 @@ from inweights.theory.feature_resemblance.stage_two import stage_two
 from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 from inweights.worlds import AnalogicalTwoHop, Analogy
 
-SA: list[dict[str, float]] = [{"category": 1.0, "similarity": 2.0}, {"attribution": 1.0}]
+SA: list[dict[str, float]] = [
+    {"category": 1.0, "similarity": 2.0},
+    {"attribution": 1.0},
+]
 JOINT = {"category": 5.0, "similarity": 5.0, "attribution": 1.0}
 
 
-def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict[str, float]]:
+def by_torch(
+    config: OneLayerConfig, steps: list[int], rate: float
+) -> list[dict[str, float]]:
     """The same phases of the model itself, moved by automatic differentiation."""
     world = Analogy(n=3)
-    learnt = StageOneResult.by_attention(world, SA[0], seed=1, model=config, rate=rate, steps=4)
+    learnt = StageOneResult.by_attention(
+        world, SA[0], seed=1, model=config, rate=rate, steps=4
+    )
     made = learnt.world
     model = config.build(
         vocabulary=len(made.vocabulary), seeds=[1], candidates=made.outputs.tolist()
@@ -57,18 +64,28 @@ def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict
 def test_stage_two_is_gradient_descent(mlp: Any) -> None:
     config = OneLayerConfig(width=16, hidden=3, kappa=20.0, mlp=mlp, init=Init(std=0.1))
     steps = [7, 5]
-    table = stage_two(Analogy(n=3), SA, steps, seed=1, model=config, rate=0.3, attention=4)
+    table = stage_two(
+        Analogy(n=3), SA, steps, seed=1, model=config, rate=0.3, attention=4
+    )
     last = table.filter(pl.col("steps") == pl.col("steps").max().over("phase"))
     assert last["steps"].to_list() == steps
-    for row, expected in zip(last.rows(named=True), by_torch(config, steps, 0.3), strict=True):
-        assert {name: row[name] for name in expected} == pytest.approx(expected, rel=1e-9)
+    for row, expected in zip(
+        last.rows(named=True), by_torch(config, steps, 0.3), strict=True
+    ):
+        assert {name: row[name] for name in expected} == pytest.approx(
+            expected, rel=1e-9
+        )
         assert row["least"] < row["guess"] == pytest.approx(np.log(6))
 
 
 def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> None:
     """Each ``w*`` written out: its distance from ``w(0)``, and its loss."""
     rng = np.random.default_rng(0)
-    h, u, margins = rng.normal(size=(4, 9)), rng.normal(size=(5, 9)), rng.normal(size=(4, 5))
+    h, u, margins = (
+        rng.normal(size=(4, 9)),
+        rng.normal(size=(5, 9)),
+        rng.normal(size=(4, 5)),
+    )
     labels, weights, scale = np.array([0, 2, 2, 4]), np.array([0.1, 0.2, 0.3, 0.4]), 1.7
     phase = module._Phase(scale * h @ u.T, h @ h.T, labels, weights, scale, rate=1.0)
     far, left = module._comparators(phase, margins)
@@ -80,8 +97,12 @@ def test_the_points_that_are_compared_with_are_where_they_are_said_to_be() -> No
         more, margin = module._OF_START[i], module._OF_MARGINS[j]
         point = u + (more - 1) * seen + margin * shortest
         logits = torch.from_numpy(scale * h @ point.T)
-        losses = F.cross_entropy(logits, torch.from_numpy(labels), reduction="none").numpy()
-        assert far[i * across + j] == pytest.approx(((point - u) ** 2).sum(), rel=1e-8, abs=1e-12)
+        losses = F.cross_entropy(
+            logits, torch.from_numpy(labels), reduction="none"
+        ).numpy()
+        assert far[i * across + j] == pytest.approx(
+            ((point - u) ** 2).sum(), rel=1e-8, abs=1e-12
+        )
         assert left[i * across + j] == pytest.approx(weights @ losses, rel=1e-8)
 
 
@@ -97,7 +118,9 @@ def test_a_small_rate_is_needed() -> None:
 
 
 def test_what_no_stage_has_is_refused() -> None:
-    with pytest.raises(ConfigError, match="2 phases need as many numbers of steps, got 1"):
+    with pytest.raises(
+        ConfigError, match="2 phases need as many numbers of steps, got 1"
+    ):
         stage_two(Analogy(n=3), SA, [3])
     with pytest.raises(ConfigError, match="at least 1 step, got 0"):
         stage_two(Analogy(n=3), SA, [3, 0])
@@ -112,8 +135,9 @@ def test_starts_are_spread_as_one_over_the_root_of_the_width() -> None:
         assert wide["vectors"].to_list() == ["w", "W_V e"]
         assert wide["length"].max() < 0.5 < narrow["length"].max()  # type: ignore[operator]
         assert wide["product"].max() < 1  # type: ignore[operator]
-        # Products are told in units of √d, lengths are not.
-        assert narrow["product"].max() / wide["product"].max() == pytest.approx(1, abs=0.25)  # type: ignore[operator]
+        # Products are in units of √d, lengths are not.
+        ratio = narrow["product"].max() / wide["product"].max()  # type: ignore[operator]
+        assert ratio == pytest.approx(1, abs=0.25)
     deep = [deep_start(width=width, layers=3, labels=10) for width in (64, 512)]
     for name in ("length", "product"):
         for table in deep:

@@ -25,7 +25,8 @@ def test_norm_is_that_of_the_matrix(point: Parameters, n: int) -> None:
     """Lemma 2, both as it is printed and as two small matrices."""
     full = np.linalg.svd(point.matrix(n), compute_uv=False).sum()
     assert point.norm(n) == pytest.approx(full, rel=1e-6, abs=1e-6)
-    # The printed form takes the root of a difference, so that rounding counts by its root.
+    # The printed form takes the root of a difference, so that rounding counts by its
+    # root.
     assert point.lemma_2(n) == pytest.approx(full, rel=1e-6, abs=1e-5)
 
 
@@ -42,7 +43,8 @@ def test_margins_are_those_of_the_world(point: Parameters, n: int) -> None:
         return float(logits[right] - np.delete(logits, right).max())
 
     facts = [
-        margin(made.facts.prompt(i), int(made.facts.answer(i)[0])) for i in range(len(made.facts))
+        margin(made.facts.prompt(i), int(made.facts.answer(i)[0]))
+        for i in range(len(made.facts))
     ]
     slack = min(point.slack(name) for name in constraints())
     assert min(facts) == pytest.approx(slack + 1, abs=1e-5)
@@ -81,10 +83,15 @@ def test_averaging_is_the_mean_over_all_permutations() -> None:
 @pytest.mark.parametrize("n", range(3, 13))
 def test_equals_the_full_program(n: int, identity: bool) -> None:
     made = TwoHop(n=n, identity=identity).build()
-    full, small = solve(made, gap=1e-6), solve_symmetric(n, identity=identity, closed=False)
+    full, small = (
+        solve(made, gap=1e-6),
+        solve_symmetric(n, identity=identity, closed=False),
+    )
     assert full.optimum == pytest.approx(small.optimum, rel=1e-5)
     margins = full.margins(made.queries)
-    assert margins == pytest.approx(np.full(n, small.parameters.composition_margin), abs=1e-4)
+    assert margins == pytest.approx(
+        np.full(n, small.parameters.composition_margin), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("closed", [True, False])
@@ -96,7 +103,9 @@ def test_optimum_is_certified_at_any_size(n: int, identity: bool, closed: bool) 
     assert solution.kkt <= (1e-12 if closed else 1e-6)
     assert min(solution.parameters.slack(k) for k in constraints(identity)) >= -1e-9
     assert solution.parameters.norm(n) == pytest.approx(solution.optimum, rel=1e-9)
-    assert sum(solution.multipliers.values()) == pytest.approx(solution.optimum, rel=1e-6)
+    assert sum(solution.multipliers.values()) == pytest.approx(
+        solution.optimum, rel=1e-6
+    )
     assert min(solution.multipliers.values()) >= 0
     assert (solution.parameters.composition_margin > 0) == identity
 
@@ -106,7 +115,9 @@ def test_a_million_costs_what_ten_do(identity: bool) -> None:
     """In Newton steps, and in memory: one vector of a million numbers would be 8 MB."""
     tracemalloc.start()
     try:
-        ten, million = (solve_symmetric(n, identity=identity, closed=False) for n in (10, 10**6))
+        ten, million = (
+            solve_symmetric(n, identity=identity, closed=False) for n in (10, 10**6)
+        )
         solve_symmetric(10**6, identity=identity)
         most = tracemalloc.get_traced_memory()[1]
     finally:
@@ -127,12 +138,16 @@ def test_the_central_path_ends_at_the_closed_form(n: int, identity: bool) -> Non
         known.parameters.composition_margin, abs=5e-3
     )
     for name, total in known.totals.items():
-        assert found.multipliers[name] == pytest.approx(total, rel=1e-3, abs=1e-3 * n), name
+        assert found.multipliers[name] == pytest.approx(
+            total, rel=1e-3, abs=1e-3 * n
+        ), name
 
 
 def test_margins_are_right_where_the_central_path_loses_them() -> None:
     """At a thousand million the means are below the rounding of the whole."""
-    assert solve_symmetric(10**9).parameters.composition_margin == pytest.approx(0.5411962)
+    assert solve_symmetric(10**9).parameters.composition_margin == pytest.approx(
+        0.5411962
+    )
     apart = solve_symmetric(10**9, identity=False).parameters.composition_margin + 1
     assert apart == pytest.approx(1e-9, rel=1e-6)
 

@@ -18,15 +18,25 @@ def curriculum(**changes) -> Curriculum:
 
 
 CURRICULA = {
-    "full batch": curriculum(random_offset=True, schedule=Schedule(kind="cosine", warmup=2)),
+    "full batch": curriculum(
+        random_offset=True, schedule=Schedule(kind="cosine", warmup=2)
+    ),
     "minibatches": curriculum(
-        batch=5, optimizer=Optimizer(kind="sgd", rate=0.1, momentum=0.9, weight_decay=0.01)
+        batch=5,
+        optimizer=Optimizer(kind="sgd", rate=0.1, momentum=0.9, weight_decay=0.01),
     ),
     "adam, every position": curriculum(loss="every", optimizer=Optimizer(kind="adam")),
     "two phases": Curriculum(
         phases=(
-            Phase(name="hops", steps=7, roles={"first_hop": 2.0, "second_hop": 1.0}, batch=4),
-            Phase(name="all", steps=6, moves=("blocks.*", "head.*"), random_offset=True),
+            Phase(
+                name="hops",
+                steps=7,
+                roles={"first_hop": 2.0, "second_hop": 1.0},
+                batch=4,
+            ),
+            Phase(
+                name="all", steps=6, moves=("blocks.*", "head.*"), random_offset=True
+            ),
         )
     ),
     "then frozen": Curriculum(
@@ -38,8 +48,16 @@ CURRICULA = {
     "edited": Curriculum(
         phases=(
             Phase(name="all", steps=5),
-            Phase(name="on", steps=4, edit=Edit(method="training", count=2, steps=3, rate=0.01)),
-            Phase(name="late", steps=0, edit=Edit(method="embedding", role="first_hop", steps=6)),
+            Phase(
+                name="on",
+                steps=4,
+                edit=Edit(method="training", count=2, steps=3, rate=0.01),
+            ),
+            Phase(
+                name="late",
+                steps=0,
+                edit=Edit(method="embedding", role="first_hop", steps=6),
+            ),
             Phase(name="last", steps=3, edit=Edit(share=0.25)),
         )
     ),
@@ -51,7 +69,9 @@ CURRICULA = {
         random_offset=True,
     ),
     "noise": curriculum(optimizer=Optimizer(noise=0.5, epsilon=1e-6)),
-    "stops": curriculum(stop=Stop(loss_below=2.6, every=3), optimizer=Optimizer(rate=3e-3)),
+    "stops": curriculum(
+        stop=Stop(loss_below=2.6, every=3), optimizer=Optimizer(rate=3e-3)
+    ),
 }
 
 
@@ -64,4 +84,7 @@ def state(model: Model) -> list[torch.Tensor]:
 
 
 def same_bits(one: Model, other: Model) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    return all(
+        torch.equal(a, b)
+        for a, b in zip(one.parameters(), other.parameters(), strict=True)
+    )

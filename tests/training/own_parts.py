@@ -64,7 +64,9 @@ class Lion(torch.optim.Optimizer):
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
     ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "weight_decay": weight_decay}
+        )
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -72,7 +74,8 @@ class Lion(torch.optim.Optimizer):
             rate, (slow, fast) = group["lr"], group["betas"]
             for p in group["params"]:
                 state = self.state[p]
-                state["count"] = state.get("count", 0) + 1  # a plain number is state, too
+                # A plain number is state, too.
+                state["count"] = state.get("count", 0) + 1
                 momentum = state.setdefault("momentum", torch.zeros_like(p))
                 p.mul_(1 - rate * group["weight_decay"])
                 p.sub_(momentum.lerp(p.grad, 1 - slow).sign(), alpha=rate)
@@ -82,7 +85,9 @@ class Lion(torch.optim.Optimizer):
 class Sharpness(torch.optim.SGD):
     """SGD by the gradient at the worst point nearby (Foret et al. 2021)."""
 
-    def __init__(self, params: Any, lr: float, rho: float = 0.05, **options: Any) -> None:
+    def __init__(
+        self, params: Any, lr: float, rho: float = 0.05, **options: Any
+    ) -> None:
         super().__init__(params, lr=lr, **options)
         self.rho = rho
 
@@ -132,7 +137,9 @@ class Elsewhere(torch.optim.SGD):
                 p.data = p - group["lr"] * p.grad.norm() * p.grad
 
 
-def muon(parameters: Iterable[tuple[str, Tensor]], lr: float) -> list[torch.optim.Optimizer]:
+def muon(
+    parameters: Iterable[tuple[str, Tensor]], lr: float
+) -> list[torch.optim.Optimizer]:
     """Muon for hidden matrices, AdamW for the rest, as it is used."""
     pairs = list(parameters)
     hidden = [p for name, p in pairs if p.ndim == 2 and "blocks" in name]

@@ -45,7 +45,9 @@ def star(seed: int, arms: int = ARMS, nodes: int = NODES) -> World:
         "path": (np.concatenate([mark, lines[:, -1:]], 1), lines),
     }
     words = Vocabulary({"node": [f"n{i}" for i in range(count)], "task": ["[PATH]"]})
-    return World("star", words, Statements.build(parts), Statements.build({}), seed=seed)
+    return World(
+        "star", words, Statements.build(parts), Statements.build({}), seed=seed
+    )
 
 
 WORLD = star(0)
@@ -58,7 +60,9 @@ def build(seeds=(0,), config=GPT, **changes) -> Model:
     return config.build(vocabulary=V, seeds=seeds, **changes)
 
 
-def trained(phase: Phase, worlds=WORLD, seeds=(0,), config=GPT) -> tuple[Model, list[float]]:
+def trained(
+    phase: Phase, worlds=WORLD, seeds=(0,), config=GPT
+) -> tuple[Model, list[float]]:
     model = build(seeds, config)
     result = train(model, worlds, Curriculum(phases=(phase,)), seeds=seeds, every=1)
     return model, result.losses["loss"].to_list()
@@ -108,7 +112,9 @@ def test_minibatches_visit_every_fact_once_an_epoch() -> None:
         for r in (0, 1):
             tokens, start = batch.inputs.tokens[r].tolist(), 0
             for b, t in batch.inputs.shapes:
-                seen[r] += [tuple(tokens[start + k * t : start + (k + 1) * t]) for k in range(b)]
+                seen[r] += [
+                    tuple(tokens[start + k * t : start + (k + 1) * t]) for k in range(b)
+                ]
                 start += b * t
     facts = sorted(tuple(world.facts.prompt(i).tolist()) for i in range(hops))
     assert sorted(seen[0]) == sorted(seen[1]) == facts
@@ -136,7 +142,10 @@ def test_batches_by_role(seeds: tuple[int, ...]) -> None:
     for seen in paths:
         assert sorted(seen.values()) == [1] * ARMS
     if len(seeds) == 2:
-        assert batches.at(0).inputs.tokens[0].tolist() != batches.at(0).inputs.tokens[1].tolist()
+        assert (
+            batches.at(0).inputs.tokens[0].tolist()
+            != batches.at(0).inputs.tokens[1].tolist()
+        )
 
 
 def test_sampled_sources_bring_all_their_labels() -> None:
@@ -149,19 +158,28 @@ def test_sampled_sources_bring_all_their_labels() -> None:
         for r, world in enumerate(own):
             expected: Counter[Any] = Counter()
             for source in batch.inputs.tokens[r].tolist():
-                same = [i for i in range(24) if world.facts.prompt(i).tolist() == [source]]
+                same = [
+                    i for i in range(24) if world.facts.prompt(i).tolist() == [source]
+                ]
                 expected.update((source, int(world.facts.answer(i)[0])) for i in same)
             counted = batch.weights[r] > 0
             sources = batch.inputs.tokens[r][batch.at[rows_of(batch)[r]]]
-            pairs = zip(sources[counted].tolist(), batch.labels[r][counted].tolist(), strict=True)
+            pairs = zip(
+                sources[counted].tolist(),
+                batch.labels[r][counted].tolist(),
+                strict=True,
+            )
             assert Counter(pairs) == expected
             torch.testing.assert_close(
-                batch.weights[r][counted], torch.full((expected.total(),), 1 / expected.total())
+                batch.weights[r][counted],
+                torch.full((expected.total(),), 1 / expected.total()),
             )
 
 
 def test_replicas_equal_single_runs_with_everything_on() -> None:
-    phase = Phase(steps=6, batch={"edge+reverse_edge": 5, "path": 2}, pooled=True, loss="answer")
+    phase = Phase(
+        steps=6, batch={"edge+reverse_edge": 5, "path": 2}, pooled=True, loss="answer"
+    )
     own = [star(1), star(2), star(3)]
     together, _ = trained(phase, own, (0, 1, 2))
     alone, _ = trained(phase, own[1], (1,))
@@ -177,7 +195,9 @@ CONFIGS = {
 }
 
 
-def gradients(model: Model, phase: Phase, worlds) -> tuple[list[float], list[torch.Tensor]]:
+def gradients(
+    model: Model, phase: Phase, worlds
+) -> tuple[list[float], list[torch.Tensor]]:
     batch = Batches(model, worlds, phase, range(model.replicas), 0).at(0)
     found = Loss(model)(batch)
     moving = [p for p in model.parameters() if p.requires_grad]
@@ -199,7 +219,8 @@ def test_loss_in_chunks_equals_the_plain_one(
         for parameter in model.parameters():
             parameter.mul_(3)
     monkeypatch.setattr(losses, "MAX_LOGITS", 0 if name != "any head" else 2 * V * 4)
-    monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)  # four positions at a time
+    # Four positions at a time.
+    monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)
     found, mine = gradients(model, phase, own)
     monkeypatch.undo()
     batch = Batches(model, own, phase, [0, 1], 0).at(0)
@@ -235,7 +256,9 @@ def test_no_more_logits_than_a_chunk_are_ever_held(
     pooled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = star(0, arms=100)
-    model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
     batches = Batches(model, (world,), Phase(roles=EDGES, pooled=pooled), [0], 0)
     sizes = {}
     for most in (10**9, 10_000):

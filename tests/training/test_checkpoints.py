@@ -45,7 +45,9 @@ def uninterrupted(name: str) -> tuple[Model, Result]:
 
 @pytest.mark.parametrize("name", CURRICULA)
 @pytest.mark.parametrize("at", mostly_slow([1, 4, 9], (4).__eq__))
-def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: Path) -> None:
+def test_resumed_equals_uninterrupted_bit_for_bit(
+    name: str, at: int, tmp_path: Path
+) -> None:
     whole, expected = uninterrupted(name)
 
     def stop(total: int) -> None:
@@ -55,11 +57,24 @@ def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: 
     def checkpoint() -> Checkpoint:
         return Checkpoint(tmp_path / "state", key="k", every_steps=1)
 
-    arguments: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers()}
+    arguments: dict[str, Any] = {
+        "seeds": [0, 1, 2],
+        "every": 1,
+        "observers": observers(),
+    }
     with pytest.raises(InterruptedHereError):
-        train(build(), WORLD, CURRICULA[name], progress=stop, checkpoint=checkpoint(), **arguments)
+        train(
+            build(),
+            WORLD,
+            CURRICULA[name],
+            progress=stop,
+            checkpoint=checkpoint(),
+            **arguments,
+        )
     resumed = build()
-    result = train(resumed, WORLD, CURRICULA[name], checkpoint=checkpoint(), **arguments)
+    result = train(
+        resumed, WORLD, CURRICULA[name], checkpoint=checkpoint(), **arguments
+    )
     assert same_bits(whole, resumed)
     assert result.losses.equals(expected.losses)
     assert result.observed["recall"].equals(expected.observed["recall"])
@@ -69,7 +84,8 @@ def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: 
 def learn(folder: str, last: str = "none") -> None:
     """What each of the killed processes does: 400 steps, with a checkpoint every three.
 
-    After the step ``last`` it waits to be killed, so that none is too fast for its test.
+    After the step ``last`` it waits to be killed, so that none is too fast for its
+    test.
     """
 
     def progress(done: int) -> None:
@@ -78,14 +94,20 @@ def learn(folder: str, last: str = "none") -> None:
 
     torch.set_num_threads(1)
     world = TwoHop(n=4).build()
-    model = GPTConfig(layers=2, width=16).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+    model = GPTConfig(layers=2, width=16).build(
+        vocabulary=len(world.vocabulary), seeds=[0, 1]
+    )
     drawn = {"first_hop": 3, "second_hop+identity": 4}
     more = Phase(name="more", steps=200, batch=drawn, pooled=True, precision="bf16")
     phases = (Phase(steps=200, random_offset=True), more)
     checkpoint = Checkpoint(f"{folder}/state", key="k", every_steps=3)
     curriculum = Curriculum(phases=phases)
-    train(model, world, curriculum, seeds=[0, 1], progress=progress, checkpoint=checkpoint)
-    assert "torch._dynamo" not in sys.modules, "half of a start is spent on a compiler not used"
+    train(
+        model, world, curriculum, seeds=[0, 1], progress=progress, checkpoint=checkpoint
+    )
+    assert "torch._dynamo" not in sys.modules, (
+        "half of a start is spent on a compiler not used"
+    )
     end = {name: p.detach().contiguous() for name, p in model.named_parameters()}
     save_file(end, f"{folder}/end")
 
@@ -144,7 +166,9 @@ def test_one_bit_of_a_checkpoint_is_noticed(tmp_path: Path) -> None:
     assert checkpoint.read() is not None
 
 
-def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monkeypatch) -> None:
+def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(
+    tmp_path, monkeypatch
+) -> None:
     path = tmp_path / "state"
     arguments: dict[str, Any] = {
         "seeds": [0, 1, 2],
@@ -165,8 +189,12 @@ def test_a_checkpoint_that_cannot_be_written_keeps_the_one_before(tmp_path, monk
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", b"\x08" + bytes(7) + b"{}      "])
-def test_a_file_that_is_no_checkpoint_is_refused_in_one_line(tmp_path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"not a checkpoint", b"\x08" + bytes(7) + b"{}      "]
+)
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_line(
+    tmp_path, content: bytes
+) -> None:
     path = tmp_path / "state"
     path.write_bytes(content)
     with pytest.raises(RunError, match="is damaged") as error:

@@ -19,7 +19,15 @@ from inweights.errors import ConfigError, DataError
 from inweights.experiments import Measure
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.probes import after_edits
-from inweights.training import Curriculum, Edit, Observer, Optimizer, Phase, learners, train
+from inweights.training import (
+    Curriculum,
+    Edit,
+    Observer,
+    Optimizer,
+    Phase,
+    learners,
+    train,
+)
 from inweights.training.steps.editing import Edited
 from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, World
 
@@ -28,9 +36,13 @@ KNOWN = learners.two_hop(32, steps=120).phases[0]
 #: Every method, with what it takes to change an answer in few steps.
 METHODS = {
     "rank-one": Edit(share=0.25),
-    "rank-one, first block": Edit(role="first_hop", layer=0, count=2, steps=60, rate=0.03),
+    "rank-one, first block": Edit(
+        role="first_hop", layer=0, count=2, steps=60, rate=0.03
+    ),
     "training": Edit(method="training", count=2),
-    "embedding": Edit(method="embedding", role="first_hop", count=2, steps=200, rate=0.01),
+    "embedding": Edit(
+        method="embedding", role="first_hop", count=2, steps=200, rate=0.01
+    ),
 }
 
 SOME_SLOW = [
@@ -40,10 +52,14 @@ SOME_SLOW = [
 
 
 def edited(edit: Edit, **after: Any) -> Curriculum:
-    return Curriculum(phases=(KNOWN, Phase(name="on", **{"steps": 0, "edit": edit, **after})))
+    return Curriculum(
+        phases=(KNOWN, Phase(name="on", **{"steps": 0, "edit": edit, **after}))
+    )
 
 
-def learnt(plan: Curriculum, worlds: list[World], seeds: list[int], **how: Any) -> Model:
+def learnt(
+    plan: Curriculum, worlds: list[World], seeds: list[int], **how: Any
+) -> Model:
     config = GPTConfig(layers=2, width=32, tied=False)
     model = config.build(vocabulary=len(worlds[0].vocabulary), seeds=seeds)
     train(model, worlds, plan, seeds=seeds, **how)
@@ -60,7 +76,9 @@ def test_an_edit_has_the_same_bits_alone_and_in_company(edit: Edit) -> None:
         for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
             assert torch.equal(joint[row], lone[0])
         one = after_edits(together, HOPS, edit=edit).filter(replica=row).drop("replica")
-        assert_frame_equal(one, after_edits(alone, HOPS[row], edit=edit).drop("replica"))
+        assert_frame_equal(
+            one, after_edits(alone, HOPS[row], edit=edit).drop("replica")
+        )
 
 
 @pytest.mark.parametrize("edit", SOME_SLOW)
@@ -71,14 +89,18 @@ def test_new_answers_hold_and_are_unlearnt_by_the_old_facts(edit: Edit) -> None:
     assert told.select("holds", "restored").row(0) == (0.0, 1.0)
     before = [values.detach().clone() for values in model.parameters()]
     train(model, HOPS[0], Curriculum(phases=(Phase(steps=0, edit=edit),)), seeds=[0])
-    moved = [not torch.equal(p, q) for p, q in zip(before, model.parameters(), strict=True)]
+    moved = [
+        not torch.equal(p, q) for p, q in zip(before, model.parameters(), strict=True)
+    ]
     assert sum(moved) == (len(moved) if edit.method == "training" else 1)
     now = after_edits(model, HOPS[0], edit=edit)
     assert now.select("holds", "restored").row(0) == (1.0, 0.0)
     assert now["edited"].equals(told["edited"])
     back = Curriculum(phases=(Phase(steps=60, optimizer=Optimizer(rate=3e-3)),))
     train(model, HOPS[0], back, seeds=[0])
-    assert after_edits(model, HOPS[0], edit=edit).select("holds", "restored").row(0) == (0.0, 1.0)
+    assert after_edits(model, HOPS[0], edit=edit).select("holds", "restored").row(
+        0
+    ) == (0.0, 1.0)
 
 
 @given(
@@ -92,7 +114,9 @@ def test_more_edits_include_fewer_and_each_prompt_is_edited_once(
     world = TwoHop(n=8).build(seed)
     model = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     few, more = (
-        after_edits(model, world, edit=Edit(role=role, method="training", count=n))["edited"].item()
+        after_edits(model, world, edit=Edit(role=role, method="training", count=n))[
+            "edited"
+        ].item()
         for n in (count, count + 1)
     )
     assert few.to_list() == more.to_list()[:count]
@@ -112,7 +136,9 @@ def test_a_node_with_several_edges_is_edited_once() -> None:
     assert len({fact.split()[0] for fact in changed}) == len(nodes)
     train(model, grid, Curriculum(phases=(Phase(steps=0, edit=edit),)), seeds=[0])
     assert after_edits(model, grid, edit=edit)["holds"].item() >= 0.5
-    with pytest.raises(DataError, match=f"31 of {len(nodes)} prompts of the role 'edge' cannot"):
+    with pytest.raises(
+        DataError, match=f"31 of {len(nodes)} prompts of the role 'edge' cannot"
+    ):
         after_edits(model, grid, edit=Edit(role="edge", share=1.0))
 
 
@@ -123,14 +149,19 @@ def test_the_root_seed_of_a_world_decides_where_all_worlds_state_the_same() -> N
     each = after_edits(model, worlds, edit=Edit(count=3))["edited"].to_list()
     assert each[0] != each[1]
     alone = GPT.build(vocabulary=len(worlds[1].vocabulary), seeds=[1])
-    assert after_edits(alone, worlds[1], edit=Edit(count=3))["edited"].to_list() == each[1:]
+    assert (
+        after_edits(alone, worlds[1], edit=Edit(count=3))["edited"].to_list()
+        == each[1:]
+    )
     shared = after_edits(model, worlds[0], edit=Edit(count=3))["edited"].to_list()
     assert shared == [each[0], each[0]]
 
 
 def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
     edit = METHODS["rank-one"]
-    look = Observer("after", lambda model: after_edits(model, HOPS[0], edit=edit), every=40)
+    look = Observer(
+        "after", lambda model: after_edits(model, HOPS[0], edit=edit), every=40
+    )
     for more, steps in (
         ({"steps": 50}, [0, 40, 80, 120, 120, 160, 170]),
         ({}, [0, 40, 80, 120, 120]),
@@ -138,7 +169,9 @@ def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
         model = GPTConfig(layers=2, width=32, tied=False).build(
             vocabulary=len(HOPS[0].vocabulary), seeds=[0]
         )
-        result = train(model, HOPS[0], edited(edit, **more), seeds=[0], observers=[look])
+        result = train(
+            model, HOPS[0], edited(edit, **more), seeds=[0], observers=[look]
+        )
         table = result.observed["after"]
         assert table["step"].to_list() == steps
         assert table.filter(step=120)["holds"].to_list() == [0.0, 1.0]
@@ -147,7 +180,9 @@ def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
 def test_a_sweep_stores_what_became_of_the_edits(tmp_path: Any) -> None:
     """The edit is written as a table, too, as files do."""
     edit, world = Edit(count=2), TwoHop(n=8, maps="permutation")
-    look = Measure(name="after", probe=after_edits, options={"edit": {"count": 2}}, every=10)
+    look = Measure(
+        name="after", probe=after_edits, options={"edit": {"count": 2}}, every=10
+    )
     found = iw.sweep(
         world,
         GPTConfig(layers=2, width=32, tied=False),
@@ -193,20 +228,30 @@ def test_a_phase_without_an_edit_is_the_same_run_as_ever() -> None:
 def test_what_was_right_before_is_told_by_the_world(world: World, role: Any) -> None:
     """A model that says what the world does is told to have all that follows unmoved."""
     asked = Edited(
-        MambaConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0]),
+        MambaConfig(layers=1, width=8).build(
+            vocabulary=len(world.vocabulary), seeds=[0]
+        ),
         world,
         Edit(role=role, method="training"),
     ).parts[0]
-    said = {tuple(s.prompt): s.answer[0] for part in (world.queries, world.facts) for s in part}
+    said = {
+        tuple(s.prompt): s.answer[0]
+        for part in (world.queries, world.facts)
+        for s in part
+    }
     assert asked.truth.tolist() == [said[tuple(p)] for p in asked.queries.tolist()]
     assert asked.old.tolist() == [said[tuple(p)] for p in asked.facts.tolist()]
     assert (asked.old[asked.donors] != asked.old).all()
 
 
 def test_edits_that_cannot_be_made_are_refused_before_anything_is_trained() -> None:
-    with pytest.raises(ConfigError, match=r"unknown value of Edit\.role 'second_hops'; did you"):
+    with pytest.raises(
+        ConfigError, match=r"unknown value of Edit\.role 'second_hops'; did you"
+    ):
         Edit(role="second_hops")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"Edit\.method 'rankone'; did you mean 'rank-one'"):
+    with pytest.raises(
+        ConfigError, match=r"Edit\.method 'rankone'; did you mean 'rank-one'"
+    ):
         Edit(method="rankone")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"count = 2 or share = 0\.5, not both"):
         Edit(count=2, share=0.5)
@@ -217,18 +262,35 @@ def test_edits_that_cannot_be_made_are_refused_before_anything_is_trained() -> N
 
     def refused(match: str, edit: Edit, model: Model, world: World = HOPS[0]) -> None:
         with pytest.raises((ConfigError, DataError), match=match):
-            train(model, world, edited(edit, steps=1), seeds=1, progress=lambda _: steps.fill(1))
+            train(
+                model,
+                world,
+                edited(edit, steps=1),
+                seeds=1,
+                progress=lambda _: steps.fill(1),
+            )
 
     gpt = GPTConfig(layers=1, width=8).build(vocabulary=size, seeds=1)
-    refused(r"0 of 8 prompts of the role 'second_hop' cannot be edited", Edit(share=0.01), gpt)
+    refused(
+        r"0 of 8 prompts of the role 'second_hop' cannot be edited",
+        Edit(share=0.01),
+        gpt,
+    )
     refused(r"9 of 8 prompts .* give a count of 1 to 8", Edit(count=9), gpt)
     refused("layer must be at most 0, got 1", Edit(layer=1), gpt)
     large = TwoHop(n=40).build()
     wide = GPTConfig(layers=1, width=8).build(vocabulary=len(large.vocabulary), seeds=1)
-    refused("facts of a rank-one edit must be at most 32, got 33", Edit(count=33), wide, large)
+    refused(
+        "facts of a rank-one edit must be at most 32, got 33",
+        Edit(count=33),
+        wide,
+        large,
+    )
     mlp = EmbMLPConfig(width=8).build(vocabulary=size, seeds=1)
     refused("requires a GPT with a residual stream and one loop", Edit(), mlp)
     facts = RandomFacts().build()
-    other = GPTConfig(layers=1, width=8).build(vocabulary=len(facts.vocabulary), seeds=1)
+    other = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(facts.vocabulary), seeds=1
+    )
     refused("this one has no facts of the role 'second_hop'", Edit(), other, facts)
     assert not steps.item()

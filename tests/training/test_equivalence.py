@@ -15,7 +15,15 @@ from torch.nn import functional as F
 
 from inweights.models import EmbMLPConfig, GPTConfig, Init, MambaConfig, TinyNNConfig
 from inweights.probes import accuracy
-from inweights.training import Curriculum, Observer, Optimizer, Phase, Schedule, Stop, train
+from inweights.training import (
+    Curriculum,
+    Observer,
+    Optimizer,
+    Phase,
+    Schedule,
+    Stop,
+    train,
+)
 from inweights.worlds import Graph, TwoHop
 
 
@@ -31,11 +39,14 @@ def test_replicas_equal_single_runs(name: str) -> None:
         losses = result.losses.filter(replica=r)
         assert losses["step"].to_list() == single.losses["step"].to_list()
         near = of_training(alone, len(WORLD.facts), len(losses))
-        assert losses["loss"].to_list() == pytest.approx(single.losses["loss"].to_list(), rel=near)
+        assert losses["loss"].to_list() == pytest.approx(
+            single.losses["loss"].to_list(), rel=near
+        )
         assert result.stopped[r] == single.stopped[0]
 
 
-#: Configs whose number of parameters fills the lanes of a processor, and such that leave a rest.
+#: Configs whose number of parameters fills the lanes of a processor, and such that
+#: leave a rest.
 SIZES = (
     GPTConfig(layers=1, width=16, heads=2),
     GPTConfig(layers=1, width=20, heads=2, context=7),
@@ -53,13 +64,18 @@ OPTIMIZERS = {
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-@pytest.mark.parametrize("config", SIZES, ids=["whole lanes", "a rest", "odd", "rank 1"])
+@pytest.mark.parametrize(
+    "config", SIZES, ids=["whole lanes", "a rest", "odd", "rank 1"]
+)
 def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) -> None:
     """What is left over at the end of a block of numbers is rounded otherwise than its middle.
 
-    So are products with one column, where a library has a kernel of its own for a single matrix.
+    So are products with one column, where a library has a kernel of its own for a
+    single matrix.
     """
-    plan = curriculum(optimizer=optimizer, steps=12, schedule=Schedule(kind="cosine", warmup=2))
+    plan = curriculum(
+        optimizer=optimizer, steps=12, schedule=Schedule(kind="cosine", warmup=2)
+    )
     together = build(range(5), config)
     train(together, WORLD, plan, seeds=5)
     for r in (0, 3):
@@ -80,10 +96,13 @@ def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) ->
     ],
     ids=["gelu", "silu", "silu, two layers"],
 )
-def test_activations_of_odd_widths_have_the_same_bits_alone_and_in_company(config, batch) -> None:
+def test_activations_of_odd_widths_have_the_same_bits_alone_and_in_company(
+    config, batch
+) -> None:
     """A kernel that takes 32 numbers at once has another one for the rest, which rounds otherwise.
 
-    Where a replica's rest lies in a block depends on how many replicas there are before it.
+    Where a replica's rest lies in a block depends on how many replicas there are before
+    it.
     """
     plan = curriculum(steps=8, **batch)
     together = build(range(3), config)
@@ -125,7 +144,9 @@ def test_replicas_with_worlds_of_their_own_equal_single_runs() -> None:
 
 
 @pytest.mark.parametrize("every", [1, 4])
-def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(every: int) -> None:
+def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(
+    every: int,
+) -> None:
     """Rows and steps, of the next phase, too; who diverges has one row, and stands still."""
 
     rule = Stop(loss_below=2.3, every=1)
@@ -143,7 +164,13 @@ def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(every: int)
         model = build(seeds)
         look = Observer("recall", lambda model: accuracy(model, WORLD), 5)
         return train(
-            model, WORLD, plans, seeds=seeds, every=every, observers=[look], keep_diverged=True
+            model,
+            WORLD,
+            plans,
+            seeds=seeds,
+            every=every,
+            observers=[look],
+            keep_diverged=True,
         )
 
     rates = [1e-2, 1e-4, 1e30]
@@ -160,7 +187,9 @@ def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(every: int)
                 own, lone = own.select("step"), lone.select("step")
             assert_frame_equal(own, lone, abs_tol=1e-5)
         assert alone.losses["loss"].is_finite().all() == (r < 2)
-    assert 0 <= together.losses.filter(pl.col("phase") != "on", replica=0)["step"][-1] < 11
+    assert (
+        0 <= together.losses.filter(pl.col("phase") != "on", replica=0)["step"][-1] < 11
+    )
     assert together.losses.filter(phase="on")["step"].min() == 12
 
 
@@ -184,9 +213,14 @@ def test_same_as_plain_pytorch(decayed) -> None:
         if decayed == "matrices" and ("norm" in name or name.endswith("bias"))
     ]
     others = [p for p in plain.parameters() if not any(p is one for one in spared)]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": spared, "weight_decay": 0.0}]
+    groups: list[dict[str, Any]] = [
+        {"params": others},
+        {"params": spared, "weight_decay": 0.0},
+    ]
     optimizer = torch.optim.AdamW(groups, lr=2e-3, weight_decay=0.1)
-    facts = [(WORLD.facts.prompt(i), WORLD.facts.answer(i)) for i in range(len(WORLD.facts))]
+    facts = [
+        (WORLD.facts.prompt(i), WORLD.facts.answer(i)) for i in range(len(WORLD.facts))
+    ]
     expected = []
     for _ in range(8):
         losses = [
@@ -199,7 +233,9 @@ def test_same_as_plain_pytorch(decayed) -> None:
         optimizer.step()
         expected.append(loss.item())
     settings = Optimizer(rate=2e-3, weight_decay=0.1, decayed=decayed)
-    result = train(ours, WORLD, curriculum(steps=8, optimizer=settings), seeds=[5], every=1)
+    result = train(
+        ours, WORLD, curriculum(steps=8, optimizer=settings), seeds=[5], every=1
+    )
     near = of_training(ours, len(WORLD.facts), len(expected))
     assert result.losses["loss"].to_list() == pytest.approx(expected, rel=near)
     for one, other in zip(ours.parameters(), plain.parameters(), strict=True):

@@ -59,7 +59,9 @@ def test_one_kernel_for_all_rates_steps_as_one_for_each(kind: Any) -> None:
                 group["lr"] = rate * factor
             for i in moving:
                 start, end = flat.spans[i]
-                flat.gradients[:, start:end] = torch.randn(3, end - start, generator=numbers)
+                flat.gradients[:, start:end] = torch.randn(
+                    3, end - start, generator=numbers
+                )
             optimizer.step()
         ends.append(state(model))
     for one, other in zip(*ends, strict=True):
@@ -98,7 +100,9 @@ def test_a_gpu_trains_as_a_cpu_does(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", [name for name in CURRICULA if name != "noise"])
 def test_a_captured_step_does_what_an_eager_one_does(name: str) -> None:
-    _check_same(name, ({"cuda_graph": False}, {"cuda_graph": True}), rtol=1e-4, atol=1e-5)
+    _check_same(
+        name, ({"cuda_graph": False}, {"cuda_graph": True}), rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.gpu
@@ -107,16 +111,21 @@ def test_noise_cannot_be_captured() -> None:
         train(build().to("cuda"), WORLD, CURRICULA["noise"], seeds=3, cuda_graph=True)
 
 
-def _check_same(name: str, ways: Sequence[dict[str, Any]], *, rtol: float, atol: float) -> None:
+def _check_same(
+    name: str, ways: Sequence[dict[str, Any]], *, rtol: float, atol: float
+) -> None:
     ends, losses = [], []
     for way in ways:
         model = build().to(way.pop("device", "cuda"))
-        losses.append(train(model, WORLD, CURRICULA[name], seeds=3, every=1, **way).losses)
+        losses.append(
+            train(model, WORLD, CURRICULA[name], seeds=3, every=1, **way).losses
+        )
         ends.append([value.cpu() for value in state(model)])
     assert_frame_equal(*losses, rel_tol=rtol, abs_tol=atol)
     if name == "edited":
-        # One weight in 3,072 has a gradient that is nothing but rounding, and Adam makes a whole
-        # step of it: on a CPU it moves most, too, where the start is changed in its last digits.
+        # One weight in 3,072 has a gradient that is nothing but rounding, and Adam
+        # makes a whole step of it: on a CPU it moves most, too, where the start is
+        # changed in its last digits.
         return
     for one, other in zip(*ends, strict=True):
         torch.testing.assert_close(one, other, rtol=rtol, atol=atol)

@@ -41,7 +41,11 @@ def test_named_learners_are_those_of_the_recipes() -> None:
     [
         (iw.TwoHop(n=3), GPT, learners.two_hop(32)),
         (Altered(of=iw.TwoHop(n=3), shuffled=True), GPT, learners.two_hop(32)),
-        (iw.TwoHop(n=3), MambaConfig(width=16), learners.two_hop(16, random_offset=False)),
+        (
+            iw.TwoHop(n=3),
+            MambaConfig(width=16),
+            learners.two_hop(16, random_offset=False),
+        ),
         (iw.TwoHop(n=3), iw.EmbMLPConfig(), learners.two_hop_mlp()),
         (iw.TwoHop(n=3), TinyNNConfig(), iw.Curriculum()),
         (Graph(), GPT, learners.edges()),
@@ -65,7 +69,9 @@ def test_the_default_model_is_that_of_the_family(world, layers) -> None:
     assert (trial.model.layers, trial.model.tied) == (layers, layers == 2)
 
 
-@pytest.mark.parametrize("world", [AnalogicalTwoHop(n=4, identity=False), PathStar(arms=3)])
+@pytest.mark.parametrize(
+    "world", [AnalogicalTwoHop(n=4, identity=False), PathStar(arms=3)]
+)
 def test_every_role_that_a_default_names_is_a_fact(world) -> None:
     (phase,) = learners.named_for(world, GPT).phases
     assert phase.roles
@@ -102,7 +108,9 @@ def test_depth_decides_and_defaults_do_not_hide_it(tmp_path) -> None:
         runs=tmp_path,
         progress=False,
     )
-    composed = table.filter(role="composition").group_by("layers").agg(pl.mean("accuracy"))
+    composed = (
+        table.filter(role="composition").group_by("layers").agg(pl.mean("accuracy"))
+    )
     means = dict(composed.rows())
     assert means[4] > 0.75
     assert means[1] < 0.5

@@ -27,7 +27,9 @@ LABELS = 20
 def world(facts: dict[str, Any]) -> World:
     words = Vocabulary({"node": [f"t{i}" for i in range(8)]})
     query = Statements.build({"path": ([[5, 6]], [[1, 2, 5]])})
-    return World(name="w", vocabulary=words, facts=Statements.build(facts), queries=query)
+    return World(
+        name="w", vocabulary=words, facts=Statements.build(facts), queries=query
+    )
 
 
 def build() -> Model:
@@ -43,7 +45,9 @@ def places(loss: Any, prompt: int, answer: int) -> list[int]:
     return [prompt - 1 + p for p in (range(answer) if loss == "answer" else loss)]
 
 
-def plain_loss(model: Model, facts: dict[str, Any], loss: Any, weights: dict[str, float]) -> Tensor:
+def plain_loss(
+    model: Model, facts: dict[str, Any], loss: Any, weights: dict[str, float]
+) -> Tensor:
     """Weighted mean over labelled positions, one fact and one position at a time."""
     total, share = torch.zeros(()), 0.0
     for role, weight in weights.items():
@@ -57,7 +61,9 @@ def plain_loss(model: Model, facts: dict[str, Any], loss: Any, weights: dict[str
 
 
 def one_step(facts: dict[str, Any], **settings: Any) -> tuple[Model, float]:
-    phase = Phase(steps=1, optimizer=Optimizer(kind="sgd", rate=0.5, weight_decay=0.0), **settings)
+    phase = Phase(
+        steps=1, optimizer=Optimizer(kind="sgd", rate=0.5, weight_decay=0.0), **settings
+    )
     model = build()
     result = train(model, world(facts), Curriculum(phases=(phase,)), seeds=[3])
     return model, result.losses["loss"][0]
@@ -65,7 +71,8 @@ def one_step(facts: dict[str, Any], **settings: Any) -> tuple[Model, float]:
 
 @pytest.mark.parametrize("loss", ["last", "answer", "every", (0,)])
 @pytest.mark.parametrize(
-    "weights", [dict.fromkeys(FACTS, 1.0), {"path": 3.0, "edge": 1.0}, {"self_edge": 1.0}]
+    "weights",
+    [dict.fromkeys(FACTS, 1.0), {"path": 3.0, "edge": 1.0}, {"self_edge": 1.0}],
 )
 def test_value_and_gradient(loss: Any, weights: dict[str, float]) -> None:
     plain = build()
@@ -89,7 +96,10 @@ def test_chosen_places_of_a_long_answer() -> None:
         assert found == pytest.approx(expected, rel=of_forward(plain, LABELS))
         losses.add(round(found, 6))
     assert len(losses) == 5  # they can be told apart
-    assert one_step(FACTS, loss=(2,), roles=weights)[1] == one_step(FACTS, roles=weights)[1]
+    assert (
+        one_step(FACTS, loss=(2,), roles=weights)[1]
+        == one_step(FACTS, roles=weights)[1]
+    )
     whole = one_step(FACTS, loss="answer", roles=weights)[1]
     assert whole == one_step(FACTS, loss=(0, 1, 2), roles=weights)[1]
 
@@ -114,13 +124,20 @@ def test_weight_two_is_every_fact_twice() -> None:
 def test_the_loss_of_a_world_as_it_comes(loss: Any, weights: dict[str, float]) -> None:
     """Every role, or the weighted ones, of facts of one token and of two."""
     hops = TwoHop(n=4, complexity=2).build(seed=0)
-    told = {role: hops.facts.matrix(hops.facts.with_role(role)) for role in hops.facts.role_names}
-    facts = {role: (sides[0].tolist(), sides[1].tolist()) for role, sides in told.items()}
+    told = {
+        role: hops.facts.matrix(hops.facts.with_role(role))
+        for role in hops.facts.role_names
+    }
+    facts = {
+        role: (sides[0].tolist(), sides[1].tolist()) for role, sides in told.items()
+    }
     model = GPTConfig(layers=2, width=16, heads=2, tied=False).build(
         vocabulary=len(hops.vocabulary), seeds=[1]
     )
     with torch.no_grad():
-        expected = plain_loss(model, facts, loss, weights or dict.fromkeys(facts, 1.0)).item()
+        expected = plain_loss(
+            model, facts, loss, weights or dict.fromkeys(facts, 1.0)
+        ).item()
     plan = Curriculum(phases=(Phase(steps=1, loss=loss, roles=weights),))
     result = train(model, hops, plan, seeds=[1])
     near = of_forward(model, sum(len(told) for told, _ in facts.values()))

@@ -24,11 +24,14 @@ print(zeros())
 
 
 @pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="threads are told on Linux alone: run it there"
+    not sys.platform.startswith("linux"),
+    reason="threads are told on Linux alone: run it there",
 )
 @pytest.mark.slow
 def test_every_thread_flushes_denormals_and_stops_doing_so() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     before, within, after = done.stdout.splitlines()
     assert before == after == "[False, False]"

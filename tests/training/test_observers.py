@@ -31,7 +31,10 @@ class Diary(Observer):
     def step(self, seen: Step) -> None:
         self.told.append(f"step {seen.step}")
         self.seen.append(
-            {n: (p.clone(), seen.gradients[n].clone()) for n, p in seen.parameters.items()}
+            {
+                n: (p.clone(), seen.gradients[n].clone())
+                for n, p in seen.parameters.items()
+            }
         )
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
@@ -47,13 +50,18 @@ class Diary(Observer):
 def trained(*observers: Observer, rate: float = 0.5) -> torch.Tensor:
     model = EmbMLPConfig(width=8).build(vocabulary=len(WORLD.vocabulary), seeds=2)
     sgd = Optimizer(kind="sgd", rate=rate)
-    learner = Curriculum(phases=(Phase(steps=3, optimizer=sgd), Phase(steps=1, optimizer=sgd)))
+    learner = Curriculum(
+        phases=(Phase(steps=3, optimizer=sgd), Phase(steps=1, optimizer=sgd))
+    )
     train(model, WORLD, learner, seeds=2, observers=observers)
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
 def test_observers_are_told_in_order_and_change_nothing() -> None:
-    diary, look = Diary(every=2), Observer("recall", lambda m: accuracy(m, WORLD), every=3)
+    diary, look = (
+        Diary(every=2),
+        Observer("recall", lambda m: accuracy(m, WORLD), every=3),
+    )
     assert torch.equal(trained(), trained(diary, look))
     assert diary.told == [
         "started 4 [0, 1]",

@@ -19,7 +19,9 @@ from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=3, identity=True).build()
 GPT = GPTConfig(layers=1, width=16, heads=2)
-MUON = pytest.mark.skipif(not hasattr(torch.optim, "Muon"), reason="torch >= 2.9 has Muon")
+MUON = pytest.mark.skipif(
+    not hasattr(torch.optim, "Muon"), reason="torch >= 2.9 has Muon"
+)
 APART = "ignore:.*replica by replica"
 
 PHASES: dict[str, dict[str, Any]] = {
@@ -28,10 +30,14 @@ PHASES: dict[str, dict[str, Any]] = {
     "penalty": {"penalty": own.sparse},
     "lion": {"optimizer": Optimizer(kind=own.Lion, rate=1e-3, weight_decay=0.1)},
     "nadam": {"optimizer": torch.optim.NAdam},
-    "sharpness": {"optimizer": Optimizer(kind=partial(own.Sharpness, momentum=0.9), rate=0.3)},
+    "sharpness": {
+        "optimizer": Optimizer(kind=partial(own.Sharpness, momentum=0.9), rate=0.3)
+    },
     "clipped": {"optimizer": Optimizer(kind=own.Clipped, rate=0.3)},
     "muon": {"optimizer": Optimizer(kind=own.muon, rate=0.01)},
-    "lbfgs": {"optimizer": Optimizer(kind=partial(torch.optim.LBFGS, max_iter=3), rate=0.5)},
+    "lbfgs": {
+        "optimizer": Optimizer(kind=partial(torch.optim.LBFGS, max_iter=3), rate=0.5)
+    },
     "schedule": {"schedule": own.halved},
     "observer": {"observers": own.on_the_sphere},
 }
@@ -76,7 +82,9 @@ def test_a_run_is_the_same_interrupted_and_resumed(name: str, tmp_path: Path) ->
 
 
 def test_the_usual_loss_written_by_hand_is_the_usual_loss() -> None:
-    torch.testing.assert_close(trained(phase(loss=own.plain), [0, 1]), trained(phase(), [0, 1]))
+    torch.testing.assert_close(
+        trained(phase(loss=own.plain), [0, 1]), trained(phase(), [0, 1])
+    )
     roles = {"roles": {"first_hop": 3.0, "second_hop": 1.0}}
     both = trained(phase(loss=own.weighted, **roles), [0]), trained(phase(**roles), [0])
     torch.testing.assert_close(*both)
@@ -92,7 +100,8 @@ def test_torchs_class_is_the_library_s_optimizer(kind: str) -> None:
 
 
 def test_an_elementwise_optimizer_of_ones_own_steps_all_replicas_at_once() -> None:
-    trained(phase(steps=1, optimizer=Optimizer(kind=own.Lion)), [0, 1])  # without the warning
+    # Without the warning.
+    trained(phase(steps=1, optimizer=Optimizer(kind=own.Lion)), [0, 1])
     with pytest.warns(UserWarning, match="Clipped is stepped replica by replica"):
         trained(phase(steps=1, optimizer=Optimizer(kind=own.Clipped)), [0, 1])
 
@@ -109,7 +118,10 @@ def test_muon_is_that_of_the_plain_parameters() -> None:
     with pytest.warns(UserWarning, match="muon is stepped replica by replica"):
         found = trained(learner, seeds)
     model = GPT.build(vocabulary=len(WORLD.vocabulary), seeds=seeds[1:])
-    named = [(n, torch.nn.Parameter(p.detach()[0].clone())) for n, p in model.named_parameters()]
+    named = [
+        (n, torch.nn.Parameter(p.detach()[0].clone()))
+        for n, p in model.named_parameters()
+    ]
     optimizers = own.muon(named, lr=0.02)
     told = [fact for fact in WORLD.facts if fact.role == "first_hop"]
     prompts = torch.tensor([fact.prompt for fact in told])
@@ -127,7 +139,9 @@ def test_muon_is_that_of_the_plain_parameters() -> None:
 
 
 def test_sharpness_aware_steps_are_those_by_hand() -> None:
-    learner = phase(steps=1, optimizer=Optimizer(kind=partial(own.Sharpness, rho=0.5), rate=1.0))
+    learner = phase(
+        steps=1, optimizer=Optimizer(kind=partial(own.Sharpness, rho=0.5), rate=1.0)
+    )
     with pytest.warns(UserWarning, match="replica by replica"):
         found = trained(learner, [0, 1])
     sgd = Optimizer(kind="sgd", rate=1.0)
@@ -151,7 +165,9 @@ def test_rates_decays_and_options_may_differ_between_replicas(kind: Any) -> None
     few = [
         phase(optimizer=Optimizer(kind=kind, rate=0.01)),
         phase(optimizer=Optimizer(kind=kind, rate=0.02, weight_decay=0.1)),
-        phase(optimizer=Optimizer(kind=kind, rate=0.02, weight_decay=0.1, decayed="all")),
+        phase(
+            optimizer=Optimizer(kind=kind, rate=0.02, weight_decay=0.1, decayed="all")
+        ),
     ]
     together = trained(few, [0, 0, 0])
     alone = torch.cat([trained(learner, [0]) for learner in few])
@@ -182,7 +198,9 @@ def test_what_is_not_given_is_no_part_of_the_identity() -> None:
     usual, given = plain(phase()), plain(phase(loss=own.plain))
     assert usual != given
     assert plain(phase(loss=own.focal)) != given
-    assert plain(phase(loss=partial(own.focal, gamma=1.0))) != plain(phase(loss=own.focal))
+    assert plain(phase(loss=partial(own.focal, gamma=1.0))) != plain(
+        phase(loss=own.focal)
+    )
 
 
 def test_a_file_names_a_function_by_its_address() -> None:
@@ -207,17 +225,32 @@ def test_a_file_names_a_function_by_its_address() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"loss": own.averaged}, r"shape \[R\], here \[2\].*returned \[\].*flatten\(1\).mean"),
+        (
+            {"loss": own.averaged},
+            r"shape \[R\], here \[2\].*returned \[\].*flatten\(1\).mean",
+        ),
         ({"loss": own.mixing}, "mixing mixes replicas"),
-        ({"loss": torch.nn.functional.cross_entropy}, r"logits \[2, 9, .*turn into \[2\]"),
+        (
+            {"loss": torch.nn.functional.cross_entropy},
+            r"logits \[2, 9, .*turn into \[2\]",
+        ),
         ({"penalty": own.mixing_penalty}, "mixing_penalty mixes replicas"),
         ({"penalty": own.sparse, "loss": own.averaged}, r"shape \[R\]"),
-        ({"loss": own.plain, "roles": {"first_hop": 3.0, "identity": 1.0}}, "third argument"),
+        (
+            {"loss": own.plain, "roles": {"first_hop": 3.0, "identity": 1.0}},
+            "third argument",
+        ),
         ({"optimizer": own.Langevin}, "draws random numbers.*noise"),
         ({"optimizer": own.Elsewhere}, "gives parameters other memory"),
         ({"optimizer": own.halved}, "cannot be made.*named_parameters"),
-        ({"optimizer": lambda parameters, lr: None}, "must return a torch.optim.Optimizer"),
-        ({"schedule": lambda step, steps: -1.0}, "returned -1.0 at step 0 of 10; return a factor"),
+        (
+            {"optimizer": lambda parameters, lr: None},
+            "must return a torch.optim.Optimizer",
+        ),
+        (
+            {"schedule": lambda step, steps: -1.0},
+            "returned -1.0 at step 0 of 10; return a factor",
+        ),
     ],
 )
 @pytest.mark.filterwarnings(APART)
@@ -235,10 +268,22 @@ def test_what_cannot_train_is_refused_with_what_is_expected(
         (lambda: decode(Phase, {"loss": "lst"}), "'lst'; did you mean 'last'"),
         (lambda: Optimizer(kind=own.Lion, momentum=0.9), "bind the options"),
         (lambda: Schedule(kind=own.halved, warmup=3), "leave out warmup"),
-        (lambda: decode(Phase, {"loss": {"at": "mine:focal"}}), "import mine first.*--plugin mine"),
-        (lambda: decode(Phase, {"loss": {"at": f"{own.__name__}:muon"}}), "'logits' as its first"),
-        (lambda: decode(Phase, {"penalty": {"at": "os:system"}}), "there is no os:system"),
-        (lambda: Phase(loss=partial(own.focal, torch.zeros(1))), "keyword arguments alone"),
+        (
+            lambda: decode(Phase, {"loss": {"at": "mine:focal"}}),
+            "import mine first.*--plugin mine",
+        ),
+        (
+            lambda: decode(Phase, {"loss": {"at": f"{own.__name__}:muon"}}),
+            "'logits' as its first",
+        ),
+        (
+            lambda: decode(Phase, {"penalty": {"at": "os:system"}}),
+            "there is no os:system",
+        ),
+        (
+            lambda: Phase(loss=partial(own.focal, torch.zeros(1))),
+            "keyword arguments alone",
+        ),
         (lambda: Phase(loss=len), "a function or a class is needed"),
     ],
 )
@@ -249,4 +294,6 @@ def test_what_no_phase_can_hold_is_refused(make: Any, message: str) -> None:
 
 def test_a_captured_step_has_no_functions_of_ones_own() -> None:
     with pytest.raises(ConfigError, match="'train' has loss and observers of your own"):
-        trained(phase(loss=own.plain, observers=own.on_the_sphere), [0], cuda_graph=True)
+        trained(
+            phase(loss=own.plain, observers=own.on_the_sphere), [0], cuda_graph=True
+        )

@@ -12,7 +12,9 @@ from inweights.training.steps.rounding import RoundedProducts
 from inweights.worlds import Graph
 
 
-@pytest.mark.parametrize("config", [TinyNNConfig(width=512), MambaConfig(layers=1, width=32)])
+@pytest.mark.parametrize(
+    "config", [TinyNNConfig(width=512), MambaConfig(layers=1, width=32)]
+)
 def test_emulated_bf16_has_the_same_bits_alone_and_is_near_autocast(config) -> None:
     """With kernels for bfloat16 the bits differ, for these models and this graph among others."""
     world = Graph(shape="cycle").build()
@@ -27,7 +29,9 @@ def test_emulated_bf16_has_the_same_bits_alone_and_is_near_autocast(config) -> N
     for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
         assert torch.equal(joint[1], lone[0])
     tokens = torch.arange(15).unsqueeze(1)
-    whole, half, found = (trained(p, [1])(tokens) for p in ("fp32", "bf16", "bf16-emulated"))
+    whole, half, found = (
+        trained(p, [1])(tokens) for p in ("fp32", "bf16", "bf16-emulated")
+    )
     assert (found - half).abs().mean() < 0.5 * (found - whole).abs().mean()
 
 
@@ -36,7 +40,9 @@ def test_emulated_bf16_rounds_products_and_nothing_else() -> None:
     short = [x.detach().bfloat16().float().requires_grad_() for x in (a, b, c)]
     with RoundedProducts():
         found = torch.baddbmm(c, a, b)
-        assert torch.equal(torch.bmm(a, b), torch.bmm(short[0], short[1]).bfloat16().float())
+        assert torch.equal(
+            torch.bmm(a, b), torch.bmm(short[0], short[1]).bfloat16().float()
+        )
         assert torch.equal(a + 0.01, torch.add(a, 0.01))
     expected = torch.baddbmm(short[2], short[0], short[1])
     assert torch.equal(found, expected.bfloat16().float())

@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 import torch
-from tests.training.curricula import CURRICULA, GPT, WORLD, V, build, curriculum, same_bits
+from tests.training.curricula import (
+    CURRICULA,
+    GPT,
+    WORLD,
+    V,
+    build,
+    curriculum,
+    same_bits,
+)
 
 from inweights.models import (
     EmbMLP,
@@ -106,7 +114,9 @@ def test_kernels_read_what_changes_and_share_memory() -> None:
     assert kernels.bytes <= 2 * x.nbytes, "each result lies where the one before it lay"
 
 
-def test_what_is_read_again_is_not_written_over_and_what_nobody_reads_is_left_out() -> None:
+def test_what_is_read_again_is_not_written_over_and_what_nobody_reads_is_left_out() -> (
+    None
+):
     table, source = torch.rand(2, 4, 3), torch.rand(2, 4, 3)
     rows = torch.tensor([0, 2, 2, 3])
 
@@ -127,7 +137,11 @@ def test_what_is_read_again_is_not_written_over_and_what_nobody_reads_is_left_ou
 
 def test_what_depends_on_numbers_or_chance_is_not_recorded() -> None:
     x = torch.ones(3)
-    for compute in (lambda: x * x.sum().item(), lambda: x + torch.rand(3), lambda: x[x > 0]):
+    for compute in (
+        lambda: x * x.sum().item(),
+        lambda: x + torch.rand(3),
+        lambda: x[x > 0],
+    ):
         with pytest.raises(NotRecordable):
             Kernels(compute)
 
@@ -136,6 +150,8 @@ def test_a_batch_of_other_shapes_is_computed_as_ever(recorders) -> None:
     """Pooled minibatches have as many labels as their sequences have."""
     world = TwoHop(n=4, complexity=2).build(1)
     plan = curriculum(pooled=True, batch=3)
-    model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+    model = GPTConfig(layers=1, width=8).build(
+        vocabulary=len(world.vocabulary), seeds=[0]
+    )
     result = train(model, world, plan, seeds=[0], every=1)
     assert result.losses["loss"].is_finite().all()

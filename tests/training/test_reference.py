@@ -37,7 +37,9 @@ class PlainBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         length, width = x.shape[1:]
         per_head = []
-        for q, k, v in zip(*(p.chunk(self.heads, -1) for p in self._split(x)), strict=True):
+        for q, k, v in zip(
+            *(p.chunk(self.heads, -1) for p in self._split(x)), strict=True
+        ):
             scores = q @ k.transpose(1, 2) / math.sqrt(width / self.heads)
             future = torch.ones(length, length, dtype=torch.bool).triu(1)
             per_head.append(scores.masked_fill(future, -math.inf).softmax(-1) @ v)
@@ -72,7 +74,8 @@ class PlainGPT(nn.Module):
     def copy_from(self, ours: GPT) -> PlainGPT:
         for name, mine in self.named_parameters():
             theirs = ours.get_parameter(name)[0]
-            # nn.Linear keeps its matrix as [outputs, inputs], ours is [inputs, outputs].
+            # nn.Linear keeps its matrix as [outputs, inputs], ours is [inputs,
+            # outputs].
             linear = isinstance(self.get_submodule(name.rpartition(".")[0]), nn.Linear)
             mine.copy_(theirs.T if linear and mine.dim() == 2 else theirs)
         return self
@@ -83,7 +86,10 @@ def by_length(length: int) -> tuple[Tensor, ...]:
     prompts = [WORLD.facts.prompt(i) for i in range(len(WORLD.facts))]
     own = [i for i, prompt in enumerate(prompts) if len(prompt) == length]
     answers = [WORLD.facts.answer(i) for i in own]
-    return tuple(torch.from_numpy(np.stack(rows)) for rows in ([prompts[i] for i in own], answers))
+    return tuple(
+        torch.from_numpy(np.stack(rows))
+        for rows in ([prompts[i] for i in own], answers)
+    )
 
 
 LENGTHS = {len(WORLD.facts.prompt(i)) for i in range(len(WORLD.facts))}
@@ -104,13 +110,17 @@ def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
 
 def groups_of(plain: PlainGPT, decayed: str) -> list[dict[str, Any]]:
     """Parameters by whether they decay: matrices do, what has one axis only where all do."""
-    vectors: dict[str, Any] = {"params": [p for p in plain.parameters() if p.dim() == 1]}
+    vectors: dict[str, Any] = {
+        "params": [p for p in plain.parameters() if p.dim() == 1]
+    }
     matrices = [p for p in plain.parameters() if p.dim() > 1]
     return [{"params": matrices}, vectors | ZERO[decayed]]
 
 
 ZERO: dict[str, dict[str, float]] = {"matrices": {"weight_decay": 0.0}, "all": {}}
-OPTIMIZERS: dict[str, tuple[Optimizer, Callable[[list[dict[str, Any]]], torch.optim.Optimizer]]]
+OPTIMIZERS: dict[
+    str, tuple[Optimizer, Callable[[list[dict[str, Any]]], torch.optim.Optimizer]]
+]
 OPTIMIZERS = {
     "adamw": (
         Optimizer(rate=3e-3, weight_decay=0.5),
@@ -147,7 +157,9 @@ def positions_of(batches: Batches, step: int) -> list[Tensor]:
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, tied: bool) -> None:
+def test_loss_curve_and_end_equal_a_plain_loop(
+    optimizer: str, schedule: str, tied: bool
+) -> None:
     config = GPTConfig(layers=2, width=16, heads=2, tied=tied)
     settings, make = OPTIMIZERS[optimizer]
     phase = Phase(steps=STEPS, optimizer=settings, schedule=SCHEDULES[schedule])
@@ -160,7 +172,9 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
         loss = torch.zeros(())
         for prompts, answers in BY_LENGTH:
             logits = plain(prompts, torch.arange(prompts.shape[1]))[:, -1]
-            loss = loss - logits.log_softmax(-1).gather(1, answers).sum() / len(WORLD.facts)
+            loss = loss - logits.log_softmax(-1).gather(1, answers).sum() / len(
+                WORLD.facts
+            )
         descent.zero_grad()
         loss.backward()
         for group in descent.param_groups:
@@ -172,11 +186,13 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
     assert result.losses["loss"].to_list() == pytest.approx(expected, rel=near)
     assert expected[-1] < expected[0] - 0.05  # it went somewhere
     end = PlainGPT(config).copy_from(ours)
-    for (name, one), other in zip(end.named_parameters(), plain.parameters(), strict=True):
+    for (name, one), other in zip(
+        end.named_parameters(), plain.parameters(), strict=True
+    ):
         mine, theirs = one.data, other.data
         if name.endswith("qkv.bias"):
-            # Softmax does not see a bias of the keys: its gradient is rounding, which Adam scales
-            # up to steps of full size in a direction that means nothing.
+            # Softmax does not see a bias of the keys: its gradient is rounding, which
+            # Adam scales up to steps of full size in a direction that means nothing.
             mine, theirs = (
                 torch.cat([x[: len(x) // 3], x[-len(x) // 3 :]]) for x in (mine, theirs)
             )

@@ -21,13 +21,25 @@ def test_bad_curricula_are_refused() -> None:
         curriculum(moves=("head.*",), freezes=("head.*",))
     with pytest.raises(ConfigError, match=r"did you mean 'tokens\.weight'"):
         train(build(), WORLD, curriculum(freezes=("token.*",)), seeds=[0, 1, 2])
-    with pytest.raises(ConfigError, match="unknown parameter"):  # it stands still as it is
-        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("tokens.*",)), seeds=[0, 1, 2])
+    # It stands still as it is.
+    with pytest.raises(ConfigError, match="unknown parameter"):
+        train(
+            build(),
+            WORLD,
+            curriculum(moves=("head.*",), freezes=("tokens.*",)),
+            seeds=[0, 1, 2],
+        )
     with pytest.raises(ConfigError, match=r"no parameter is trained.*head"):
-        train(build(), WORLD, curriculum(moves=("head.*",), freezes=("head.w*",)), seeds=[0, 1, 2])
+        train(
+            build(),
+            WORLD,
+            curriculum(moves=("head.*",), freezes=("head.w*",)),
+            seeds=[0, 1, 2],
+        )
     later = Phase(name="later", freezes=("token.*",))
     steps: list[int] = []
-    with pytest.raises(ConfigError, match="unknown parameter"):  # found before the first phase
+    # Found before the first phase.
+    with pytest.raises(ConfigError, match="unknown parameter"):
         train(
             build(),
             WORLD,
@@ -54,7 +66,12 @@ def test_bad_curricula_are_refused() -> None:
         with pytest.raises(ConfigError):
             wrong()
     with pytest.raises(ConfigError, match="may differ in rate and decay only"):
-        train(build([0, 1]), WORLD, [curriculum(steps=3), curriculum(steps=4)], seeds=[0, 1])
+        train(
+            build([0, 1]),
+            WORLD,
+            [curriculum(steps=3), curriculum(steps=4)],
+            seeds=[0, 1],
+        )
     with pytest.raises(ConfigError, match="need as many seeds"):
         train(build(), WORLD, curriculum(), seeds=[0])
     with pytest.raises(ConfigError, match="no position 1"):

@@ -13,7 +13,15 @@ from safetensors.torch import load_file, save_file
 from tests.forks import Forks
 
 from inweights.models import GPTConfig, Model
-from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, Schedule, Stop, train
+from inweights.training import (
+    Checkpoint,
+    Curriculum,
+    Optimizer,
+    Phase,
+    Schedule,
+    Stop,
+    train,
+)
 from inweights.training.shards import Shards
 from inweights.worlds import TwoHop
 
@@ -22,9 +30,16 @@ SEEDS = [0, 1]
 DRAWN = {"first_hop": 3, "second_hop+identity": 5}
 CURRICULUM = Curriculum(
     phases=(
-        Phase(name="all", steps=20, random_offset=True, schedule=Schedule(kind="cosine")),
+        Phase(
+            name="all", steps=20, random_offset=True, schedule=Schedule(kind="cosine")
+        ),
         Phase(name="some", steps=20, pooled=True, batch=DRAWN, freezes=("tokens.*",)),
-        Phase(name="more", steps=10, batch=5, optimizer=Optimizer(kind="sgd", momentum=0.9)),
+        Phase(
+            name="more",
+            steps=10,
+            batch=5,
+            optimizer=Optimizer(kind="sgd", momentum=0.9),
+        ),
     )
 )
 STOPS = Curriculum(phases=(Phase(steps=60, stop=Stop(loss_below=2.6, every=3)),))
@@ -137,7 +152,9 @@ def test_a_sharded_optimizer_steps_as_a_whole_one_does(ends) -> None:
     """To the last bit, and so does one that went on from a checkpoint."""
     whole = ends("plain")
     for name in ("sharded", "two, then two"):
-        assert all(torch.equal(value, whole[key]) for key, value in ends(name).items()), name
+        assert all(
+            torch.equal(value, whole[key]) for key, value in ends(name).items()
+        ), name
 
 
 @pytest.mark.slow

@@ -26,7 +26,12 @@ class Recorder:
     runs: list[Recorder] = []
 
     def __init__(
-        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+        self,
+        project: str,
+        group: str,
+        name: str,
+        config: Mapping[str, Any],
+        folder: Path,
     ) -> None:
         self.group, self.name, self.config = group, name, config
         self.logged: list[tuple[int | None, dict[str, float]]] = []
@@ -95,13 +100,19 @@ def test_a_sweep_is_a_group(per: str, count: int) -> None:
     assert not any(run.ended for run in Recorder.runs)
     assert {"curves.parquet", "settings.json"} <= set(whole.kept)
     of = parts[0] if parts else whole
-    logged = {step for step, numbers in of.logged if any("curves/" in n for n in numbers)}
+    logged = {
+        step for step, numbers in of.logged if any("curves/" in n for n in numbers)
+    }
     assert logged == set(table["step"].to_list())
     if per == "run":
         one = next(run for run in parts if run.name == "identity=True, seed=1")
         assert one.config["world"]["identity"] == 1.0
         assert one.config["seed"] == 1
-        last = [n for step, n in one.logged if step == 20 and any("composition" in k for k in n)]
+        last = [
+            n
+            for step, n in one.logged
+            if step == 20 and any("composition" in k for k in n)
+        ]
         rows = table.filter(identity=True, seed=1, step=20, role="composition")
         key = next(k for k in last[0] if "composition" in k and k.endswith("/accuracy"))
         assert last[0][key] == rows["accuracy"].item()
@@ -125,7 +136,9 @@ def test_processes_tell_the_same() -> None:
 
 
 def test_figures_of_a_recipe_are_files() -> None:
-    outcome = iw.run("demo/two-hop", "smoke", observers=[iw.Tracker("recorder", per="sweep")])
+    outcome = iw.run(
+        "demo/two-hop", "smoke", observers=[iw.Tracker("recorder", per="sweep")]
+    )
     [run] = Recorder.runs
     assert run.group == "demo/two-hop"
     assert {"page.html", "settings.json", "compositions.parquet"} <= set(run.kept)
@@ -153,7 +166,9 @@ def test_a_failure_is_told() -> None:
 
 
 def test_tables_of_many_curves_are_files_alone() -> None:
-    many = pl.DataFrame({"step": 0, "role": [str(i) for i in range(MAX_CURVES + 1)], "x": 0.5})
+    many = pl.DataFrame(
+        {"step": 0, "role": [str(i) for i in range(MAX_CURVES + 1)], "x": 0.5}
+    )
     assert not list(points("many", many))
     assert len(list(points("many", many.head(MAX_CURVES)))) == 1
 
@@ -237,7 +252,9 @@ def test_numbers_do_not_depend_on_who_watches() -> None:
     world = iw.TwoHop(n=3).build()
     models = []
     for observers in ([], [iw.Tracker("recorder", every=1)]):
-        model = iw.EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=2)
+        model = iw.EmbMLPConfig(width=8).build(
+            vocabulary=len(world.vocabulary), seeds=2
+        )
         iw.train(model, world, SHORT, seeds=2, observers=observers)
         models.append(model.state_dict())
     assert all(torch.equal(models[0][name], models[1][name]) for name in models[0])

@@ -2,8 +2,8 @@
 
 A change of numbers is seen, and has to be meant:
 
-``pytest tests/training/test_trajectories.py --update-trajectories`` writes them anew; then say in
-``CHANGELOG.md``, under "Numbers that changed", what moved and why.
+``pytest tests/training/test_trajectories.py --update-trajectories`` writes them anew;
+then say in ``CHANGELOG.md``, under "Numbers that changed", what moved and why.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ STORED = Path(__file__).parent / "trajectories"
 RUNS = {
     "gpt-full-batch": (
         GPTConfig(layers=2, width=16, tied=False),
-        Phase(steps=30, optimizer=ADAMW, random_offset=True, schedule=Schedule(kind="cosine")),
+        Phase(
+            steps=30,
+            optimizer=ADAMW,
+            random_offset=True,
+            schedule=Schedule(kind="cosine"),
+        ),
     ),
     "gpt-tied-minibatch": (
         GPTConfig(layers=1, width=16),
@@ -42,19 +47,25 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_loss_curve_is_the_stored_one(name: str, request: pytest.FixtureRequest) -> None:
+def test_loss_curve_is_the_stored_one(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     config: Any
     config, phase = RUNS[name]
     world = TwoHop(n=5, complexity=2).build(seed=0)
     model = config.build(
-        vocabulary=len(world.vocabulary), seeds=[0, 1], candidates=world.outputs.tolist()
+        vocabulary=len(world.vocabulary),
+        seeds=[0, 1],
+        candidates=world.outputs.tolist(),
     )
     result = train(model, world, Curriculum(phases=(phase,)), seeds=[0, 1], every=5)
     curves = [result.losses.filter(replica=r)["loss"].to_list() for r in (0, 1)]
     file = STORED / f"{name}.json"
     if request.config.getoption("--update-trajectories"):
         file.parent.mkdir(exist_ok=True)
-        file.write_text(json.dumps([[round(x, 6) for x in c] for c in curves], indent=1) + "\n")
+        file.write_text(
+            json.dumps([[round(x, 6) for x in c] for c in curves], indent=1) + "\n"
+        )
         pytest.skip(f"wrote {file.name}; run again without --update-trajectories")
     near = of_training(model, len(world.facts), phase.steps)
     stored = json.loads(file.read_text())
@@ -83,8 +94,12 @@ def test_emb_mlp_learns_the_bridge() -> None:
     for identity in (True, False):
         world = TwoHop(n=6, identity=identity).build()
         model = EmbMLPConfig().build(
-            vocabulary=len(world.vocabulary), seeds=[0, 1, 2], candidates=world.outputs.tolist()
+            vocabulary=len(world.vocabulary),
+            seeds=[0, 1, 2],
+            candidates=world.outputs.tolist(),
         )
         train(model, world, curriculum(steps=1500, optimizer=descent), seeds=[0, 1, 2])
-        answered = accuracy(model, world).filter(role="composition")["accuracy"].to_list()
+        answered = (
+            accuracy(model, world).filter(role="composition")["accuracy"].to_list()
+        )
         assert answered == [float(identity)] * 3

@@ -16,11 +16,20 @@ from inweights.training.steps.optimizers import build_optimizer, state_of
 
 def test_what_does_not_move_stays_under_weight_decay() -> None:
     model = build()
-    before = dict(zip([n for n, _ in model.named_parameters()], state(model), strict=True))
+    before = dict(
+        zip([n for n, _ in model.named_parameters()], state(model), strict=True)
+    )
     decay = Optimizer(rate=1e-2, weight_decay=10.0)
-    train(model, WORLD, curriculum(moves=("blocks.1.*",), optimizer=decay), seeds=[0, 1, 2])
+    train(
+        model,
+        WORLD,
+        curriculum(moves=("blocks.1.*",), optimizer=decay),
+        seeds=[0, 1, 2],
+    )
     for name, parameter in model.named_parameters():
-        assert torch.equal(parameter, before[name]) == (not name.startswith("blocks.1.")), name
+        assert torch.equal(parameter, before[name]) == (
+            not name.startswith("blocks.1.")
+        ), name
         assert parameter.requires_grad
 
 
@@ -33,7 +42,9 @@ def test_what_is_frozen_stays_under_weight_decay() -> None:
         {"moves": ("positions.*", "blocks.1.*", "norm.*", "head.*")},
     ):
         model = build()
-        before = dict(zip([n for n, _ in model.named_parameters()], state(model), strict=True))
+        before = dict(
+            zip([n for n, _ in model.named_parameters()], state(model), strict=True)
+        )
         train(model, WORLD, curriculum(optimizer=decay, **words), seeds=[0, 1, 2])
         for name, parameter in model.named_parameters():
             frozen = name.startswith(("tokens.", "blocks.0."))
@@ -50,18 +61,23 @@ def test_freezing_nothing_leaves_the_name_of_a_run() -> None:
 def test_stopped_replicas_stand_still_while_others_go_on() -> None:
     rule = Stop(loss_below=2.0, every=1)
     plans = [
-        curriculum(steps=30, optimizer=Optimizer(rate=rate), stop=rule) for rate in (1e-2, 1e-5)
+        curriculum(steps=30, optimizer=Optimizer(rate=rate), stop=rule)
+        for rate in (1e-2, 1e-5)
     ]
     model = build([0, 1])
     seen: list[list[torch.Tensor]] = []
-    result = train(model, WORLD, plans, seeds=[0, 1], progress=lambda _: seen.append(state(model)))
+    result = train(
+        model, WORLD, plans, seeds=[0, 1], progress=lambda _: seen.append(state(model))
+    )
     stopped = result.stopped[0]
     assert 0 < stopped < 30
     assert result.stopped[1] == -1
     for before, after in zip(seen[stopped - 1 :], seen[stopped:], strict=False):
         for one, other in zip(before, after, strict=True):
             assert torch.equal(one[0], other[0])
-        assert any(not torch.equal(a[1], b[1]) for a, b in zip(before, after, strict=True))
+        assert any(
+            not torch.equal(a[1], b[1]) for a, b in zip(before, after, strict=True)
+        )
 
 
 def test_gains_and_biases_do_not_decay_unless_asked() -> None:
@@ -75,7 +91,9 @@ def test_gains_and_biases_do_not_decay_unless_asked() -> None:
         build_optimizer(flat, [settings], flat.moving(("*",))).step()
         for (name, now), then in zip(model.named_parameters(), before, strict=True):
             spared = "norm" in name or name.endswith("bias")
-            torch.testing.assert_close(now, then * (vectors if spared else 0.5), msg=name)
+            torch.testing.assert_close(
+                now, then * (vectors if spared else 0.5), msg=name
+            )
 
 
 @pytest.mark.parametrize("decayed", ["matrices", "all"])
@@ -102,7 +120,9 @@ def test_what_decays_is_named_where_anything_does() -> None:
     assert identity_of(Optimizer())["decayed"] == "matrices"
     assert "decayed" not in identity_of(Optimizer(decayed="all"))
     assert "decayed" not in identity_of(Optimizer(weight_decay=0.0))
-    pair = [curriculum(optimizer=Optimizer(decayed=what)) for what in ("matrices", "all")]
+    pair = [
+        curriculum(optimizer=Optimizer(decayed=what)) for what in ("matrices", "all")
+    ]
     assert pair[0].shape == pair[1].shape
 
 

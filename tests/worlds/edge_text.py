@@ -10,7 +10,11 @@ from inweights.worlds import EdgeList, World
 def world_edges(world: World) -> EdgeList:
     """The edges of a world of a graph: its ``edge`` facts, loops, and path queries."""
     names, facts, queries = world.vocabulary.names, world.facts, world.queries
-    places = [i for i in range(len(facts)) if facts.role_names[facts.roles[i]] != "reverse_edge"]
+    places = [
+        i
+        for i in range(len(facts))
+        if facts.role_names[facts.roles[i]] != "reverse_edge"
+    ]
     links = [(names[facts.prompt(i)[0]], names[facts.answer(i)[0]]) for i in places]
     answers = [queries.answer(i) for i in range(len(queries))]
     paths = [tuple(map(names.__getitem__, answer)) for answer in answers]

@@ -14,7 +14,9 @@ from inweights.worlds import Altered, Graph, Hops, TwoHop
 class TestAltered(WorldCase):
     configs = [
         Altered(of=TwoHop(n=5, complexity=2), shuffled=True),
-        Altered(of={"kind": "hops", "n": 4, "hops": 3}, shuffled=True, without="identity"),
+        Altered(
+            of={"kind": "hops", "n": 4, "hops": 3}, shuffled=True, without="identity"
+        ),
     ]
 
 
@@ -23,7 +25,9 @@ def test_prompts_and_answers_stay_and_their_pairs_do_not() -> None:
     mixed = Altered(of=TwoHop(n=8), shuffled=True).build(1)
     assert mixed.queries.equals(world.queries)
     for role in world.facts.role_names:
-        before, after = (w.facts.matrix(w.facts.with_role(role)) for w in (world, mixed))
+        before, after = (
+            w.facts.matrix(w.facts.with_role(role)) for w in (world, mixed)
+        )
         assert (before[0] == after[0]).all()
         assert Counter(before[1].ravel()) == Counter(after[1].ravel())
         assert (before[1] != after[1]).any()
@@ -41,7 +45,9 @@ def test_what_cannot_be_altered_is_refused() -> None:
         Altered(of=3, shuffled=True)
     with pytest.raises(ConfigError, match="of needs a kind"):
         Altered(of={"n": 3}, shuffled=True)
-    with pytest.raises(DataError, match=r"unknown role 'identities'; did you mean 'identity'"):
+    with pytest.raises(
+        DataError, match=r"unknown role 'identities'; did you mean 'identity'"
+    ):
         Altered(of=TwoHop(), without="identities").build()
     with pytest.raises(DataError, match="no fact is left"):
         Altered(of=Graph(shape="cycle"), without="edge+reverse_edge").build()

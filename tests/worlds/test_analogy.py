@@ -45,10 +45,18 @@ def said(world: World, part: str, role: str) -> dict[tuple[str, str], str]:
 
 def test_the_tuples_of_the_paper() -> None:
     world = Analogy(n=3).build()
-    assert said(world, "facts", "category") == {(f"a{i}", "r1"): f"c{i}" for i in (1, 2, 3)}
-    assert said(world, "facts", "similarity") == {(f"b{i}", "r1"): f"c{i}" for i in (1, 2, 3)}
-    assert said(world, "facts", "attribution") == {(f"a{i}", "r2"): f"d{i}" for i in (1, 2, 3)}
-    assert said(world, "queries", "conclusion") == {(f"b{i}", "r2"): f"d{i}" for i in (1, 2, 3)}
+    assert said(world, "facts", "category") == {
+        (f"a{i}", "r1"): f"c{i}" for i in (1, 2, 3)
+    }
+    assert said(world, "facts", "similarity") == {
+        (f"b{i}", "r1"): f"c{i}" for i in (1, 2, 3)
+    }
+    assert said(world, "facts", "attribution") == {
+        (f"a{i}", "r2"): f"d{i}" for i in (1, 2, 3)
+    }
+    assert said(world, "queries", "conclusion") == {
+        (f"b{i}", "r2"): f"d{i}" for i in (1, 2, 3)
+    }
     assert world.queries.out_of_distribution.all()
     assert len(Analogy().build().vocabulary) == 402
 
@@ -62,12 +70,16 @@ def test_a_conclusion_follows_from_its_premises(config: Analogy, seed: int) -> N
         said(world, "facts", role) for role in ("category", "similarity", "attribution")
     )
 
-    def properties(told: dict[tuple[str, str], str], entity: str) -> set[tuple[str, str]]:
+    def properties(
+        told: dict[tuple[str, str], str], entity: str
+    ) -> set[tuple[str, str]]:
         return {(r, y) for (e, r), y in told.items() if e == entity}
 
     sources = {e for e, _ in category}
     for (b, relation), answer in said(world, "queries", "conclusion").items():
-        alike = [a for a in sources if properties(category, a) == properties(similarity, b)]
+        alike = [
+            a for a in sources if properties(category, a) == properties(similarity, b)
+        ]
         assert "a" + b[1:] in alike
         assert {attribution[a, relation] for a in alike} == {answer}
         assert (b, relation) not in attribution
@@ -84,15 +96,21 @@ def test_two_hops_are_the_analogy_renamed() -> None:
     hops, analogy = AnalogicalTwoHop(n=4).build(), Analogy(n=4).build()
     rename = {"b": "a", "a": "b", "r": "r"}
 
-    def renamed(told: dict[tuple[str, str], str], answers: str) -> dict[tuple[str, str], str]:
-        return {(rename[e[0]] + e[1:], r): answers + y[1:] for (e, r), y in told.items()}
+    def renamed(
+        told: dict[tuple[str, str], str], answers: str
+    ) -> dict[tuple[str, str], str]:
+        return {
+            (rename[e[0]] + e[1:], r): answers + y[1:] for (e, r), y in told.items()
+        }
 
     for theirs, ours, label in (
         ("first_hop", "similarity", "c"),
         ("identity", "category", "c"),
         ("second_hop", "attribution", "d"),
     ):
-        assert renamed(said(hops, "facts", theirs), label) == said(analogy, "facts", ours)
+        assert renamed(said(hops, "facts", theirs), label) == said(
+            analogy, "facts", ours
+        )
     conclusion = renamed(said(hops, "queries", "conclusion"), "d")
     assert conclusion == said(analogy, "queries", "conclusion")
 
@@ -100,12 +118,16 @@ def test_two_hops_are_the_analogy_renamed() -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("own", [False, True])
 def test_identities_by_fraction(own: bool, seed: int) -> None:
-    world = AnalogicalTwoHop(n=10, identity=0.3, own_relation=own, maps="permutation").build(seed)
+    world = AnalogicalTwoHop(
+        n=10, identity=0.3, own_relation=own, maps="permutation"
+    ).build(seed)
     bridge_of = said(world, "facts", "first_hop")
     object_of = said(world, "facts", "second_hop")
     identity = said(world, "facts", "identity")
     assert len(identity) == 3
-    assert all(e == y and r == ("r0" if own else "r1") for (e, r), y in identity.items())
+    assert all(
+        e == y and r == ("r0" if own else "r1") for (e, r), y in identity.items()
+    )
     for (a, _), c in said(world, "queries", "conclusion").items():
         assert object_of[bridge_of[a, "r1"], "r2"] == c
     none = AnalogicalTwoHop(n=10, identity=False).build(seed)
@@ -114,15 +136,23 @@ def test_identities_by_fraction(own: bool, seed: int) -> None:
 
 def test_identities_do_not_prefer_the_first_bridges() -> None:
     config = AnalogicalTwoHop(n=10, identity=0.5)
-    given = [tuple(said(config.build(seed), "facts", "identity").values()) for seed in range(6)]
+    given = [
+        tuple(said(config.build(seed), "facts", "identity").values())
+        for seed in range(6)
+    ]
     assert len(set(given)) > 3
 
 
 def test_maps_that_the_seed_deals() -> None:
     """Without a seed's say a model could learn the number in a token's name: here it cannot."""
-    for config in (Analogy(n=30, maps="permutation"), AnalogicalTwoHop(n=30, maps="permutation")):
+    for config in (
+        Analogy(n=30, maps="permutation"),
+        AnalogicalTwoHop(n=30, maps="permutation"),
+    ):
         role = "attribution" if isinstance(config, Analogy) else "second_hop"
-        one, other = (list(said(config.build(s), "facts", role).values()) for s in (0, 1))
+        one, other = (
+            list(said(config.build(s), "facts", role).values()) for s in (0, 1)
+        )
         assert sorted(one) == sorted(other)
         assert np.mean([x == y for x, y in zip(one, other, strict=True)]) < 0.3
 
@@ -146,14 +176,22 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ConfigError, match="n must be at least 2, got 1"):
         Analogy(n=1)
     for wrong in (0, 6):
-        with pytest.raises(ConfigError, match=f"categories must be from 1 to n = 5, got {wrong}"):
+        with pytest.raises(
+            ConfigError, match=f"categories must be from 1 to n = 5, got {wrong}"
+        ):
             Analogy(n=5, categories=wrong)
-    with pytest.raises(ConfigError, match="similarity_relations must be at least 1, got 0"):
+    with pytest.raises(
+        ConfigError, match="similarity_relations must be at least 1, got 0"
+    ):
         Analogy(similarity_relations=0)
-    with pytest.raises(ConfigError, match="attribution_relations must be at least 1, got 0"):
+    with pytest.raises(
+        ConfigError, match="attribution_relations must be at least 1, got 0"
+    ):
         Analogy(attribution_relations=0)
     with pytest.raises(ConfigError, match="n must be at least 2, got 1"):
         AnalogicalTwoHop(n=1)
     for fraction in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ConfigError, match="identity must be a fraction from 0 to 1"):
+        with pytest.raises(
+            ConfigError, match="identity must be a fraction from 0 to 1"
+        ):
             AnalogicalTwoHop(identity=fraction)

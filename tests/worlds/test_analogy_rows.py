@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from inweights.errors import ConfigError, DataError
-from inweights.worlds.knowledge.analogy_rows import COLUMNS, AnalogyRow, read_analogies, shuffled
+from inweights.worlds.knowledge.analogy_rows import (
+    COLUMNS,
+    AnalogyRow,
+    read_analogies,
+    shuffled,
+)
 from inweights.worlds.knowledge.words.wording import TABLE_6
 
 ROWS = read_analogies()
@@ -45,7 +50,9 @@ def test_both_of_a_pair_share_aspect_and_category_and_nothing_is_given_away() ->
 def test_no_name_gives_its_category_away() -> None:
     for row in ROWS:
         for subject in (row.subject_1, row.subject_2):
-            assert not set(row.category.casefold().split()) & set(subject.casefold().split())
+            assert not set(row.category.casefold().split()) & set(
+                subject.casefold().split()
+            )
 
 
 def test_shuffled_categories() -> None:

@@ -17,7 +17,14 @@ from tests.worlds.edge_text import write_edges
 
 from inweights.errors import ConfigError, DataError
 from inweights.theory.geometric_memory.spectral import adjacency
-from inweights.worlds import FACT_ROLES, EdgeList, Graph, World, from_networkx, read_edges
+from inweights.worlds import (
+    FACT_ROLES,
+    EdgeList,
+    Graph,
+    World,
+    from_networkx,
+    read_edges,
+)
 from inweights.worlds.families.shapes import CLASSICS
 
 TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
@@ -26,15 +33,20 @@ TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
 class TestGraphWithPaths(WorldCase):
     configs = [
         Graph(paths=True),
-        Graph(shape="tree-star", arms=3, nodes=4, branches=2, paths=True, self_edges=True),
-        Graph(paths=True, edges="forward", shuffled=False, idle_tokens=3, edge_token=True),
+        Graph(
+            shape="tree-star", arms=3, nodes=4, branches=2, paths=True, self_edges=True
+        ),
+        Graph(
+            paths=True, edges="forward", shuffled=False, idle_tokens=3, edge_token=True
+        ),
     ]
 
     def test_no_prompt_twice(self, config: Any) -> None:
         """A node has a fact for each neighbour; it is the whole statement that is there once."""
         world = config.build(seed=3)
         pairs = Counter(
-            (*world.facts.prompt(i), *world.facts.answer(i)) for i in range(len(world.facts))
+            (*world.facts.prompt(i), *world.facts.answer(i))
+            for i in range(len(world.facts))
         )
         assert max(pairs.values()) == 1
 
@@ -45,7 +57,12 @@ class TestGraphOfEdgesAlone(WorldCase):
     configs = [
         Graph(shape="grid", rows=2, columns=3),
         Graph(shape="irregular", edges="backward"),
-        Graph(shape="edges", links=[["ann", "bo"], ["bo", "bo"]], lone=["cy"], self_edges=True),
+        Graph(
+            shape="edges",
+            links=[["ann", "bo"], ["bo", "bo"]],
+            lone=["cy"],
+            self_edges=True,
+        ),
     ]
 
     test_no_prompt_twice = TestGraphWithPaths.test_no_prompt_twice
@@ -81,7 +98,9 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("config", "nodes", "links", "degrees"), SHAPES)
-def test_shapes_of_the_paper(config: Graph, nodes: int, links: int, degrees: list[int]) -> None:
+def test_shapes_of_the_paper(
+    config: Graph, nodes: int, links: int, degrees: list[int]
+) -> None:
     world = config.build(seed=1)
     assert len(world.vocabulary) == nodes
     forward, back = pairs(world, "edge"), pairs(world, "reverse_edge")
@@ -103,7 +122,9 @@ def test_shuffling_renames_the_same_graph() -> None:
 
 def test_directions() -> None:
     both = Graph(shape="cycle").build()
-    forward, backward = (Graph(shape="cycle", edges=e).build() for e in ("forward", "backward"))
+    forward, backward = (
+        Graph(shape="cycle", edges=e).build() for e in ("forward", "backward")
+    )
     assert forward.facts.role_names == ("edge",)
     assert backward.facts.role_names == ("reverse_edge",)
     assert pairs(forward, "edge") == pairs(both, "edge")
@@ -128,7 +149,10 @@ def test_a_token_of_edges_and_idle_ones_change_nothing_else() -> None:
 
 
 def test_paths_walk_along_edges_from_the_root() -> None:
-    for config in (Graph(paths=True), Graph(shape="tree-star", arms=3, nodes=4, paths=True)):
+    for config in (
+        Graph(paths=True),
+        Graph(shape="tree-star", arms=3, nodes=4, paths=True),
+    ):
         world = config.build(seed=2)
         steps = set(pairs(world, "edge"))
         prompts, answers = world.queries.matrix(world.queries.with_role("path"))
@@ -146,7 +170,9 @@ def test_paths_walk_along_edges_from_the_root() -> None:
 def test_what_a_users_graph_may_be() -> None:
     """Lone nodes, several components, loops, parallel edges, labels of any type."""
     graph = nx.MultiGraph()
-    graph.add_edges_from([("a", "b"), ("a", "b"), ("c", (1, 2)), ("b", "b"), (3.5, "c")])
+    graph.add_edges_from(
+        [("a", "b"), ("a", "b"), ("c", (1, 2)), ("b", "b"), (3.5, "c")]
+    )
     graph.add_node("alone")
     config = from_networkx(graph)
     world = config.build(seed=9)
@@ -164,7 +190,9 @@ def test_what_a_users_graph_may_be() -> None:
 
 
 def test_an_edge_listed_both_ways_is_no_reverse_of_itself() -> None:
-    world = from_networkx(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")]), edges="both").build()
+    world = from_networkx(
+        nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")]), edges="both"
+    ).build()
     assert len(pairs(world, "edge")) == 3
     assert len(pairs(world, "reverse_edge")) == 1
 
@@ -173,7 +201,8 @@ def test_a_directed_graph_keeps_its_directions() -> None:
     links = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "c")]
     world = from_networkx(nx.MultiDiGraph(links)).build()
     named = {
-        (world.vocabulary.names[u], world.vocabulary.names[v]) for u, v in pairs(world, "edge")
+        (world.vocabulary.names[u], world.vocabulary.names[v])
+        for u, v in pairs(world, "edge")
     }
     assert named == {("a", "b"), ("b", "a"), ("b", "c")}
     assert "reverse_edge" not in world.facts.role_names
@@ -187,7 +216,9 @@ def test_a_directed_graph_keeps_its_directions() -> None:
     st.lists(st.integers(7, 9)),
 )
 def test_text_is_read_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, links: list[tuple[int, int]], lone: list[int]
+    tmp_path_factory: pytest.TempPathFactory,
+    links: list[tuple[int, int]],
+    lone: list[int],
 ) -> None:
     found = EdgeList.collect([(str(u), f"x {v}") for u, v in links], map(str, lone))
     file = write_edges(found, tmp_path_factory.mktemp("edges") / "edges.txt")
@@ -205,7 +236,9 @@ def test_paths_survive_the_text_form(tmp_path: Path) -> None:
     read = Graph(shape="file", file=str(file), paths=True).build()
 
     def answers(of: World) -> set[str]:
-        return {of.vocabulary.text(of.queries.answer(i)) for i in range(len(of.queries))}
+        return {
+            of.vocabulary.text(of.queries.answer(i)) for i in range(len(of.queries))
+        }
 
     assert answers(world) == answers(read)
     assert len(answers(world)) == 4
@@ -213,7 +246,9 @@ def test_paths_survive_the_text_form(tmp_path: Path) -> None:
 
 def test_csv_and_graphml(tmp_path: Path) -> None:
     file = tmp_path / "e.csv"
-    file.write_text('Source,Target,weight\nann,"bo, jr",3\n\nann,"bo, jr",4\nbo,ann,1\n')
+    file.write_text(
+        'Source,Target,weight\nann,"bo, jr",3\n\nann,"bo, jr",4\nbo,ann,1\n'
+    )
     assert read_edges(file).links == (("ann", "bo, jr"), ("bo", "ann"))
     file.write_text("1,2\n2,3\n")
     assert read_edges(file).links == (("1", "2"), ("2", "3"))
@@ -237,12 +272,22 @@ def test_csv_and_graphml(tmp_path: Path) -> None:
         ("e.csv", "a,b,c\n", "more columns need a header"),
         ("e.csv", "a,\n", "line 1: expected two labels"),
         ("e.graphml", "<graphml>\n<node</graphml>", r"not a GraphML file: .*line 2"),
-        ("e.graphml", '<!DOCTYPE g [<!ENTITY x "y">]><graphml/>', "declares the XML entity 'x'"),
-        ("e.graphml", '<!DOCTYPE g [<!ENTITY x SYSTEM "/etc/passwd">]><g/>', "XML entity 'x'"),
+        (
+            "e.graphml",
+            '<!DOCTYPE g [<!ENTITY x "y">]><graphml/>',
+            "declares the XML entity 'x'",
+        ),
+        (
+            "e.graphml",
+            '<!DOCTYPE g [<!ENTITY x SYSTEM "/etc/passwd">]><g/>',
+            "XML entity 'x'",
+        ),
         ("e.txt", "a=\xff\n", "not text in UTF-8"),
     ],
 )
-def test_a_broken_file_says_where(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_broken_file_says_where(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     file = tmp_path / name
     file.write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=message):

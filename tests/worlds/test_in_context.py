@@ -68,7 +68,10 @@ def test_edges_come_in_any_order_and_goals_on_any_arm() -> None:
     prompts, answers = world.facts.matrix(np.arange(400))
     first = (prompts[:, 0] == answers[:, 0]).mean()
     assert 0.4 < first < 0.6  # one of two edges leaves the root
-    at = [row.tolist().index(second) for row, second in zip(prompts, answers[:, 1], strict=True)]
+    at = [
+        row.tolist().index(second)
+        for row, second in zip(prompts, answers[:, 1], strict=True)
+    ]
     assert min(Counter(at).values()) > 20
 
 

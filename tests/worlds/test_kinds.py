@@ -10,22 +10,38 @@ import pytest
 from tests.world_case import WorldCase
 
 from inweights.errors import ConfigError
-from inweights.worlds import Hops, Implication, RandomFacts, Reversal, Statements, TwoHop, World
+from inweights.worlds import (
+    Hops,
+    Implication,
+    RandomFacts,
+    Reversal,
+    Statements,
+    TwoHop,
+    World,
+)
 
 
 def told(world: World, part: Statements, role: str) -> set[tuple[str, str]]:
     name = world.vocabulary.text
-    return {(name(part.prompt(int(i))), name(part.answer(int(i)))) for i in part.with_role(role)}
+    return {
+        (name(part.prompt(int(i))), name(part.answer(int(i))))
+        for i in part.with_role(role)
+    }
 
 
 class TestReversal(WorldCase):
-    configs = [Reversal(n=5, told=2), Reversal(n=4, told=1, identity="first", phrased=True)]
+    configs = [
+        Reversal(n=5, told=2),
+        Reversal(n=4, told=1, identity="first", phrased=True),
+    ]
 
 
 class TestImplication(WorldCase):
     configs = [
         Implication(groups=3, members=4, told=2),
-        Implication(groups=3, members=5, told=2, denied=1, counter="unknown", related=False),
+        Implication(
+            groups=3, members=5, told=2, denied=1, counter="unknown", related=False
+        ),
     ]
 
 
@@ -46,7 +62,9 @@ class TestRandomFacts(WorldCase):
 
 def test_random_facts_are_as_uneven_as_they_say() -> None:
     """Each answer once at least; shared ones cross; pairs are told twice; questions have one."""
-    world = RandomFacts(popularity=0.3, crossing=True, pairs=3, several=2, identity=False).build(5)
+    world = RandomFacts(
+        popularity=0.3, crossing=True, pairs=3, several=2, identity=False
+    ).build(5)
     rows = told(world, world.facts, "triple")
     answers = Counter(answer for _, answer in rows)
     bridges = [n for name, n in answers.items() if name.startswith("b")]
@@ -90,7 +108,9 @@ def test_identities_of_the_ends(which: Any, count: int) -> None:
 
 def test_counter_examples_name_another_group_or_nobody() -> None:
     for counter in ("other", "unknown"):
-        world = Implication(groups=3, members=5, told=2, denied=1, counter=counter).build(4)
+        world = Implication(
+            groups=3, members=5, told=2, denied=1, counter=counter
+        ).build(4)
         own = dict(told(world, world.facts, "attribution"))
         denied = dict(told(world, world.facts, "counter_example"))
         shared = {p.split()[0]: a for p, a in told(world, world.facts, "similarity")}
@@ -106,16 +126,19 @@ def test_counter_examples_name_another_group_or_nobody() -> None:
 def test_unrelated_values_are_the_same_facts() -> None:
     one, other = (Implication(related=r).build(2) for r in (True, False))
     assert one.facts.equals(other.facts)
-    assert (one.queries.role_names, other.queries.role_names) == (("implication",), ("unstated",))
+    assert (one.queries.role_names, other.queries.role_names) == (
+        ("implication",),
+        ("unstated",),
+    )
 
 
 def test_two_hops_are_the_two_hop_world() -> None:
     one, other = Hops(n=5, hops=2).build(), TwoHop(n=5).build()
     for part in ("facts", "queries"):
         mine, theirs = getattr(one, part), getattr(other, part)
-        assert np.array_equal(np.diff(mine.prompt_ends), np.diff(theirs.prompt_ends)) or (
-            sorted(np.diff(mine.prompt_ends)) == sorted(np.diff(theirs.prompt_ends))
-        )
+        assert np.array_equal(
+            np.diff(mine.prompt_ends), np.diff(theirs.prompt_ends)
+        ) or (sorted(np.diff(mine.prompt_ends)) == sorted(np.diff(theirs.prompt_ends)))
         assert len(mine) == len(theirs)
 
 
@@ -123,7 +146,10 @@ def test_two_hops_are_the_two_hop_world() -> None:
 def test_chains_end_where_their_facts_lead(several: int) -> None:
     world = Hops(n=4, hops=3, relations=several).build(2)
     step = dict(told(world, world.facts, "edge"))
-    chains = [*told(world, world.queries, "composition"), *told(world, world.queries, "chain")]
+    chains = [
+        *told(world, world.queries, "composition"),
+        *told(world, world.queries, "chain"),
+    ]
     assert len(set(chains)) == len(chains) == 4 * (several**2 + several**3)
     for prompt, answer in chains:
         at, *relations = prompt.split()
@@ -136,7 +162,10 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
     config = Hops(n=4, hops=3, relations=2, trained=0.75, shortest=3)
     world, plain = config.build(1), Hops(n=4, hops=3, relations=2).build(1)
     assert told(world, world.facts, "edge") == told(plain, plain.facts, "edge")
-    trained, asked = told(world, world.facts, "chain"), told(world, world.queries, "chain")
+    trained, asked = (
+        told(world, world.facts, "chain"),
+        told(world, world.queries, "chain"),
+    )
     assert (len(trained), len(asked)) == (24, 8)
     assert {*trained, *asked} == {*told(plain, plain.queries, "chain")}
     out = dict(zip(world.queries.role_names, ([True] * 16, [False] * 8), strict=True))
@@ -155,9 +184,15 @@ def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
         (lambda: Implication(members=3, told=2, denied=1), "at least 1 is a query"),
         (lambda: Hops(hops=1), "n and hops must be at least 2"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
-        (lambda: Hops(trained=1.0), "trained must be a fraction from 0 up to below 1, got 1.0"),
+        (
+            lambda: Hops(trained=1.0),
+            "trained must be a fraction from 0 up to below 1, got 1.0",
+        ),
         (lambda: Hops(longest=2), "no effect without trained chains"),
-        (lambda: Hops(trained=0.5, longest=4), "longest = 4 hops, which must be from 2 to hops"),
+        (
+            lambda: Hops(trained=0.5, longest=4),
+            "longest = 4 hops, which must be from 2 to hops",
+        ),
         (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
         (lambda: RandomFacts(told=0.0), "told must be above 0"),
         (lambda: RandomFacts(pairs=9), "8 pairs fit"),

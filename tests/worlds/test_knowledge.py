@@ -17,7 +17,9 @@ def write(path: Path, *lines: str) -> Path:
 
 
 def test_parquet(tmp_path: Path) -> None:
-    table = pl.DataFrame({"tail": ["x", "y"], "head": ["a", "b"], "relation": ["r", "r"]})
+    table = pl.DataFrame(
+        {"tail": ["x", "y"], "head": ["a", "b"], "relation": ["r", "r"]}
+    )
     table.write_parquet(tmp_path / "f.parquet")
     facts = read_knowledge(tmp_path / "f.parquet")
     assert [facts.names(i) for i in range(2)] == [("a", "r", "x"), ("b", "r", "y")]
@@ -56,14 +58,23 @@ def test_contradictions_of_functional_relations(tmp_path: Path) -> None:
 
 
 def test_aliases(tmp_path: Path) -> None:
-    facts = read_knowledge(write(tmp_path / "f.csv", "São Paulo,in,Brazil", "x,home,sao_paulo"))
+    facts = read_knowledge(
+        write(tmp_path / "f.csv", "São Paulo,in,Brazil", "x,home,sao_paulo")
+    )
     (remark,) = [r for r in facts.remarks if r.kind == "alias"]
     assert "'São Paulo' (line 1), 'sao_paulo' (line 2)" in remark.text
     assert remark.lines == (1, 2)
 
 
 def test_inverse_and_symmetric_relations(tmp_path: Path) -> None:
-    rows = ["a,parent,b", "b,child,a", "c,parent,d", "d,child,c", "x,likes,y", "y,likes,x"]
+    rows = [
+        "a,parent,b",
+        "b,child,a",
+        "c,parent,d",
+        "d,child,c",
+        "x,likes,y",
+        "y,likes,x",
+    ]
     found = read_knowledge(write(tmp_path / "f.csv", *rows)).remarks
     told = {r.text: r.lines for r in found if r.kind == "inverse"}
     assert list(told.values()) == [(1, 2), (5, 6)]
@@ -74,22 +85,35 @@ def test_inverse_and_symmetric_relations(tmp_path: Path) -> None:
 
 def test_a_stage_is_a_number(tmp_path: Path) -> None:
     path = write(tmp_path / "f.csv", "subject,relation,object,stage", "a,r,x,early")
-    with pytest.raises(DataError, match="line 2: the stage must be a whole number, got 'early'"):
+    with pytest.raises(
+        DataError, match="line 2: the stage must be a whole number, got 'early'"
+    ):
         read_knowledge(path)
 
 
 def test_one_sided_entities(tmp_path: Path) -> None:
     """Kyoto is an answer that goes nowhere; Peru is never an answer; the others do both."""
-    rows = ["a,home,rome", "b,home,oslo", "c,home,bonn", "d,home,kyoto", "rome,in,italy"]
+    rows = [
+        "a,home,rome",
+        "b,home,oslo",
+        "c,home,bonn",
+        "d,home,kyoto",
+        "rome,in,italy",
+    ]
     rows += ["oslo,in,norway", "bonn,in,germany", "lima,in,peru"]
     told = read_knowledge(write(tmp_path / "f.csv", *rows)).remarks
-    assert [(r.kind, r.lines) for r in told] == [("one-sided", (4,)), ("one-sided", (8,))]
+    assert [(r.kind, r.lines) for r in told] == [
+        ("one-sided", (4,)),
+        ("one-sided", (8,)),
+    ]
     assert told[0].text.startswith("1 of 4 answers to home begin no fact")
     assert told[1].text.startswith("1 of 4 subjects of in are no answer")
 
 
 def test_names_that_stand_for_nothing(tmp_path: Path) -> None:
-    facts = read_knowledge(write(tmp_path / "f.csv", "a,r,x", "b,r,N/A", "Na,symbol_of,sodium"))
+    facts = read_knowledge(
+        write(tmp_path / "f.csv", "a,r,x", "b,r,N/A", "Na,symbol_of,sodium")
+    )
     assert [(r.kind, r.lines) for r in facts.remarks] == [("blank", (2,))]
 
 
@@ -107,7 +131,9 @@ def test_quoted_cells_may_span_lines(tmp_path: Path) -> None:
 
 def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
-    path.write_bytes('{"subject":"a\u2028b","relation":"r","object":"x"}\n'.encode() * 1)
+    path.write_bytes(
+        '{"subject":"a\u2028b","relation":"r","object":"x"}\n'.encode() * 1
+    )
     assert read_knowledge(path).names(0) == ("a b", "r", "x")
 
 
@@ -118,14 +144,26 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
         ("f.csv", "a,r,x\n\nb,,y\n", "line 3: 3 field.*not blank"),
         ("f.csv", 'a,r,x\nb,r,"y\nc,r,z\n', "line 2: unexpected end of data; quotes"),
         ("f.tsv", "a\tr\tx\tz\n", "line 1: 4 field"),
-        ("f.jsonl", '{"subject": "a"}\n', "line 1 has keys subject; .*names relation or object"),
-        ("f.jsonl", '{"s": "a", "r": "r", "o": ["x"]}\n', "line 1: object must be a string"),
+        (
+            "f.jsonl",
+            '{"subject": "a"}\n',
+            "line 1 has keys subject; .*names relation or object",
+        ),
+        (
+            "f.jsonl",
+            '{"s": "a", "r": "r", "o": ["x"]}\n',
+            "line 1: object must be a string",
+        ),
         ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
         ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
         ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),
         ("f.json", "{}", "contains no list"),
         ("f.csv", "\n\n", "contains no facts"),
-        ("f.csv", "e1.value,e2.value,e3.value\na,b,c\n", "line 2: the relation has no name"),
+        (
+            "f.csv",
+            "e1.value,e2.value,e3.value\na,b,c\n",
+            "line 2: the relation has no name",
+        ),
     ],
 )
 def test_broken_lines(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -146,21 +184,32 @@ def test_other_encodings_and_missing_files(tmp_path: Path) -> None:
 
 
 def test_dataset_folders(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="pip install 'inweights[hf]' lifts this")
+    datasets = pytest.importorskip(
+        "datasets", reason="pip install 'inweights[hf]' lifts this"
+    )
     rows = {"subject": ["a", "b"], "relation": ["r", "r"], "object": ["x", "y"]}
-    one, other = datasets.Dataset.from_dict(rows), datasets.Dataset.from_dict(rows).select([1])
+    one, other = (
+        datasets.Dataset.from_dict(rows),
+        datasets.Dataset.from_dict(rows).select([1]),
+    )
     one.save_to_disk(tmp_path / "one")
     assert read_knowledge(tmp_path / "one").names(1) == ("b", "r", "y")
     datasets.DatasetDict(train=one, test=other).save_to_disk(tmp_path / "both")
     both = read_knowledge(tmp_path / "both")
-    assert (len(both), [r.lines for r in both.remarks]) == (2, [(2, 3)])  # test repeats train
+    # Test repeats train.
+    assert (len(both), [r.lines for r in both.remarks]) == (
+        2,
+        [(2, 3)],
+    )
     (tmp_path / "parts" / "data").mkdir(parents=True)
     one.to_parquet(tmp_path / "parts" / "data" / "train-0.parquet")
     assert len(read_knowledge(tmp_path / "parts")) == 2
 
 
 def test_damaged_folders(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"a folder without facts.* give the file, as .*csv"):
+    with pytest.raises(
+        DataError, match=r"a folder without facts.* give the file, as .*csv"
+    ):
         read_knowledge(tmp_path)
     write(tmp_path / "state.json", "{}")
     with pytest.raises(DataError, match="damaged dataset folder"):

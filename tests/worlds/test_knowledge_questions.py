@@ -18,7 +18,9 @@ from inweights.worlds.knowledge.questions import questions
 def asked(folder: Path, kind: str, *rows: str) -> set[str]:
     world = ask(folder, kind, *rows)
     name, part = world.vocabulary.text, world.queries
-    return {f"{name(part.prompt(i))} → {name(part.answer(i))}" for i in range(len(part))}
+    return {
+        f"{name(part.prompt(i))} → {name(part.answer(i))}" for i in range(len(part))
+    }
 
 
 def ask(folder: Path, kind: str, *rows: str) -> World:
@@ -44,7 +46,9 @@ def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
     assert asked(tmp_path, "reversal", *spouses) == {"d spouse → c"}
 
 
-def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(tmp_path: Path) -> None:
+def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(
+    tmp_path: Path,
+) -> None:
     """Which line comes first is no reason to take one of two."""
     both = ["a,child,b", "b,parent,a", "b,kin,a", "c,child,d", "d,kin,c", "d,parent,c"]
     expected = {"f parent → e", "f kin → e"}
@@ -55,9 +59,17 @@ def test_all_inverses_that_are_told_as_often_are_asked_in_any_order(tmp_path: Pa
 def test_what_a_reversal_answers_is_not_unstated(tmp_path: Path) -> None:
     """What it suggests would count as a right answer, and be another one in another order."""
     both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
-    rows = (*both, "b,child,h", "e,child,f", "f,child,g")  # b has both, f one of the two
+    # B has both, f one of the two.
+    rows = (
+        *both,
+        "b,child,h",
+        "e,child,f",
+        "f,child,g",
+    )
     assert "f parent → e" in asked(tmp_path, "reversal", *rows)
-    assert not {q for q in asked(tmp_path, "unstated", *rows) if q.startswith("f parent")}
+    assert not {
+        q for q in asked(tmp_path, "unstated", *rows) if q.startswith("f parent")
+    }
 
 
 def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
@@ -65,7 +77,9 @@ def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
 
     def ask(half: int) -> None:
         hub, home, sides = 2 * half, 2 * half + 1, range(half)
-        rows = [(i, home, hub) for i in sides] + [(hub, home + 1 + i, half + i) for i in sides]
+        rows = [(i, home, hub) for i in sides] + [
+            (hub, home + 1 + i, half + i) for i in sides
+        ]
         found = questions(rows, ["chain", "reversal"])
         assert not any(len(prompts) for prompts, _ in found.values())
 
@@ -80,12 +94,20 @@ def test_a_hub_costs_what_it_has_neighbours_and_not_their_square() -> None:
 
 
 def test_two_who_agree_vouch_for_a_third(tmp_path: Path) -> None:
-    rows = ("a,lives,rome", "b,lives,rome", "c,lives,rome", "a,speaks,italian", "b,speaks,italian")
+    rows = (
+        "a,lives,rome",
+        "b,lives,rome",
+        "c,lives,rome",
+        "a,speaks,italian",
+        "b,speaks,italian",
+    )
     assert asked(tmp_path, "implication", *rows) == {"c speaks → italian"}
     assert asked(tmp_path, "unstated", *rows) == set()
 
 
-@pytest.mark.parametrize("speech", [("a,speaks,italian",), ("a,speaks,italian", "b,speaks,french")])
+@pytest.mark.parametrize(
+    "speech", [("a,speaks,italian",), ("a,speaks,italian", "b,speaks,french")]
+)
 def test_one_or_two_who_differ_do_not(tmp_path: Path, speech: tuple[str, ...]) -> None:
     rows = ("a,lives,rome", "b,lives,rome", "c,lives,rome", *speech)
     assert asked(tmp_path, "implication", *rows) == set()
@@ -110,7 +132,9 @@ def test_identities_are_rows_of_the_file(tmp_path: Path) -> None:
 def test_a_name_may_be_an_entity_and_a_relation(tmp_path: Path) -> None:
     world = ask(tmp_path, "composition", "a,b,c", "c,a,b")
     assert world.vocabulary["relation"].tolist() == [3, 4]
-    assert asked(tmp_path, "composition", "a,b,c", "c,a,b") == {"a b (relation) a (relation) → b"}
+    assert asked(tmp_path, "composition", "a,b,c", "c,a,b") == {
+        "a b (relation) a (relation) → b"
+    }
 
 
 def test_unknown_kinds_name_the_nearest(tmp_path: Path) -> None:

@@ -36,7 +36,8 @@ def test_names() -> None:
 def test_the_seed_deals_every_label_to_every_input() -> None:
     """Over 200 seeds each of the six ways to deal two labels to four inputs comes up."""
     ways = Counter(
-        tuple(Labels(labels=2).build(seed).facts.answers.tolist()) for seed in range(200)
+        tuple(Labels(labels=2).build(seed).facts.answers.tolist())
+        for seed in range(200)
     )
     assert len(ways) == 6
     assert min(ways.values()) > 15

@@ -35,7 +35,9 @@ from inweights.worlds import Graph, World, from_networkx, read_edges
 def odd() -> nx.MultiGraph:
     """A triangle with a doubled side, a loop and a tail; a pair; a lone node; many types."""
     graph = nx.MultiGraph()
-    graph.add_edges_from([("ann", "bo"), ("ann", "bo"), ("bo", 3), (3, "ann"), ("bo", "bo")])
+    graph.add_edges_from(
+        [("ann", "bo"), ("ann", "bo"), ("bo", 3), (3, "ann"), ("bo", "bo")]
+    )
     graph.add_edge("cy", 3)
     graph.add_edge(("x", 1), 2.5)
     graph.add_node("alone")
@@ -50,7 +52,9 @@ def as_file(kind: str, folder: Path) -> World:
     elif kind == "csv":
         file.write_text("from,to\nann,bo\nann,bo\nbo,3\n3,ann\nbo,bo\ncy,3\nx1,2.5\n")
     else:
-        file.write_text("# odd\nann=bo\nann=bo\nbo=3\n3=ann\nbo=bo\ncy=3\n\nx1=2.5\nalone=\n")
+        file.write_text(
+            "# odd\nann=bo\nann=bo\nbo=3\n3=ann\nbo=bo\ncy=3\n\nx1=2.5\nalone=\n"
+        )
     return Graph(shape="file", file=str(file)).build()
 
 
@@ -76,7 +80,9 @@ def test_what_theory_says_of_it() -> None:
     hops = hop_distances(a)
     assert np.isinf(hops[6, :6]).all()
     assert hops[6, 6] == 0
-    run = descend(np.random.default_rng(0).normal(size=(1, 7, 9)), a, rate=0.05, steps=300)
+    run = descend(
+        np.random.default_rng(0).normal(size=(1, 7, 9)), a, rate=0.05, steps=300
+    )
     assert np.isfinite(run.vectors).all()
 
 
@@ -109,24 +115,52 @@ def test_models_learn_it_and_probes_see_it(config) -> None:
     alone = table.filter(pl.col("source") == "alone")["hops"].to_list()
     assert alone == [None, None, None, None, None, None, 0] * 2
     if isinstance(config, TinyNNConfig):
-        assert np.isfinite(geometric_margin(model, world, draws=10)["margin"].to_numpy()).all()
+        assert np.isfinite(
+            geometric_margin(model, world, draws=10)["margin"].to_numpy()
+        ).all()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("e.txt", "a=b\na=b\n\nb - c\n", r"e\.txt, line 4: expected 'u=v'.*got 'b - c'"),
+        (
+            "e.txt",
+            "a=b\na=b\n\nb - c\n",
+            r"e\.txt, line 4: expected 'u=v'.*got 'b - c'",
+        ),
         ("e.txt", "a=b\na,b=c\n", r"e\.txt, line 2: expected 'u=v'.*got 'a,b=c'"),
-        ("e.txt", "a=b\n#\nc=a,b,c\nb=a,b\n", r"e\.txt, line 3: the path to 'c' needs .*'b=c'"),
-        ("e.txt", "a=b\nb=c\nb=a,,b\n", r"e\.txt, line 3: a path .* must contain each node once"),
-        ("e.csv", 'u,v\na,"b\nc,d\n', r"e\.csv, line 2: expected two labels .*unexpected end"),
-        ("e.csv", 'u,v\na,"b\nc"\nd\n', r"e\.csv, line 4: expected two labels .*got 'd'"),
+        (
+            "e.txt",
+            "a=b\n#\nc=a,b,c\nb=a,b\n",
+            r"e\.txt, line 3: the path to 'c' needs .*'b=c'",
+        ),
+        (
+            "e.txt",
+            "a=b\nb=c\nb=a,,b\n",
+            r"e\.txt, line 3: a path .* must contain each node once",
+        ),
+        (
+            "e.csv",
+            'u,v\na,"b\nc,d\n',
+            r"e\.csv, line 2: expected two labels .*unexpected end",
+        ),
+        (
+            "e.csv",
+            'u,v\na,"b\nc"\nd\n',
+            r"e\.csv, line 4: expected two labels .*got 'd'",
+        ),
         ("e.csv", 'u,v\n"a"b,c\n', r"e\.csv, line 2: expected two labels"),
         ("e.csv", "u,v\n", "has no edges; expected lines 'u=v', or 'u,v' in a .csv"),
-        ("e.graphml", "<graphml><edge source='a'/></graphml>", "is not a GraphML file|no edge"),
+        (
+            "e.graphml",
+            "<graphml><edge source='a'/></graphml>",
+            "is not a GraphML file|no edge",
+        ),
     ],
 )
-def test_a_broken_line_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_broken_line_is_named(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DataError, match=message):

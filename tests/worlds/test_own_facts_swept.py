@@ -38,7 +38,11 @@ def test_both_names_mean_the_same(file) -> None:
 
 def test_identities_by_relation(file) -> None:
     assert words(iw.Facts(file, identity=("mother",)).build()) == {"beth", "dora"}
-    assert words(iw.Facts(file, identity=("mother", "born in")).build()) == {"beth", "dora", "rome"}
+    assert words(iw.Facts(file, identity=("mother", "born in")).build()) == {
+        "beth",
+        "dora",
+        "rome",
+    }
     with pytest.raises(ConfigError, match="did you mean 'mother'"):
         iw.Facts(file, identity=("mothers",)).build()
 
@@ -50,7 +54,9 @@ def test_identities_of_own_facts_by_level(file) -> None:
     assert words(iw.Facts(file, identity=("second bridge",)).build()) == {"rome"}
     mixed = iw.Facts(file, identity=("mother", "second bridge")).build()
     assert words(mixed) == {"beth", "dora", "rome"}
-    with pytest.raises(ConfigError, match="Known: born in, bridge, in, mother, second bridge"):
+    with pytest.raises(
+        ConfigError, match="Known: born in, bridge, in, mother, second bridge"
+    ):
         iw.Facts(file, identity=("third bridge",)).build()
 
 
@@ -80,7 +86,9 @@ def test_own_facts_are_swept_with_controls(file, tmp_path) -> None:
 
 def test_a_study_names_the_file(file, tmp_path) -> None:
     study = tmp_path / "mine.toml"
-    study.write_text(f'seeds = 1\nworld = {{ facts = "{file}" }}\nmodel = {{ kind = "emb-mlp" }}\n')
+    study.write_text(
+        f'seeds = 1\nworld = {{ facts = "{file}" }}\nmodel = {{ kind = "emb-mlp" }}\n'
+    )
     recipe = iw.experiments.open_study(study)
     (trial,) = recipe.plan(recipe.scales["cpu"]).trials
     assert trial.world == iw.Facts(file)

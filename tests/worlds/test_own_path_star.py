@@ -22,7 +22,9 @@ TOLD = [link for line in LINES for link in pairwise(line)]
 class TestOwnPathStar(WorldCase):
     configs = [
         OwnPathStar(paths=LINES),
-        OwnPathStar(paths=LINES[:3], held_out=LINES[3:], task_tokens=True, pauses=0, moved=True),
+        OwnPathStar(
+            paths=LINES[:3], held_out=LINES[3:], task_tokens=True, pauses=0, moved=True
+        ),
         OwnPathStar(paths=LINES, edges="forward", reverse=True),
     ]
 
@@ -31,7 +33,9 @@ class TestOwnPathStar(WorldCase):
         world = config.build(seed=3)
         part, plain = world.facts, plain_roles(world)
         told = [
-            (*part.prompt(i), *part.answer(i)) for i in range(len(part)) if part.roles[i] in plain
+            (*part.prompt(i), *part.answer(i))
+            for i in range(len(part))
+            if part.roles[i] in plain
         ]
         assert len(set(told)) == len(told)
 
@@ -39,7 +43,11 @@ class TestOwnPathStar(WorldCase):
 def statements(world) -> set[tuple[str, str, str]]:
     words = world.vocabulary
     return {
-        (part.role_names[part.roles[i]], words.text(part.prompt(i)), words.text(part.answer(i)))
+        (
+            part.role_names[part.roles[i]],
+            words.text(part.prompt(i)),
+            words.text(part.answer(i)),
+        )
         for part in (world.facts, world.queries)
         for i in range(len(part))
     }
@@ -50,7 +58,9 @@ def test_the_built_in_star_as_files_is_the_same_task(tmp_path: Path, options) ->
     star = PathStar(arms=6, nodes=4, **options).build(seed=2)
     words = star.vocabulary
     for part, name in ((star.facts, "train"), (star.queries, "held-out")):
-        lines = [words.text(part.answer(int(i))).split() for i in part.with_role("path")]
+        lines = [
+            words.text(part.answer(int(i))).split() for i in part.with_role("path")
+        ]
         text = "".join(f"{line[-1]}={','.join(line)}\n" for line in lines)
         (tmp_path / name).write_text(text)
     own = read_path_star(tmp_path / "train", tmp_path / "held-out", **options).build()
@@ -64,13 +74,24 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
     toward = [f"{v}={u}\n" for u, v in TOLD]
     away = [f"{u}={v}\n" for u, v in TOLD]
     both = statements(OwnPathStar(paths=LINES).build())
-    for written in (away, toward, away + toward):  # whichever way it is written, both are told
+    # Whichever way it is written, both are told.
+    for written in (
+        away,
+        toward,
+        away + toward,
+    ):
         edges.write_text("".join(written))
         assert statements(read_path_star(paths, edge_file=edges).build()) == both
     counts = {}
-    for name, written in (("away", away), ("toward", toward), ("both", away + toward[:4])):
+    for name, written in (
+        ("away", away),
+        ("toward", toward),
+        ("both", away + toward[:4]),
+    ):
         edges.write_text("".join(written))
-        world = structs.replace(read_path_star(paths, edge_file=edges), edges="listed").build()
+        world = structs.replace(
+            read_path_star(paths, edge_file=edges), edges="listed"
+        ).build()
         roles = world.facts.role_names
         counts[name] = {r: len(world.facts.with_role(r)) for r in roles if r != "path"}
     assert counts == {
@@ -87,7 +108,10 @@ def test_directions_of_a_file(tmp_path: Path) -> None:
         ({"paths": [*LINES, ["r", "x", "y"]]}, "the same length"),
         ({"paths": [*LINES, ["q", "x", "y", "z"]]}, "the same root"),
         ({"paths": LINES, "held_out": LINES[:1]}, "one to train and one held out"),
-        ({"paths": LINES, "links": [list(t) for t in TOLD[1:]]}, "needs the edge 'r=a0'"),
+        (
+            {"paths": LINES, "links": [list(t) for t in TOLD[1:]]},
+            "needs the edge 'r=a0'",
+        ),
     ],
 )
 def test_stars_that_cannot_be(settings, said) -> None:
@@ -103,7 +127,9 @@ def test_options_that_contradict_each_other(tmp_path: Path) -> None:
         read_path_star(tmp_path / "edges")
 
 
-@pytest.mark.parametrize("how", [ways.INTERLEAVED, ways.GEOMETRY, ways.PERMUTED, ways.ALONE])
+@pytest.mark.parametrize(
+    "how", [ways.INTERLEAVED, ways.GEOMETRY, ways.PERMUTED, ways.ALONE]
+)
 def test_the_recipes_train_it(how) -> None:
     training = ways.PathStarTraining(pauses=3)
     trial = training.trial({"graph": "own"}, how=how, task=OwnPathStar(paths=LINES))
@@ -118,4 +144,7 @@ def test_directions_that_a_file_lacks_are_not_trained() -> None:
     links = [list(link) for link in TOLD]
     task = OwnPathStar(paths=LINES, links=links, edges="listed")
     trial = ways.PathStarTraining().trial({"graph": "own"}, task=task)
-    assert {role for phase in trial.learner.phases for role in phase.roles} == {"edge", "path"}
+    assert {role for phase in trial.learner.phases for role in phase.roles} == {
+        "edge",
+        "path",
+    }

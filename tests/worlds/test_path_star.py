@@ -28,7 +28,11 @@ class TestPathStar(WorldCase):
     def test_no_prompt_twice(self, config: Any) -> None:
         """A node has a fact for each neighbour; it is the whole statement that is there once."""
         world = config.build(seed=3)
-        plain = [i for i in range(len(world.facts)) if world.facts.roles[i] in plain_roles(world)]
+        plain = [
+            i
+            for i in range(len(world.facts))
+            if world.facts.roles[i] in plain_roles(world)
+        ]
         pairs = Counter((*world.facts.prompt(i), *world.facts.answer(i)) for i in plain)
         assert max(pairs.values()) == 1
 
@@ -39,7 +43,9 @@ def plain_roles(world: World) -> set[int]:
     return {i for i, name in enumerate(names) if not name.startswith("moved")}
 
 
-def matrix(world: World, role: str, part: str = "facts") -> tuple[np.ndarray, np.ndarray]:
+def matrix(
+    world: World, role: str, part: str = "facts"
+) -> tuple[np.ndarray, np.ndarray]:
     statements = getattr(world, part)
     return statements.matrix(statements.with_role(role))
 
@@ -61,7 +67,12 @@ def test_every_path_is_a_root_to_leaf_path_of_the_graph(
     arms: int, nodes: int, branches: int, seed: int, split: Any, pauses: int
 ) -> None:
     config = PathStar(
-        arms=arms, nodes=nodes, branches=branches, split=split, pauses=pauses, task_tokens=True
+        arms=arms,
+        nodes=nodes,
+        branches=branches,
+        split=split,
+        pauses=pauses,
+        task_tokens=True,
     )
     world = config.build(seed)
     tree = graph(world)
@@ -72,7 +83,9 @@ def test_every_path_is_a_root_to_leaf_path_of_the_graph(
     leaves = {node for node, degree in tree.out_degree() if not degree}
     prompts, answers = (
         np.concatenate(both)
-        for both in zip(matrix(world, "path"), matrix(world, "path", "queries"), strict=True)
+        for both in zip(
+            matrix(world, "path"), matrix(world, "path", "queries"), strict=True
+        )
     )
     mark = world.vocabulary.id("<path>")
     assert (prompts[:, 0] == mark).all()
@@ -109,8 +122,12 @@ def test_held_out_arms_share_no_first_node_with_trained_ones() -> None:
 
 
 def test_the_reverse_path_is_said_from_the_leaf() -> None:
-    forward, reverse = (PathStar(arms=4, nodes=4, reverse=r).build(2) for r in (False, True))
-    assert np.array_equal(matrix(forward, "path")[1], matrix(reverse, "path")[1][:, ::-1])
+    forward, reverse = (
+        PathStar(arms=4, nodes=4, reverse=r).build(2) for r in (False, True)
+    )
+    assert np.array_equal(
+        matrix(forward, "path")[1], matrix(reverse, "path")[1][:, ::-1]
+    )
     assert np.array_equal(matrix(forward, "path")[0], matrix(reverse, "path")[0])
     after = PathStar(arms=4, nodes=4, reverse=True, after_leaf=True).build(2)
     assert np.array_equal(matrix(after, "path")[0], matrix(reverse, "path")[0])
@@ -118,7 +135,9 @@ def test_the_reverse_path_is_said_from_the_leaf() -> None:
 
 
 def test_the_hardest_token_alone() -> None:
-    whole, first = (PathStar(arms=5, nodes=4, answer=a).build(1) for a in ("path", "first"))
+    whole, first = (
+        PathStar(arms=5, nodes=4, answer=a).build(1) for a in ("path", "first")
+    )
     assert np.array_equal(
         matrix(first, "path", "queries")[1], matrix(whole, "path", "queries")[1][:, :2]
     )

@@ -44,7 +44,9 @@ def test_two_hop_fact(tmp_path: Path) -> None:
     assert facts.lines.tolist() == [2, 2, 3]
     assert facts.remarks == ()  # that two chains share a fact is no mistake
     assert facts.aliases == {"Tarn": ("Tarn City",)}
-    assert facts.templates["person-birthcity"] == ("{subject} was born in the city of {object}.",)
+    assert facts.templates["person-birthcity"] == (
+        "{subject} was born in the city of {object}.",
+    )
 
 
 def test_its_words_are_used(tmp_path: Path) -> None:
@@ -129,7 +131,9 @@ def test_the_flat_copies_of_mquake(tmp_path: Path) -> None:
         ({"triples_labeled": [["a", " ", "b"]]}, "case 1: .* is not a triple"),
     ],
 )
-def test_broken_cases_are_named(tmp_path: Path, orig: dict[str, Any], message: str) -> None:
+def test_broken_cases_are_named(
+    tmp_path: Path, orig: dict[str, Any], message: str
+) -> None:
     path = tmp_path / "cases.json"
     path.write_text(json.dumps([{**CASE, "orig": orig}]), encoding="utf-8")
     with pytest.raises(DataError, match=message):

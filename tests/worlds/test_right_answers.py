@@ -33,7 +33,8 @@ def pairs(**roles: list[tuple[list[int], int]]) -> Statements:
 
 def test_one_query_for_each_role_and_prompt() -> None:
     given = pairs(
-        composition=[([0, 5], 1), ([0, 6], 2), ([0, 5], 3), ([0, 5], 1)], reversal=[([0, 5], 4)]
+        composition=[([0, 5], 1), ([0, 6], 2), ([0, 5], 3), ([0, 5], 1)],
+        reversal=[([0, 5], 4)],
     )
     made = given.by_prompt()
     assert [(one.role, one.prompt, one.answer) for one in made] == [
@@ -42,7 +43,12 @@ def test_one_query_for_each_role_and_prompt() -> None:
         ("reversal", (0, 5), (4,)),
     ]
     assert made.further.tolist() == [[0, 3]]
-    assert made.right_answers(0).tolist() == [1, 3, 4]  # who is asked cannot tell roles apart
+    # Who is asked cannot tell roles apart.
+    assert made.right_answers(0).tolist() == [
+        1,
+        3,
+        4,
+    ]
     assert made.right_answers(2).tolist() == [4, 1, 3]
     assert made.right_counts.tolist() == [3, 1, 3]
     assert made.by_prompt() is made
@@ -59,7 +65,9 @@ def test_statements_with_answers_of_several_tokens_stay_as_they_are() -> None:
 
 
 def test_moved_edges_are_right_among_themselves_only() -> None:
-    made = pairs(edge=[([0], 1), ([0], 2)], moved_edge=[([0], 3)], reverse_edge=[([0], 4)])
+    made = pairs(
+        edge=[([0], 1), ([0], 2)], moved_edge=[([0], 3)], reverse_edge=[([0], 4)]
+    )
     assert sorted(made.right_answers(0).tolist()) == [1, 2, 4]
     assert made.right_answers(2).tolist() == [3]
 
@@ -67,7 +75,9 @@ def test_moved_edges_are_right_among_themselves_only() -> None:
 def test_a_world_merges_the_queries_that_it_is_given() -> None:
     words = Vocabulary({"entity": ["a", "b", "x", "y"], "relation": ["r", "s"]})
     facts = pairs(triple=[([0, 4], 1), ([1, 5], 2), ([1, 5], 3)])
-    world = World("own", words, facts, pairs(composition=[([0, 4, 5], 2), ([0, 4, 5], 3)]))
+    world = World(
+        "own", words, facts, pairs(composition=[([0, 4, 5], 2), ([0, 4, 5], 3)])
+    )
     assert len(world.queries) == 1
     assert world.outputs.tolist() == [1, 2, 3]
     assert world.complexity == 2
@@ -86,12 +96,16 @@ def test_only_files_with_several_right_answers_have_another_key(tmp_path: Path) 
     """What was stored of them was of another query for each answer."""
     several, single = towns(tmp_path), tmp_path / "single.csv"
     single.write_text(TWO.replace("ann,speaks,greek\n", ""), encoding="utf-8")
-    assert list(Triples(path=str(several)).contents.values())[1:] == ["one query for each prompt"]
+    assert list(Triples(path=str(several)).contents.values())[1:] == [
+        "one query for each prompt"
+    ]
     assert list(Triples(path=str(single)).contents) == [str(single)]
     assert Triples(path="@people").contents == {}
 
 
-def test_a_hub_with_many_answers_is_asked_fewer_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_with_many_answers_is_asked_fewer_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = [(i, 90, 50) for i in range(40)] + [(50, 91, 60 + i) for i in range(40)]
     prompts, answers, total = composed(np.array(rows))
     assert (len(answers), total) == (1600, 40)

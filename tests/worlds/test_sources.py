@@ -23,12 +23,20 @@ def told(facts: Knowledge) -> list[tuple[str, str, str]]:
     return [facts.names(i) for i in range(len(facts))]
 
 
-def claim(kind: str, value: Any, rank: str = "normal", datatype: str = "any") -> dict[str, Any]:
-    snak = {"snaktype": "value", "datatype": datatype, "datavalue": {"type": kind, "value": value}}
+def claim(
+    kind: str, value: Any, rank: str = "normal", datatype: str = "any"
+) -> dict[str, Any]:
+    snak = {
+        "snaktype": "value",
+        "datatype": datatype,
+        "datavalue": {"type": kind, "value": value},
+    }
     return {"mainsnak": snak, "rank": rank}
 
 
-def item(key: str, label: str, claims: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def item(
+    key: str, label: str, claims: dict[str, Any] | None = None, **more: Any
+) -> dict[str, Any]:
     labels = {"en": {"language": "en", "value": label}} if label else {}
     kind = "property" if key.startswith("P") else "item"
     return {"type": kind, "id": key, "labels": labels, "claims": claims or {}, **more}
@@ -46,7 +54,11 @@ DUMP = [
             "P19": [claim("wikibase-entityid", entity("Q350"))],
             "P569": [claim("time", {"time": "+1952-03-11T00:00:00Z", "precision": 11})],
             "P570": [
-                claim("time", {"time": "+2001-05-00T00:00:00Z", "precision": 10}, "preferred"),
+                claim(
+                    "time",
+                    {"time": "+2001-05-00T00:00:00Z", "precision": 10},
+                    "preferred",
+                ),
                 claim("time", {"time": "+2002-00-00T00:00:00Z", "precision": 9}),
             ],
             "P2048": [claim("quantity", {"amount": "+1.96", "unit": "1"})],
@@ -76,7 +88,8 @@ FACTS = [
     "form", ["array.json", "lines.jsonl", "array.json.gz", "array.json.bz2", "id.json"]
 )
 def test_a_dump_of_wikidata(tmp_path: Path, form: str) -> None:
-    first = {"id": {"id": ""}}.get(form.split(".", maxsplit=1)[0], {})  # keys have no order
+    # Keys have no order.
+    first = {"id": {"id": ""}}.get(form.split(".", maxsplit=1)[0], {})
     lines = [json.dumps(first | each) for each in DUMP]
     text = "\n".join(lines) if "lines" in form else "[\n" + ",\n".join(lines) + "\n]\n"
     data = text.encode()
@@ -145,7 +158,9 @@ def test_turtle(tmp_path: Path) -> None:
         ("f.csv.gz", "", "not a dump of Wikidata"),
     ],
 )
-def test_what_is_no_rdf_says_so(tmp_path: Path, name: str, text: str, says: str) -> None:
+def test_what_is_no_rdf_says_so(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=says):
         read_knowledge(tmp_path / name)
@@ -156,7 +171,9 @@ def base(tmp_path: Path) -> str:
     path = tmp_path / "facts.db"
     with closing(sqlite3.connect(path)) as made:
         made.execute("CREATE TABLE people (name, town, born)")
-        made.execute("INSERT INTO people VALUES ('Ann', 'Rome', 1980), ('Bob', 'Oslo', NULL)")
+        made.execute(
+            "INSERT INTO people VALUES ('Ann', 'Rome', 1980), ('Bob', 'Oslo', NULL)"
+        )
         made.commit()
     return f"sqlite:///{path}"
 
@@ -174,7 +191,10 @@ def test_a_query(base: str) -> None:
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("", r"is a database: give --query .* it has the tables people \(name, town, born\)"),
+        (
+            "",
+            r"is a database: give --query .* it has the tables people \(name, town, born\)",
+        ),
         ("SELECT name FROM people", r"gives the columns \['name'\]"),
         ("SELECT name, 'born', born FROM people", "row 2: 3 field"),
         ("SELECT * FROM nowhere", "no such table: nowhere"),
@@ -190,7 +210,9 @@ def test_a_query_reads_and_nothing_else(base: str, query: str, says: str) -> Non
     assert not Path("other.db").exists()
 
 
-def test_other_databases_need_no_password_in_the_address(base: str, tmp_path: Path) -> None:
+def test_other_databases_need_no_password_in_the_address(
+    base: str, tmp_path: Path
+) -> None:
     other = base.replace("sqlite:", "sqlite+pysqlite:")
     query = "SELECT name, 'in', town FROM people"
     assert len(read_knowledge(other, query=query)) == 2
@@ -203,7 +225,9 @@ def test_other_databases_need_no_password_in_the_address(base: str, tmp_path: Pa
         read_knowledge("@people", query=query)
 
 
-def test_the_hub_is_asked_only_where_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_asked_only_where_that_is_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rows = [{"head": "Ann", "relation": "lives in", "tail": "Rome"}]
     seen: list[Any] = []
 
@@ -211,7 +235,9 @@ def test_the_hub_is_asked_only_where_that_is_allowed(monkeypatch: pytest.MonkeyP
         seen.append((given, options))
         return {"train": iter(rows), "test": iter(rows)}
 
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.setitem(
+        sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset)
+    )
     with pytest.raises(ConfigError, match=r"no file someone/facts; .* with --download"):
         read_knowledge("someone/facts")
     assert not seen

@@ -8,11 +8,22 @@ import numpy as np
 import pytest
 
 from inweights.errors import DataError
-from inweights.worlds import Statements, TwoHop, Vocabulary, World, load_world, save_world
+from inweights.worlds import (
+    Statements,
+    TwoHop,
+    Vocabulary,
+    World,
+    load_world,
+    save_world,
+)
 
 
 def test_statements_by_shape_and_role() -> None:
-    parts = {"edge": ([[1], [2]], [[3], [4]]), "path": ([[5, 6]], [[7, 8]]), "none": ([], [])}
+    parts = {
+        "edge": ([[1], [2]], [[3], [4]]),
+        "path": ([[5, 6]], [[7, 8]]),
+        "none": ([], []),
+    }
     statements = Statements.build(parts)
     assert statements.role_names == ("edge", "path")
     shapes = [(i.tolist(), p.tolist(), a.tolist()) for i, p, a in statements.by_shape()]
@@ -37,7 +48,12 @@ def test_a_million_statements_are_cheap() -> None:
 def test_tokens_outside_the_vocabulary_are_refused() -> None:
     facts = Statements.build({"edge": ([[0]], [[5]])})
     with pytest.raises(DataError, match="outside 0 to 1"):
-        World(name="w", vocabulary=Vocabulary({"x": ["a", "b"]}), facts=facts, queries=facts)
+        World(
+            name="w",
+            vocabulary=Vocabulary({"x": ["a", "b"]}),
+            facts=facts,
+            queries=facts,
+        )
     with pytest.raises(DataError, match="'a' occurs twice"):
         Vocabulary({"x": ["a"], "y": ["a"]})
 
@@ -45,7 +61,8 @@ def test_tokens_outside_the_vocabulary_are_refused() -> None:
 def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     world = TwoHop(n=3).build()
     folder = save_world(world, tmp_path / "deep" / "w")
-    assert folder.stat().st_mode & 0o777 == 0o755  # not the private mode of a temporary folder
+    # Not the private mode of a temporary folder.
+    assert folder.stat().st_mode & 0o777 == 0o755
     assert [p.name for p in folder.parent.iterdir()] == ["w"]
     with pytest.raises(DataError, match="exists already"):
         save_world(world, folder)
@@ -56,7 +73,9 @@ def test_stored_worlds_are_whole_or_refused(tmp_path) -> None:
     (folder / "world.json").write_text(text.replace('"first_hop"', '"first"'))
     with pytest.raises(DataError, match="is damaged"):
         load_world(folder)
-    (folder / "world.json").write_text(text.replace('"name": "two-hop"', '"name": true'))
+    (folder / "world.json").write_text(
+        text.replace('"name": "two-hop"', '"name": true')
+    )
     with pytest.raises(DataError, match="is damaged: Expected `str`, got `bool`"):
         load_world(folder)
     (folder / "world.json").write_text(text[: len(text) // 2])
@@ -76,7 +95,9 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch) -> None:
     def full(*args: object, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("inweights.worlds.families.storage.pl.DataFrame.write_parquet", full)
+    monkeypatch.setattr(
+        "inweights.worlds.families.storage.pl.DataFrame.write_parquet", full
+    )
     with pytest.raises(DataError, match="No space"):
         save_world(TwoHop(n=3).build(), tmp_path / "w")
     assert list(tmp_path.iterdir()) == []

@@ -46,17 +46,27 @@ class TestTwoHop(WorldCase):
 
 
 def test_every_world_has_a_case() -> None:
-    cases = [*TestTwoHop.configs, *graphs.TestGraphWithPaths.configs, *triples.TestTriples.configs]
+    cases = [
+        *TestTwoHop.configs,
+        *graphs.TestGraphWithPaths.configs,
+        *triples.TestTriples.configs,
+    ]
     cases += [*analogies.TestAnalogy.configs, *analogies.TestAnalogicalTwoHop.configs]
     cases += [*path_star.TestPathStar.configs, *in_context.TestInContextStar.configs]
     cases += [*labels.TestLabels.configs, *own_path_star.TestOwnPathStar.configs]
-    cases += [*kinds.TestHops.configs, *kinds.TestReversal.configs, *kinds.TestImplication.configs]
+    cases += [
+        *kinds.TestHops.configs,
+        *kinds.TestReversal.configs,
+        *kinds.TestImplication.configs,
+    ]
     cases += [*kinds.TestRandomFacts.configs, *altered.TestAltered.configs]
     written = {
         value
         for found in pkgutil.iter_modules(worlds.__path__)
         for value in vars(import_module(f"inweights.worlds.{found.name}")).values()
-        if isinstance(value, type) and issubclass(value, Config) and hasattr(value, "build")
+        if isinstance(value, type)
+        and issubclass(value, Config)
+        and hasattr(value, "build")
     }
     assert written == {type(config) for config in cases}
     needed = {
@@ -108,7 +118,8 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
     bridge_of = {tuple(p): b for p, b in hops(world, "first_hop")}
     object_of = {tuple(p): c for p, c in hops(world, "second_hop")}
 
-    # Every relation reaches a slice of the bridges of its own, and each subject exactly one of it.
+    # Every relation reaches a slice of the bridges of its own, and each subject exactly
+    # one of it.
     slice_of: dict[int, set[int]] = {}
     for (_, relation), bridge in bridge_of.items():
         slice_of.setdefault(relation, set()).add(bridge)
@@ -129,7 +140,9 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
         for role in ("two_hop", "composition"):
             if role in part.role_names:
                 for i in part.with_role(role):
-                    found[tuple(part.prompt(int(i)).tolist())] = int(part.answer(int(i))[0])
+                    found[tuple(part.prompt(int(i)).tolist())] = int(
+                        part.answer(int(i))[0]
+                    )
     assert not set(trained) & set(asked)
     total = n * slices * config.second_relations
     assert len(trained) + len(asked) == total
@@ -145,7 +158,8 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
     assert len(reach) == n
     assert world.complexity == config.complexity
 
-    # Out of distribution: the bridge is in no trained two-hop fact (§3.2), by brute force.
+    # Out of distribution: the bridge is in no trained two-hop fact (§3.2), by brute
+    # force.
     for i in range(len(world.queries)):
         a, r1, _ = world.queries.prompt(i).tolist()
         seen = any(bridge_of[s, r] == bridge_of[a, r1] for s, r, _ in trained)
@@ -154,13 +168,17 @@ def test_structure_holds_for_all_n_and_c(case: tuple[TwoHop, int]) -> None:
     # Identities map bridges to themselves, as many as asked for.
     identities = hops(world, "identity") if "identity" in world.facts.role_names else []
     assert all(prompt == [answer] for prompt, answer in identities)
-    assert len({answer for _, answer in identities}) == round(float(config.identity) * slices * n)
+    assert len({answer for _, answer in identities}) == round(
+        float(config.identity) * slices * n
+    )
 
 
 @given(st.integers(2, 8), st.integers(1, 3), st.integers(0, 9))
 @settings(max_examples=30, deadline=None)
 def test_sampled_maps_stay_in_their_slices(n: int, slices: int, seed: int) -> None:
-    world = TwoHop(n=n, complexity=1, first_relations=slices, maps="sampled").build(seed)
+    world = TwoHop(n=n, complexity=1, first_relations=slices, maps="sampled").build(
+        seed
+    )
     bridges, relations = world.vocabulary["bridge"], world.vocabulary["first_relation"]
     for (_, relation), bridge in hops(world, "first_hop"):
         assert (bridge - bridges[0]) // n == relation - relations[0]
@@ -181,15 +199,22 @@ def test_the_papers_structured_setting() -> None:
 
 @pytest.mark.parametrize("n", [2, 5, 8])
 @pytest.mark.parametrize("complexity", [1, 2])
-def test_the_map_as_printed_collides_or_leaves_the_range(n: int, complexity: int) -> None:
+def test_the_map_as_printed_collides_or_leaves_the_range(
+    n: int, complexity: int
+) -> None:
     """``⌊k/N⌋ + k mod N``: ours is its 0-based form, taken modulo ``N``."""
-    assert len({k // n + k % n for k in range(1, n + 1)}) < n  # 1-based: two share an object
+    # 1-based: two share an object.
+    assert len({k // n + k % n for k in range(1, n + 1)}) < n
     world = TwoHop(n=n, complexity=complexity).build()
     first = {name: world.vocabulary[name][0] for name in ("bridge", "object")}
-    ours = {p[0] - first["bridge"]: c - first["object"] for p, c in hops(world, "second_hop")}
+    ours = {
+        p[0] - first["bridge"]: c - first["object"]
+        for p, c in hops(world, "second_hop")
+    }
     printed = {k: k // n + k % n for k in range(complexity * n)}
     assert ours == {k: place % n for k, place in printed.items()}
-    assert (max(printed.values()) >= n) == (complexity > 1)  # 0-based: beyond the last object
+    # 0-based: beyond the last object.
+    assert (max(printed.values()) >= n) == (complexity > 1)
 
 
 def test_permutations_and_fractions_follow_the_seed() -> None:
@@ -205,12 +230,15 @@ def test_permutations_hide_the_order_of_subjects_and_objects() -> None:
         world = TwoHop(n=40, complexity=2, maps=maps).build(1)  # type: ignore[arg-type]
         prompts, answers = world.queries.matrix(world.queries.with_role("composition"))
         reach: dict[int, list[int]] = {}
-        for subject, answer in zip(prompts[:, 0].tolist(), answers[:, 0].tolist(), strict=True):
+        for subject, answer in zip(
+            prompts[:, 0].tolist(), answers[:, 0].tolist(), strict=True
+        ):
             reach.setdefault(subject, []).append(answer)
         close = sum((a - b) % 40 in (1, 39) for a, b in reach.values())
         subjects = world.vocabulary["subject"].tolist()
         shared = sum(
-            bool(set(reach[a]) & set(reach[subjects[(i + 1) % 40]])) for i, a in enumerate(subjects)
+            bool(set(reach[a]) & set(reach[subjects[(i + 1) % 40]]))
+            for i, a in enumerate(subjects)
         )
         return close, shared
 
@@ -268,7 +296,13 @@ def test_open_world(tmp_path) -> None:
 
 # --- shared bridges, and hops that no trained two-hop fact uses
 
-SHARED = {"n": 12, "first_relations": 2, "second_relations": 3, "maps": "sampled", "bridges": 4}
+SHARED = {
+    "n": 12,
+    "first_relations": 2,
+    "second_relations": 3,
+    "maps": "sampled",
+    "bridges": 4,
+}
 
 
 def test_queries_are_told_apart_by_their_unseen_hops() -> None:
@@ -276,7 +310,11 @@ def test_queries_are_told_apart_by_their_unseen_hops() -> None:
     reached = {f.prompt: f.answer[0] for f in world.facts if f.role == "first_hop"}
     used = [
         {(f.prompt[0], f.prompt[1]) for f in world.facts if f.role == "two_hop"},
-        {(reached[f.prompt[:2]], f.prompt[2]) for f in world.facts if f.role == "two_hop"},
+        {
+            (reached[f.prompt[:2]], f.prompt[2])
+            for f in world.facts
+            if f.role == "two_hop"
+        },
     ]
     expected = {
         (True, True): "composition",
@@ -293,7 +331,9 @@ def test_queries_are_told_apart_by_their_unseen_hops() -> None:
     assert (out == (roles != "composition")).all()
     # The answer is where the second hop leads.
     ends = {f.prompt: f.answer for f in world.facts if f.role == "second_hop"}
-    assert all(q.answer == ends[reached[q.prompt[:2]], q.prompt[2]] for q in world.queries)
+    assert all(
+        q.answer == ends[reached[q.prompt[:2]], q.prompt[2]] for q in world.queries
+    )
 
 
 def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
@@ -312,10 +352,15 @@ def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
         ({"bridges": 3}, "bridges are shared by subjects only where maps = 'sampled'"),
         ({"bridges": 30, "maps": "sampled"}, "bridges must be from 1 to n, got 30"),
         ({"unseen": 1.0}, "unseen must be a fraction from 0 up to below 1"),
-        ({"unseen": 0.2, "trained": 0.5}, "unseen hops require trained two-hop facts and shared"),
+        (
+            {"unseen": 0.2, "trained": 0.5},
+            "unseen hops require trained two-hop facts and shared",
+        ),
     ],
 )
-def test_what_shared_bridges_and_unseen_hops_need(settings: dict[str, Any], message: str) -> None:
+def test_what_shared_bridges_and_unseen_hops_need(
+    settings: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         TwoHop(**settings)
     assert {"bridges", "unseen"}.isdisjoint(identity(TwoHop()))

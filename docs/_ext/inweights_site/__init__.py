@@ -1,8 +1,8 @@
 """The parts of the site that are written from the library itself.
 
-A page for each recipe, the gallery, the commands, and for each claim a JSON file and a badge at a
-stable address. Nothing of it is kept in the repository: it is made anew with each build, from the
-recipes and from the stored board in ``results/``.
+A page for each recipe, the gallery, the commands, and for each claim a JSON file and a
+badge at a stable address. Nothing of it is kept in the repository: it is made anew with
+each build, from the recipes and from the stored board in ``results/``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,13 @@ def _before(app: Sphinx) -> None:
 
 def _written_here(*_: Any) -> list[str]:
     """Pages that change with recipes and board, though their files do not: read each time."""
-    return ["board", "citing", "gallery", "papers", *(f"recipes/{name}" for name in board.PAPERS)]
+    return [
+        "board",
+        "citing",
+        "gallery",
+        "papers",
+        *(f"recipes/{name}" for name in board.PAPERS),
+    ]
 
 
 def _short_sidebar(
@@ -84,7 +90,8 @@ def _short_sidebar(
 ) -> None:
     """Open the part of the sidebar that a page is in, and no other.
 
-    With all of them each page names hundreds of others, and half of the build is spent on it.
+    With all of them each page names hundreds of others, and half of the build is spent
+    on it.
     """
     pages = app.config.pages_with_sidebar
     context["toctree"] = partial(
@@ -107,7 +114,9 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = board_page.page()
     folder, _, short = name.partition("/")
     if folder == "notebooks" and (links := notebooks.badges(short, _repository(app))):
-        source[0] = re.sub(r"^(# .*)$", rf"\1\n\n{links}", source[0], count=1, flags=re.MULTILINE)
+        source[0] = re.sub(
+            r"^(# .*)$", rf"\1\n\n{links}", source[0], count=1, flags=re.MULTILINE
+        )
 
 
 def _after(app: Sphinx, error: Exception | None) -> None:

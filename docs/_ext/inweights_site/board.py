@@ -14,7 +14,16 @@ from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 
-__all__ = ["PAPERS", "Entry", "entries", "entries_of", "kept", "link", "picture", "tally"]
+__all__ = [
+    "PAPERS",
+    "Entry",
+    "entries",
+    "entries_of",
+    "kept",
+    "link",
+    "picture",
+    "tally",
+]
 
 _ROOT = Path(__file__).parents[3]
 RESULTS = _ROOT / "results"
@@ -88,7 +97,9 @@ def picture(entry: Entry, end: str = "") -> str | None:
 
 def link(entry: Entry) -> str:
     """Return a link to the recipe's page, for a table of one paper."""
-    return f"{{doc}}`{entry.recipe.name.partition('/')[2]} </recipes/{entry.recipe.name}>`"
+    return (
+        f"{{doc}}`{entry.recipe.name.partition('/')[2]} </recipes/{entry.recipe.name}>`"
+    )
 
 
 def tally(claims: tuple[ClaimResult, ...]) -> str:

@@ -1,7 +1,8 @@
 """The board on the site: a line for each recipe with a bar of verdicts, and a list to search.
 
-``docs/board.md`` lists all claims in one table, for readers of the repository. On the site each
-claim stands on the page of its recipe, and here in a list that the reader filters.
+``docs/board.md`` lists all claims in one table, for readers of the repository. On the
+site each claim stands on the page of its recipe, and here in a list that the reader
+filters.
 """
 
 from __future__ import annotations
@@ -109,7 +110,9 @@ def _row(claim: ClaimResult) -> dict[str, object]:
     measured = "" if claim.measured is None else f"{claim.measured:.3g}"
     return {
         "claim": claim.id,
-        "page": f"recipes/{recipe}.html#{short}" if recipe.split("/")[0] in PAPERS else "",
+        "page": f"recipes/{recipe}.html#{short}"
+        if recipe.split("/")[0] in PAPERS
+        else "",
         "says": claim.text,
         "verdict": claim.verdict,
         "measured": measured,

@@ -23,7 +23,9 @@ def write(folder: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             page = f"recipes/{entry.recipe.name}.html#{claim.id.rpartition('/')[2]}"
             about = {**to_plain(claim), "recipe": entry.recipe.name, "page": page}
-            file.write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", "utf-8")
+            file.write_text(
+                json.dumps(about, ensure_ascii=False, indent=1) + "\n", "utf-8"
+            )
             file.with_suffix(".svg").write_text(badge(claim), "utf-8")
             index[claim.id] = claim.verdict
     (folder / "index.json").write_text(json.dumps(index, indent=1) + "\n", "utf-8")

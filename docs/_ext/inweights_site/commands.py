@@ -22,7 +22,9 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yield the path and the Markdown of the list of commands and of each command's page."""
     text = complete_app().generate_docs(output_format="markdown")
     start = text.index("\n## inweights ")
-    text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
+    text = re.sub(
+        r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE
+    )
     # Under 'python -m sphinx' each usage has a part of the name of the running program.
     text = re.sub(r"^(inweights \S+) -m \S+", r"\1", text, flags=re.MULTILINE)
     # That a switch is off and a list empty goes without saying.
@@ -35,9 +37,23 @@ def pages() -> Iterator[tuple[str, str]]:
         # Two hyphens stay two.
         shown = title.strip("`").replace("--", "\N{NON-BREAKING HYPHEN}" * 2)
         rows.append([f"{{doc}}`{shown} <commands/{name}>`", _first(body)])
-        yield f"commands/{name}.md", f"# {title}\n{body.replace('### ', '## ').rstrip()}\n"
-    tree = ["", "```{toctree}", ":hidden:", "", *(f"commands/{name}" for name in names), "```", ""]
-    yield "commands.md", "\n".join([_HEAD + "\n".join(table(["command", ""], rows)), *tree])
+        yield (
+            f"commands/{name}.md",
+            f"# {title}\n{body.replace('### ', '## ').rstrip()}\n",
+        )
+    tree = [
+        "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+        *(f"commands/{name}" for name in names),
+        "```",
+        "",
+    ]
+    yield (
+        "commands.md",
+        "\n".join([_HEAD + "\n".join(table(["command", ""], rows)), *tree]),
+    )
 
 
 def _first(body: str) -> str:

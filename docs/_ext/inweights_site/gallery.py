@@ -54,7 +54,11 @@ def folder_page(folder: str) -> str:
 
 
 def _card(
-    entry: Entry, title: str = "", page: str = "", place: str | None = None, said: str = ""
+    entry: Entry,
+    title: str = "",
+    page: str = "",
+    place: str | None = None,
+    said: str = "",
 ) -> list[str]:
     name = entry.recipe.name
     title = words(title or entry.recipe.title)
@@ -103,7 +107,9 @@ class RecipeMap(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         chosen = entries_of(self.arguments[0])
         if not chosen:
-            raise self.error(f"no recipe is of '{self.arguments[0]}'; known: {', '.join(PAPERS)}")
+            raise self.error(
+                f"no recipe is of '{self.arguments[0]}'; known: {', '.join(PAPERS)}"
+            )
         rows = [
             [
                 words(entry.recipe.place),

@@ -54,8 +54,9 @@ def write(pages: Path, folder: Path) -> None:
 def fill(cache: Path, site: Path, repository: str = "") -> None:
     """Give the notebooks of a built site the outputs with which its pages were made.
 
-    Where the project has a public address, a first cell installs it, as Colab and Binder need.
-    A notebook that this build did not execute, as for a quick build of the tests, stays as it is.
+    Where the project has a public address, a first cell installs it, as Colab and
+    Binder need. A notebook that this build did not execute, as for a quick build of the
+    tests, stays as it is.
     """
     import nbformat
     from jupyter_cache import get_cache  # type: ignore[import-untyped]

@@ -10,7 +10,12 @@ from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, SIGNS
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.engine.outcome import figures_of
-from inweights.experiments.grammar.differences import WHOSE, compare, other_statements, table_of
+from inweights.experiments.grammar.differences import (
+    WHOSE,
+    compare,
+    other_statements,
+    table_of,
+)
 from inweights.experiments.grammar.recipe import split_ours
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
@@ -111,7 +116,9 @@ def _figure(entry: Entry) -> Iterator[str]:
     rest = figures[1:] if path else figures
     if rest:
         yield from ("", "A run draws also:" if path else "A run draws:", "")
-        yield from (f"- *{words(figure.title)}.* {words(figure.caption)}" for figure in rest)
+        yield from (
+            f"- *{words(figure.title)}.* {words(figure.caption)}" for figure in rest
+        )
         yield ""
 
 
@@ -205,7 +212,10 @@ def _settings(entry: Entry) -> Iterator[str]:
         rows.append([code(one.path) + " \\*" * ours, *map(code, values)])
     yield from table(["setting", *scales], rows)
     if marked:
-        yield from ("", "\\* ours, as the paper gives none; others are the paper's at its scale")
+        yield from (
+            "",
+            "\\* ours, as the paper gives none; others are the paper's at its scale",
+        )
     _, sentences = split_ours(recipe.ours)
     if sentences:
         yield from ("", "Ours, not the paper's:", "")
@@ -220,10 +230,15 @@ def _beside_paper(entry: Entry) -> Iterator[str]:
     rows = table_of(compare(recipe, SCALE))
     paper = recipe.protocol.paper
     yield from ("", "## Beside the paper", "")
-    yield words(f"{in_numbers(rows)}, at scale {SCALE}. Text: {paper.version}. Code: {paper.code}.")
+    yield words(
+        f"{in_numbers(rows)}, at scale {SCALE}. Text: {paper.version}. Code: {paper.code}."
+    )
     shown = [row for row in rows if row.whose in ("ours", "smaller")]
     cells = [
-        [code(row.setting), *map(words, (row.value, WHOSE[row.whose], row.stated, row.why))]
+        [
+            code(row.setting),
+            *map(words, (row.value, WHOSE[row.whose], row.stated, row.why)),
+        ]
         for row in shown
     ]
     if cells:

@@ -11,7 +11,8 @@ from inweights_site.text import table, words
 
 __all__ = ["pages"]
 
-#: Packages whose reference would be one very long page, and the names that stand elsewhere.
+#: Packages whose reference would be one very long page, and the names that stand
+#: elsewhere.
 _PACKAGES: Mapping[str, tuple[str, ...]] = {
     "experiments": (
         "Curriculum",
@@ -48,7 +49,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _list(package: str, about: str, found: Mapping[str, Any]) -> str:
-    rows = [[f"{{doc}}`{name} <{package}/{name}>`", _first(found[name])] for name in found]
+    rows = [
+        [f"{{doc}}`{name} <{package}/{name}>`", _first(found[name])] for name in found
+    ]
     lines = [
         f"# {_TITLES.get(package, package.capitalize())}",
         "",
@@ -81,7 +84,9 @@ def _page(package: str, name: str, value: Any) -> str:
 
 def _first(value: Any) -> str:
     """The first sentence of a docstring, for what has one of its own."""
-    if not (inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)):
+    if not (
+        inspect.isclass(value) or inspect.isroutine(value) or inspect.ismodule(value)
+    ):
         return ""
     text = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
     return words(text.replace("``", "`")).replace("|", "¦")

@@ -17,7 +17,8 @@ def words(text: str) -> str:
     """
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(
-        p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$|#~^{}])", r"\\\1", p) for p in parts
+        p if p.startswith("`") else re.sub(r"([\\*_\[\]<>$|#~^{}])", r"\\\1", p)
+        for p in parts
     )
 
 

@@ -2,8 +2,8 @@
 
 :func:`run` runs a recipe, :func:`open_run` and :func:`verdicts` read what has run,
 :func:`board` reads the results that are kept with the code. Its names are those of
-``inweights`` itself, and the command line calls them. What runs and draws is loaded when
-something runs or is drawn, so that looking is quick.
+``inweights`` itself, and the command line calls them. What runs and draws is loaded
+when something runs or is drawn, so that looking is quick.
 """
 
 from typing import TYPE_CHECKING

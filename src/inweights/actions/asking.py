@@ -30,19 +30,20 @@ def ask(
     """Return the most probable answers to a question, with their probabilities.
 
     Args:
-        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a pretrained
-            language model, one replica, which is asked in words
+        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a
+            pretrained language model, one replica, which is asked in words
             (:class:`~inweights.worlds.Wording`).
-        world: The world that it was trained on, which names the tokens; one world, or one per
-            replica.
+        world: The world that it was trained on, which names the tokens; one world, or
+            one per replica.
         question: Names of tokens with spaces between, or a list of them.
         best: How many answers of each replica are returned.
 
     Returns:
-        A row for each replica and answer, the best first: ``replica``, ``rank`` (from 1),
-        ``answer``, ``probability`` (among all candidates; those of a language model are the
-        answers that the world has to the last relation), ``right`` (whether a fact or query of
-        the world has this answer; empty where it does not have the question).
+        A row for each replica and answer, the best first: ``replica``, ``rank`` (from
+        1), ``answer``, ``probability`` (among all candidates; those of a language model
+        are the answers that the world has to the last relation), ``right`` (whether a
+        fact or query of the world has this answer; empty where it does not have the
+        question).
 
     Raises:
         DataError: A word is no token of the world; the message names the nearest.
@@ -79,17 +80,27 @@ def ask(
     with torch.no_grad():
         chances, columns = model(tokens)[:, 0, -1].softmax(-1).sort(descending=True)
     answers = model.candidates[columns[:, :best]].tolist()
-    for replica, (names, shares) in enumerate(zip(answers, chances.tolist(), strict=True)):
+    for replica, (names, shares) in enumerate(
+        zip(answers, chances.tolist(), strict=True)
+    ):
         own = worlds[replica % len(worlds)]
         known = _answers(own, prompts[replica % len(worlds)])
         rows += [
-            (replica, rank, own.vocabulary.names[name], share, name in known if known else None)
+            (
+                replica,
+                rank,
+                own.vocabulary.names[name],
+                share,
+                name in known if known else None,
+            )
             for rank, (name, share) in enumerate(zip(names, shares, strict=False), 1)
         ]
     return _frame(rows)
 
 
-def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: int) -> pl.DataFrame:
+def _in_words(
+    model: LanguageModel, world: World, prompt: Sequence[int], best: int
+) -> pl.DataFrame:
     """Ask a language model in words; its candidates are the answers to the last relation."""
     import numpy as np
 
@@ -97,7 +108,9 @@ def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: i
     from inweights.worlds.knowledge.words.wording import Wording
 
     subject, *relations = (world.vocabulary.names[token] for token in prompt)
-    answers = {fact.answer[0]: None for fact in world.facts if fact.prompt[-1] == prompt[-1]}
+    answers = {
+        fact.answer[0]: None for fact in world.facts if fact.prompt[-1] == prompt[-1]
+    }
     if not relations or not answers:
         raise DataError(
             f"'{world.vocabulary.names[prompt[-1]]}' is no relation of the world; a language model "
@@ -127,7 +140,9 @@ def _frame(rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
 
     types = {"replica": pl.Int64, "rank": pl.Int64, "answer": pl.String}
     return pl.DataFrame(
-        list(rows), {**types, "probability": pl.Float64, "right": pl.Boolean}, orient="row"
+        list(rows),
+        {**types, "probability": pl.Float64, "right": pl.Boolean},
+        orient="row",
     )
 
 
@@ -172,9 +187,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
         world: What both are asked: all facts and queries.
 
     Returns:
-        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and ``second``
-        (mean accuracy over replicas), ``difference`` (second less first), ``replicas`` (of
-        both).
+        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and
+        ``second`` (mean accuracy over replicas), ``difference`` (second less first),
+        ``replicas`` (of both).
 
     Example:
         >>> import inweights as iw
@@ -192,7 +207,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
     keys = ["part", "role", "distribution"]
     sides = [
-        accuracy(model, world).group_by(keys, maintain_order=True).agg(pl.col("accuracy").mean())
+        accuracy(model, world)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("accuracy").mean())
         for model in (first, second)
     ]
     joined = (

@@ -1,8 +1,8 @@
 """Write configs as plain dictionaries, and read them, for tools that keep settings.
 
-:func:`to_dict` and :func:`from_dict` serve Hydra, OmegaConf and Ray Tune. A world, a model and
-a learner are named by their ``kind``, as in the TOML file of a study; any other config by its
-class, as ``type``.
+:func:`to_dict` and :func:`from_dict` serve Hydra, OmegaConf and Ray Tune. A world, a
+model and a learner are named by their ``kind``, as in the TOML file of a study; any
+other config by its class, as ``type``.
 """
 
 import importlib
@@ -58,16 +58,16 @@ def to_dict(config: Config) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> Any:
     """Return the config that a dictionary describes; what it leaves out has its default.
 
-    A class of one's own is found if its module is imported already; no module is imported for
-    what a dictionary says, but those of this library.
+    A class of one's own is found if its module is imported already; no module is
+    imported for what a dictionary says, but those of this library.
 
     Args:
-        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or a
-            mapping such as OmegaConf's.
+        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or
+            a mapping such as OmegaConf's.
 
     Raises:
-        ConfigError: It names no config or an unknown one (the message names the nearest), has
-            an unknown key, or a value that does not fit.
+        ConfigError: It names no config or an unknown one (the message names the
+            nearest), has an unknown key, or a value that does not fit.
 
     Example:
         >>> from_dict({"kind": "gpt", "layers": 2}).layers
@@ -116,7 +116,11 @@ def _of_type(name: str) -> type[Config]:
     module, colon, path = name.rpartition(":")
     ours = not colon or module.partition(".")[0] == "inweights"
     try:
-        found: Any = importlib.import_module(module or "inweights") if ours else sys.modules[module]
+        found: Any = (
+            importlib.import_module(module or "inweights")
+            if ours
+            else sys.modules[module]
+        )
         for step in path.split("."):  # a lazy module of others would import something
             found = getattr(found, step) if ours else vars(found)[step]
     except (ImportError, AttributeError, KeyError, TypeError):

@@ -1,7 +1,8 @@
 """Enter a model of one's own in the league, one table with the standing models.
 
-:func:`league` runs it and returns the table; :func:`submit` writes an entry, a folder with
-``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and ``environment.json``;
+:func:`league` runs it and returns the table; :func:`submit` writes an entry, a folder
+with ``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and
+``environment.json``;
 :func:`replay` trains an entry again and compares.
 """
 
@@ -48,9 +49,9 @@ def league(
     """Run the league's recipe for a model, and return its rows beside the stored ones.
 
     Args:
-        model: A factory of modules as for :func:`~inweights.wrap`, or the config of a GPT, an
-            Emb-MLP, a Mamba or a wrapped module; by default the stored rows alone are
-            returned.
+        model: A factory of modules as for :func:`~inweights.wrap`, or the config of a
+            GPT, an Emb-MLP, a Mamba or a wrapped module; by default the stored rows
+            alone are returned.
         name: What the table calls it; by default its own name.
         scale: ``smoke`` to see whether it runs, ``cpu`` for the table.
         overrides: Changes of the recipe's settings, such as ``{"rate": 1e-3}``.
@@ -60,14 +61,14 @@ def league(
 
     Returns:
         A row for each model, ``identity`` (whether identity facts are trained), share
-        ``trained`` of two-hop facts and ``hops``: ``all``, ``composition`` (both seen in other
-        two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``, or ``facts`` (the
-        role known least). Columns ``accuracy`` (mean over ``seeds``), ``parameters``,
-        ``operations`` and ``own``.
+        ``trained`` of two-hop facts and ``hops``: ``all``, ``composition`` (both seen
+        in other two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``,
+        or ``facts`` (the role known least). Columns ``accuracy`` (mean over ``seeds``),
+        ``parameters``, ``operations`` and ``own``.
 
     Raises:
-        ConfigError: It is no model that can take part, its name is taken, or a setting does
-            not fit.
+        ConfigError: It is no model that can take part, its name is taken, or a setting
+            does not fit.
 
     Example:
         >>> import tempfile
@@ -79,13 +80,17 @@ def league(
     """
     if model is None:
         return beside(None, scale, runs)
-    outcome = entered(model, name=name, scale=scale, overrides=overrides, runs=runs, **execution)
+    outcome = entered(
+        model, name=name, scale=scale, overrides=overrides, runs=runs, **execution
+    )
     if into is not None:
         submit(outcome, into)
     return beside(outcome, scale, runs)
 
 
-def beside(outcome: Outcome | None, scale: str, runs: str | Path | None = None) -> pl.DataFrame:
+def beside(
+    outcome: Outcome | None, scale: str, runs: str | Path | None = None
+) -> pl.DataFrame:
     """Return the rows of a run, then the stored ones: of a run here, and of entries.
 
     Args:
@@ -130,8 +135,8 @@ def entered(
         **execution: Further arguments of :func:`inweights.run`.
 
     Raises:
-        ConfigError: It is no model that can take part, its name is taken, or a setting does
-            not fit.
+        ConfigError: It is no model that can take part, its name is taken, or a setting
+            does not fit.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
@@ -141,9 +146,13 @@ def entered(
         recipe.resolve(scale)  # says which there are
     standing = recipe.scales["cpu"].models  # type: ignore[attr-defined]
     if label in standing:
-        raise ConfigError(f"the league has a model '{label}' already; choose another name")
+        raise ConfigError(
+            f"the league has a model '{label}' already; choose another name"
+        )
     try:
-        alone = msgspec.structs.replace(recipe.scales[scale], models=(), entrant=config, name=label)
+        alone = msgspec.structs.replace(
+            recipe.scales[scale], models=(), entrant=config, name=label
+        )
         decode(type(alone), to_plain(alone))
     except ConfigError as error:
         raise ConfigError(
@@ -163,10 +172,14 @@ def scores_of(outcome: Outcome) -> pl.DataFrame:
     """Return the accuracy of every seed, and what the model costs.
 
     Returns:
-        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``: ``accuracy``,
-        ``parameters`` and ``operations``.
+        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``:
+        ``accuracy``, ``parameters`` and ``operations``.
     """
-    cost = outcome.tables["cost"].group_by("model").agg(pl.col("parameters", "operations").first())
+    cost = (
+        outcome.tables["cost"]
+        .group_by("model")
+        .agg(pl.col("parameters", "operations").first())
+    )
     table = outcome.tables["league"].select(*_ROW, "seed", "accuracy")
     return table.join(cost, on="model").sort(*_ROW, "seed")
 
@@ -210,8 +223,8 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``: ``accuracy`` as
-        the entry has it, and ``now``.
+        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``:
+        ``accuracy`` as the entry has it, and ``now``.
 
     Raises:
         ConfigError: The factory's module was not imported, or its source is another.
@@ -219,13 +232,16 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:
-        raise DataError(f"{place} is no entry of the league: it lacks {' and '.join(missing)}")
+        raise DataError(
+            f"{place} is no entry of the league: it lacks {' and '.join(missing)}"
+        )
     config = read_json(place / _CONFIG, dict[str, Any])
     recipe = get_recipe(_RECIPE)
     scale, seeds = str(config.get("scale")), tuple(config.get("seeds", ()))
     settings: Any = decode(type(recipe.scales["cpu"]), config.get("settings", {}))
     if isinstance(settings.entrant, WrapConfig):
-        _ = settings.entrant.make  # refused before anything is trained, if its module is not here
+        # Refused before anything is trained, if its module is not here.
+        _ = settings.entrant.make
     changed = _with(recipe, scale, settings)
     _, _, now = changed.resolve(scale, seeds)
     if others := differing(config.get("sources", {}), now.get("sources", {})):

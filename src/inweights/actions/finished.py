@@ -48,11 +48,13 @@ def add_page(outcome: Outcome, folder: Path) -> None:
     publish(outcome, folder, citations(outcome.recipe.name))
 
 
-def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
+def find(
+    recipe: str, scale: str = "cpu", *, runs: str | Path | None = None
+) -> Outcome | None:
     """Return the finished run of a recipe's own config at a scale.
 
-    Where it ran with more seeds, counted from the same first one, that run is taken; and of
-    each claim the verdict with the most seeds, where :func:`settle` added some.
+    Where it ran with more seeds, counted from the same first one, that run is taken;
+    and of each claim the verdict with the most seeds, where :func:`settle` added some.
 
     Args:
         recipe: Its name.
@@ -76,9 +78,9 @@ def verdicts(
 ) -> tuple[ClaimResult, ...]:
     """Return every claim of every recipe as the runs on this disk judge it.
 
-    A claim without a run has its verdict in the results that are kept with the code, and its
-    ``why`` says so; without that it is ``not judged``. The claims of a damaged run are not
-    judged, and say why; other runs are not affected.
+    A claim without a run has its verdict in the results that are kept with the code,
+    and its ``why`` says so; without that it is ``not judged``. The claims of a damaged
+    run are not judged, and say why; other runs are not affected.
 
     Args:
         scale: Which run of each recipe.
@@ -108,26 +110,34 @@ def verdicts(
             stored = None if store.has(name) else known.get(claim.id)
             judged = stored is not None and stored.verdict != "not judged"
             results.append(
-                replace(stored, why=STORED) if stored and judged else unjudged(claim, why)
+                replace(stored, why=STORED)
+                if stored and judged
+                else unjudged(claim, why)
             )
     return tuple(results)
 
 
 def open_run(
-    name: str, scale: str = "cpu", *, runs: str | Path | None = None, again: bool = False
+    name: str,
+    scale: str = "cpu",
+    *,
+    runs: str | Path | None = None,
+    again: bool = False,
 ) -> Outcome:
     """Return a finished run by its recipe, its hash or its folder.
 
     Args:
-        name: A recipe (its last part is enough where only one has that), the first letters of
-            a run's hash, the run's folder or page, or ``last``: the newest finished run.
+        name: A recipe (its last part is enough where only one has that), the first
+            letters of a run's hash, the run's folder or page, or ``last``: the newest
+            finished run.
         scale: Scale of the run, if a recipe is given.
         runs: Folder of all runs.
-        again: Whether it is judged and drawn again, as this version does; nothing is trained.
+        again: Whether it is judged and drawn again, as this version does; nothing is
+            trained.
 
     Raises:
-        ConfigError: There is no such run, or several; it is not finished; or its recipe is of
-            a plugin that is not loaded.
+        ConfigError: There is no such run, or several; it is not finished; or its recipe
+            is of a plugin that is not loaded.
         FolderError: The run is damaged.
     """
     from inweights.experiments.engine.outcome import refresh
@@ -142,13 +152,19 @@ def open_run(
     if name == "last":
         if newest := next(complete, None):
             return _open(newest, again=again)
-        raise ConfigError(f"there is no finished run in {store.root}; try 'inweights demo'")
+        raise ConfigError(
+            f"there is no finished run in {store.root}; try 'inweights demo'"
+        )
     if name.startswith((_STUDY, _TRAINING)):
-        if own := next((one for one in complete if one.config.get("recipe") == name), None):
+        if own := next(
+            (one for one in complete if one.config.get("recipe") == name), None
+        ):
             return _open(own, again=again)
         study = name.startswith(_STUDY)
         command = "sweep FILE.toml" if study else "compare-training FACTS --model M"
-        raise ConfigError(f"{name} has not been run yet; run it with 'inweights {command}'")
+        raise ConfigError(
+            f"{name} has not been run yet; run it with 'inweights {command}'"
+        )
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
@@ -169,9 +185,13 @@ def open_run(
         return outcome
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
-        raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
+        raise ConfigError(
+            f"'{name}' fits {len(matches)} runs; give more letters of the hash"
+        )
     if not matches[0].complete:
-        raise ConfigError(f"the run {matches[0].path.name} is not finished; run its command again")
+        raise ConfigError(
+            f"the run {matches[0].path.name} is not finished; run its command again"
+        )
     return _open(matches[0], again=again)
 
 
@@ -192,7 +212,9 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
         recipe = training_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():
-        recipe = of_folder(stated(get_recipe(home), str(folder.config.get("scale"))), folder)
+        recipe = of_folder(
+            stated(get_recipe(home), str(folder.config.get("scale"))), folder
+        )
     else:
         raise _of_a_plugin(home, folder)
     return refresh(recipe, folder, add_page) if again else load(recipe, folder)
@@ -209,7 +231,9 @@ def _is_run(name: str, store: RunStore) -> bool:
             raise _of_a_plugin(name, folder) from None
         folders = [folder.path.name for folder in store if folder.complete]
         if set(name) <= set("0123456789abcdef"):
-            raise unknown_name("run", name, folders, hint="'inweights runs' lists them.") from None
+            raise unknown_name(
+                "run", name, folders, hint="'inweights runs' lists them."
+            ) from None
         raise error from None
     return False
 
@@ -218,7 +242,9 @@ def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
     """Return the error for a recipe of a plugin that is not loaded."""
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
-    return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
+    return ConfigError(
+        f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}"
+    )
 
 
 @dataclass(frozen=True)
@@ -227,8 +253,8 @@ class Comparison:
 
     Attributes:
         runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where there
-            is none.
+        settings: Settings that differ, by their path, with both values; ``None`` where
+            there is none.
         claims: Every claim of either, by its id, with both results.
     """
 
@@ -259,7 +285,9 @@ def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
     return {claim.id: claim for claim in run.claims}
 
 
-def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def _beside(
+    one: Mapping[str, Any], other: Mapping[str, Any]
+) -> dict[str, tuple[Any, Any]]:
     """Return the values that two mappings have for each key of either."""
     return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 

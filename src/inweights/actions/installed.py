@@ -12,7 +12,14 @@ from inweights.runs.environment import environment, version_of
 from inweights.support.extras import EXTRAS
 from inweights.support.limits import memory_limit, usable_cores, written
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open", "xdg-open")
+_BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "firefox",
+    "open",
+    "xdg-open",
+)
 
 
 class Finding(NamedTuple):
@@ -21,7 +28,8 @@ class Finding(NamedTuple):
     Attributes:
         what: The thing that was looked for.
         state: What was found.
-        fine: Whether it is as it should be; ``None`` where that depends on what is wanted.
+        fine: Whether it is as it should be; ``None`` where that depends on what is
+            wanted.
         hint: What to do; "" for nothing.
     """
 
@@ -56,13 +64,21 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
     if torch.cuda.is_available():
         gpu = (torch.cuda.get_device_name(), True, "use it with --device cuda")
     found.append(Finding("GPU", *gpu))
-    kernels = {f"{one['library']} {one['version'] or ''}".strip() for one in about["blas"]}
+    kernels = {
+        f"{one['library']} {one['version'] or ''}".strip() for one in about["blas"]
+    }
     found.append(Finding("linear algebra", ", ".join(sorted(kernels)) or "unknown"))
-    found.append(Finding("machine", f"{usable_cores()} cores, {written(memory_limit())} of memory"))
+    found.append(
+        Finding(
+            "machine", f"{usable_cores()} cores, {written(memory_limit())} of memory"
+        )
+    )
     found.append(_place(RunStore(runs).root))
     opens = next((name for name in _BROWSERS if shutil.which(name)), "")
     hint = "" if opens else "pages are files: copy them to a machine that has a browser"
-    found.append(Finding("browser", opens or "none found", True if opens else None, hint))
+    found.append(
+        Finding("browser", opens or "none found", True if opens else None, hint)
+    )
     return [*found, *_extras()]
 
 
@@ -92,7 +108,9 @@ def _extras() -> list[Finding]:
         lacking = [name for name in names if version_of(name) == "not installed"]
         if lacking:
             hint = f"for {purpose}: pip install 'inweights[{extra}]'"
-            found.append(Finding(f"[{extra}]", f"without {', '.join(lacking)}", None, hint))
+            found.append(
+                Finding(f"[{extra}]", f"without {', '.join(lacking)}", None, hint)
+            )
         elif names:
             found.append(Finding(f"[{extra}]", "installed"))
     return found

@@ -1,6 +1,7 @@
 """Run a recipe, estimate its cost, judge a table, and add seeds to undecided claims.
 
-:func:`run` and :func:`forecast` take a recipe, :func:`settle` all of them; :func:`claim` and
+:func:`run` and :func:`forecast` take a recipe, :func:`settle` all of them;
+:func:`claim` and
 :func:`add_seeds_until_decided` judge the table of a sweep. The engine does the work.
 """
 
@@ -25,7 +26,10 @@ from inweights.recipes.catalogue.minutes import minutes_of
 from inweights.runs import RunStore
 
 if TYPE_CHECKING:
-    from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
+    from inweights.experiments.engine.execution import (
+        ExecutionKeywords,
+        ExecutionOptions,
+    )
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
     from inweights.experiments.studies.cost import Forecast
@@ -39,7 +43,8 @@ class Cost:
 
     Attributes:
         recipe: Its name.
-        minutes: Minutes of one processor, for all seeds; ``None`` where it was never timed.
+        minutes: Minutes of one processor, for all seeds; ``None`` where it was never
+            timed.
         most: Whether it may take less, as trainings end when they have learnt.
         done: Whether there is a finished run, so that nothing is left to do.
     """
@@ -67,24 +72,25 @@ def run(
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds; by default as many as verdicts on all
-            claims take.
+        seeds: Number of replicates, or their seeds; by default as many as verdicts on
+            all claims take.
         overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        store: Where the tables of single runs are stored, if not below ``runs``: a folder, or
-            an address such as ``s3://bucket/folder``.
+        store: Where the tables of single runs are stored, if not below ``runs``: a
+            folder, or an address such as ``s3://bucket/folder``.
         jobs: Processes that work side by side.
-        progress: Called with updates done, all updates, and what is being done; by default a
-            line with an estimate is shown, with False nothing.
+        progress: Called with updates done, all updates, and what is being done; by
+            default a line with an estimate is shown, with False nothing.
         **how: Further fields of
-            :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``device``
-            (where models live: ``cpu``, ``cuda``), ``threads`` of each process, ``plugins``
-            (modules that the processes import first), ``observers`` (notified of the work and
-            of every run that is stored, such as a :class:`~inweights.training.Tracker`),
-            ``on`` (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh``
-            (whether all of it is made again), ``keep_models`` (whether the trained weights are
-            stored, too, for ``outcome.models()``) and ``command`` (words of the command that
-            makes this run again, if it is not ``inweights run``).
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
+            ``device`` (where models live: ``cpu``, ``cuda``), ``threads`` of each
+            process, ``plugins`` (modules that the processes import first),
+            ``observers`` (notified of the work and of every run that is stored, such as
+            a :class:`~inweights.training.Tracker`), ``on`` (``ray``, or the address
+            ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether all of it is made
+            again), ``keep_models`` (whether the trained weights are stored, too, for
+            ``outcome.models()``) and ``command`` (words of the command that makes this
+            run again, if it is not ``inweights run``).
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -118,7 +124,8 @@ def recipe_for(
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, which keeps the ledger's first seed, or chosen seeds.
+        seeds: Number of replicates, which keeps the ledger's first seed, or chosen
+            seeds.
         overrides: Changes of settings.
 
     Raises:
@@ -151,17 +158,17 @@ def forecast(
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds; by default as many as verdicts on all
-            claims take.
+        seeds: Number of replicates, or their seeds; by default as many as verdicts on
+            all claims take.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         runs: Folder of all runs.
         **execution: Fields of
-            :class:`~inweights.experiments.engine.execution.ExecutionOptions`, such as ``jobs``
-            and ``device``.
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`, such as
+            ``jobs`` and ``device``.
 
     Raises:
-        ConfigError: A name, a scale or an override does not fit, or this machine lacks the
-            device.
+        ConfigError: A name, a scale or an override does not fit, or this machine lacks
+            the device.
     """
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
@@ -180,8 +187,8 @@ def forecast(
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
     """Return what the recipes of the results table take at scale ``cpu`` on this machine.
 
-    That is what each took when it was timed last, times how much slower this machine is by a
-    quick measurement.
+    That is what each took when it was timed last, times how much slower this machine is
+    by a quick measurement.
 
     Args:
         only: Recipes whose name contains this; by default all.
@@ -213,16 +220,17 @@ def settle(
 ) -> Iterator[Settled]:
     """Run more seeds for undecided claims, recipe by recipe, until they are decided.
 
-    Recipes go from quick to slow, so that as many claims as possible are decided in the time.
+    Recipes go from quick to slow, so that as many claims as possible are decided in the
+    time.
 
     Args:
         scale: Scale of the runs.
         only: Recipes whose name contains this; by default all.
         minutes: Time for all recipes together.
         runs: Folder of all runs.
-        results: Folder of results. With it, recipes with open claims in these results are run,
-            and no seed again whose numbers are there; by default, recipes that have run on
-            this disk.
+        results: Folder of results. With it, recipes with open claims in these results
+            are run, and no seed again whose numbers are there; by default, recipes that
+            have run on this disk.
         execution: Who does the work; by default this process.
         effort: Former name of ``execution``.
 
@@ -243,9 +251,13 @@ def settle(
     found: list[tuple[float, Recipe, Kept | None]] = []
     if results:
         parts = open_parts(scale, only=only, runs=runs, results=results)
-        found += ((minutes_of(recipe.name) or math.inf, recipe, kept) for recipe, kept in parts)
+        found += (
+            (minutes_of(recipe.name) or math.inf, recipe, kept)
+            for recipe, kept in parts
+        )
     for name in () if results else recipes_like(only):
-        with suppress(InweightsError):  # the board says what is wrong with a damaged run
+        # The board says what is wrong with a damaged run.
+        with suppress(InweightsError):
             outcome = find(name, scale, runs=runs)
             if outcome and any(is_open(claim) for claim in outcome.claims):
                 found.append((outcome.seconds, outcome.recipe, None))

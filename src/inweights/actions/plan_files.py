@@ -1,7 +1,7 @@
 """Read the files of a plan that was written for workers anywhere, and say how far it is.
 
-:class:`Planned` is such a plan, :class:`Status` how far it is. :mod:`~.plans` writes plans and
-does their tasks.
+:class:`Planned` is such a plan, :class:`Status` how far it is. :mod:`~.plans` writes
+plans and does their tasks.
 """
 
 import shlex
@@ -21,7 +21,14 @@ from inweights.runs.tables.store import LEASE, store_below
 ABOUT, INDEX = "plan.json", "index.json"
 T = TypeVar("T")
 #: What reading a file that somebody damaged, or wrote by hand, may raise.
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +37,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         store: Where results go; below the plan if empty.
         plugins: Modules that workers import first.
-        version: The library's version that wrote the plan, which every worker has to have.
+        version: The library's version that wrote the plan, which every worker has to
+            have.
         collect: Words of the command that reads the results, once they are there.
         parts: Number of files of tasks.
         labels: Names of what its trials differ in.
@@ -79,7 +87,8 @@ class Status:
     Attributes:
         tasks: Number of tasks.
         done: Tasks whose tables are all there.
-        held: Tasks that a worker has in hand, or had until it died less than a lease ago.
+        held: Tasks that a worker has in hand, or had until it died less than a lease
+            ago.
         failed: Tasks of which nothing is left but what failed.
         runs: Runs and computations with all their tables, and how many there are.
         failures: Why, by run.
@@ -136,7 +145,9 @@ class Planned:
         counts = {"done": 0, "held": 0, "failed": 0}
         runs: dict[str, bool] = {}
         for entry in index:
-            lacking = {owner for owner, part in entry.wanted if (owner, part) not in stored}
+            lacking = {
+                owner for owner, part in entry.wanted if (owner, part) not in stored
+            }
             runs |= {owner: owner not in lacking for owner, _ in entry.wanted}
             if not lacking:
                 counts["done"] += 1
@@ -149,7 +160,9 @@ class Planned:
             tasks=len(index),
             **counts,
             runs=(sum(runs.values()), len(runs)),
-            failures={run: failures[run] for run in failures if not runs.get(run, True)},
+            failures={
+                run: failures[run] for run in failures if not runs.get(run, True)
+            },
             workers={host: hosts.count(host) for host in sorted(set(hosts))},
         )
 
@@ -215,7 +228,9 @@ class Planned:
 
     def _damaged(self, name: str, error: Exception) -> FolderError:
         why = f"{type(error).__name__}: {error}"
-        return FolderError(f"{self.place}/{name} is damaged ({why}); create the plan again")
+        return FolderError(
+            f"{self.place}/{name} is damaged ({why}); create the plan again"
+        )
 
 
 def part_name(number: int) -> str:

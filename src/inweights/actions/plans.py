@@ -1,9 +1,9 @@
 """Write a plan once, and let workers anywhere do their part of it until nothing is left.
 
-:func:`write_plan` writes it, :func:`work` does tasks of it, :meth:`Planned.status` says how
-far it is. Any number of workers, started by whatever scheduler there is, take tasks from a
-plan on disk or in an object store under leases (:mod:`inweights.runs.tables.lease`). They
-share only its files::
+:func:`write_plan` writes it, :func:`work` does tasks of it, :meth:`Planned.status` says
+how far it is. Any number of workers, started by whatever scheduler there is, take tasks
+from a plan on disk or in an object store under leases
+(:mod:`inweights.runs.tables.lease`). They share only its files::
 
     PLAN/plan.json          what all tasks have in common
     PLAN/index.json         key, title and results of every task
@@ -18,7 +18,15 @@ from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
-from inweights.actions.plan_files import ABOUT, INDEX, About, Entry, Planned, Status, part_name
+from inweights.actions.plan_files import (
+    ABOUT,
+    INDEX,
+    About,
+    Entry,
+    Planned,
+    Status,
+    part_name,
+)
 from inweights.errors import ConfigError
 from inweights.experiments.engine.collect import report_stored
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
@@ -35,9 +43,9 @@ from inweights.training.observers import telling
 
 #: Tasks in one file: a worker reads one such file after another.
 PART = 200
-#: Files that a worker lists for each task at most: what is stored is listed again once so many
-#: tasks were read that the cost of a task does not grow with the plan. Whoever tries a task looks
-#: whether it was done in the meantime.
+#: Files that a worker lists for each task at most: what is stored is listed again once
+#: so many tasks were read that the cost of a task does not grow with the plan. Whoever
+#: tries a task looks whether it was done in the meantime.
 LISTED = 20
 
 
@@ -78,8 +86,11 @@ def write_plan(
     check_sendable(tasks)
     parts = range(0, len(tasks), PART)
     for number, start in enumerate(parts):
-        lines = [msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]]
-        from_wire(msgspec.json.decode(lines[0]), plugins)  # what no worker finds is refused now
+        lines = [
+            msgspec.json.encode(to_wire(task)) for task in tasks[start : start + PART]
+        ]
+        # What no worker finds is refused now.
+        from_wire(msgspec.json.decode(lines[0]), plugins)
         files.write(part_name(number), b"\n".join(lines))
     index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
     files.write(INDEX, msgspec.json.encode(index))
@@ -98,13 +109,14 @@ def write_plan(
 def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
-    Each worker begins at another place of the plan. Tasks that others hold are left to them at
-    first; at the end they are waited for, and taken over where their worker died.
+    Each worker begins at another place of the plan. Tasks that others hold are left to
+    them at first; at the end they are waited for, and taken over where their worker
+    died.
 
     Args:
         planned: The plan.
-        execution: Who does the work on this machine; its observers are notified of what this
-            worker stores. By default this process.
+        execution: Who does the work on this machine; its observers are notified of what
+            this worker stores. By default this process.
 
     Returns:
         How far the plan is then.
@@ -114,7 +126,9 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """
     execution = execution or ExecutionOptions()
     planned.job.check_version()
-    job = msgspec.structs.replace(planned.job, device=execution.device, threads=execution.threads)
+    job = msgspec.structs.replace(
+        planned.job, device=execution.device, threads=execution.threads
+    )
     schedule = Schedule(
         (),
         execution.report,
@@ -123,9 +137,15 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
         more=_blocks(planned),
         on_failure=planned.set_aside,
     )
-    schedule.on_done = lambda task: report_stored(task.requests, planned.store, execution)
-    with telling(execution.observers, {"name": planned.place, "labels": planned.about.labels}):
-        Leased(choose_executor("", execution.jobs, None), planned.store).run(job, schedule)
+    schedule.on_done = lambda task: report_stored(
+        task.requests, planned.store, execution
+    )
+    with telling(
+        execution.observers, {"name": planned.place, "labels": planned.about.labels}
+    ):
+        Leased(choose_executor("", execution.jobs, None), planned.store).run(
+            job, schedule
+        )
     planned.store.tidy()
     return planned.status()
 
@@ -146,13 +166,17 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
         yield list(_left(tasks[middle:] + tasks[:middle], stored, failed))
 
 
-def _left(tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]) -> Iterator[Task]:
+def _left(
+    tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]
+) -> Iterator[Task]:
     """Return what is neither stored nor failed of some tasks."""
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed:
             continue
         if isinstance(task, LearnTask) and lacking & failed:
-            yield task.part(i for i, run in enumerate(task.runs) if run.key not in failed)
+            yield task.part(
+                i for i, run in enumerate(task.runs) if run.key not in failed
+            )
         else:
             yield task

@@ -1,8 +1,8 @@
 """Read and add to the results that are kept with the code: ledger and scores.
 
-:func:`board` returns the verdicts. :func:`state` and :func:`withdraw` add claims to the ledger
-or take them back, :func:`record` adds the scores of runs. A claim counts only if the ledger
-stated it before its run.
+:func:`board` returns the verdicts. :func:`state` and :func:`withdraw` add claims to the
+ledger or take them back, :func:`record` adds the scores of runs. A claim counts only if
+the ledger stated it before its run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def stored_root() -> Path:
     return next((place for place in places if (place / LEDGER).exists()), own)
 
 
-def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
+def board(
+    scale: str = "cpu", *, only: str = "", results: str | Path | None = None
+) -> Board:
     """Return the verdict on every claim in the ledger; nothing is run.
 
     ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
@@ -64,7 +66,9 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
 
     place = stored_root() if results is None else Path(results)
     if results is not None and not (place / LEDGER).exists():
-        raise ConfigError(f"{place} has no {LEDGER}; name a folder of results, such as 'results'")
+        raise ConfigError(
+            f"{place} has no {LEDGER}; name a folder of results, such as 'results'"
+        )
     return read_board(place, scale, recipes_like(only) if only else None)
 
 
@@ -81,8 +85,8 @@ def state(
     Args:
         scale: Scale at which the claims are judged.
         only: Recipes whose name contains this; by default all.
-        anew: Why all claims that were not judged in their present version are stated again; by
-            default they are not.
+        anew: Why all claims that were not judged in their present version are stated
+            again; by default they are not.
         results: Folder of the results; by default :func:`results_root`.
         progress: Called with the recipes done, their number, and the name of the next.
 
@@ -90,14 +94,16 @@ def state(
         The lines that were added.
 
     Raises:
-        ConfigError: ``anew`` is given for some recipes only, or a claim of the ledger is no
-            longer in its recipe.
+        ConfigError: ``anew`` is given for some recipes only, or a claim of the ledger
+            is no longer in its recipe.
         DataError: The ledger is damaged, or changed meanwhile.
     """
     from inweights.actions.ledger.stating import state as lines_of
 
     if anew and only:
-        raise ConfigError("--anew states all claims; it cannot be asked of some recipes")
+        raise ConfigError(
+            "--anew states all claims; it cannot be asked of some recipes"
+        )
     path, ledger = _open(results)
     names = recipes_like(only)
 
@@ -138,7 +144,9 @@ def withdraw(
     return line
 
 
-def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None) -> list[Line]:
+def history(
+    claim: str, scale: str = "cpu", *, results: str | Path | None = None
+) -> list[Line]:
     """Return every line of the ledger about a claim, the oldest first.
 
     Args:
@@ -154,7 +162,9 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
     if len(found) != 1:
-        raise unknown_name("claim", claim, known, hint="The ledger lists them by their full name.")
+        raise unknown_name(
+            "claim", claim, known, hint="The ledger lists them by their full name."
+        )
     return known[found[0]].lines
 
 
@@ -186,8 +196,8 @@ def record(
 ) -> int:
     """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
 
-    A claim counts where its line was committed before the run began; for others a warning
-    gives the reason. Seeds that are there already stay as they are.
+    A claim counts where its line was committed before the run began; for others a
+    warning gives the reason. Seeds that are there already stay as they are.
 
     Args:
         scale: Scale of the runs.
@@ -219,8 +229,8 @@ def open_parts(
 ) -> Iterator[tuple[Recipe, Kept]]:
     """Yield each recipe that has open claims in the results, with a function that judges them.
 
-    They are judged by the scores of the results together with the runs on this disk. A recipe
-    comes once for each block of seeds on which such claims are stated.
+    They are judged by the scores of the results together with the runs on this disk. A
+    recipe comes once for each block of seeds on which such claims are stated.
 
     Args:
         scale: Scale of the runs.
@@ -238,7 +248,11 @@ def open_parts(
     store = RunStore(runs)
 
     def judged(recipe: Recipe, names: Container[str]) -> list[ClaimResult]:
-        rows = scores_of_runs(recipe, scale, store, path, ledger) if store.has(recipe.name) else ()
+        rows = (
+            scores_of_runs(recipe, scale, store, path, ledger)
+            if store.has(recipe.name)
+            else ()
+        )
         claims = read_board(path.parent, scale, [recipe.name], rows).claims
         return [claim for claim in claims if claim.id in names]
 

@@ -1,6 +1,7 @@
 """Write files to start from: examples, and a world, probe, recipe or study of one's own.
 
-:func:`examples` writes data and a study to try, :func:`new` a working file with its test.
+:func:`examples` writes data and a study to try, :func:`new` a working file with its
+test.
 """
 
 import keyword
@@ -28,7 +29,9 @@ def examples(folder: str | Path = "examples") -> list[Path]:
         ConfigError: One of the files is there already.
         WriteError: The folder cannot be written.
     """
-    texts = {one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()}
+    texts = {
+        one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()
+    }
     return _write(Path(folder), texts)
 
 
@@ -44,7 +47,8 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
         Their paths; a study has no test.
 
     Raises:
-        ConfigError: The kind is unknown, the name does not fit, or a file is there already.
+        ConfigError: The kind is unknown, the name does not fit, or a file is there
+            already.
         WriteError: The folder cannot be written.
 
     Example:
@@ -60,10 +64,15 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
             "letters, digits and hyphens, as in my-town"
         )
     if kind == "study":
-        return _write(Path(folder), {f"{name}.toml": (_PLACE / "study.toml").read_text("utf-8")})
+        return _write(
+            Path(folder), {f"{name}.toml": (_PLACE / "study.toml").read_text("utf-8")}
+        )
     title = "".join(word.capitalize() for word in name.split("-"))
     about = {"name": name, "module": module, "function": module, "title": title}
-    parts = {f"{module}.py": f"{kind}.py.txt", f"test_{module}.py": f"test_{kind}.py.txt"}
+    parts = {
+        f"{module}.py": f"{kind}.py.txt",
+        f"test_{module}.py": f"test_{kind}.py.txt",
+    }
     return _write(
         Path(folder),
         {
@@ -78,11 +87,15 @@ def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     paths = {folder / name: text for name, text in sorted(texts.items())}
     for path in paths:
         if path.exists() or path.is_symlink():
-            raise ConfigError(f"{path} exists already; choose another name, or move it away")
+            raise ConfigError(
+                f"{path} exists already; choose another name, or move it away"
+            )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, text in paths.items():
             publish_file(path, text.encode())
     except OSError as error:
-        raise WriteError(f"cannot write to {folder}: {error.strerror or error}") from error
+        raise WriteError(
+            f"cannot write to {folder}: {error.strerror or error}"
+        ) from error
     return list(paths)

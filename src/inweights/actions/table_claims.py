@@ -21,8 +21,8 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
 
     Args:
         table: What the sweep returned.
-        judged: A score with its target, ``iw.experiments.share("result", "score") >= 0.9``.
-            The name of its table does not matter here.
+        judged: A score with its target, ``iw.experiments.share("result", "score") >=
+            0.9``. The name of its table does not matter here.
         says: The sentence; by default column and target.
 
     Raises:
@@ -40,13 +40,17 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
 
 
 def add_seeds_until_decided(
-    sweep: Callable[..., pl.DataFrame], *judged: Judged, seeds: int = MIN_SEEDS, most: int = 512
+    sweep: Callable[..., pl.DataFrame],
+    *judged: Judged,
+    seeds: int = MIN_SEEDS,
+    most: int = 512,
 ) -> tuple[pl.DataFrame, list[ClaimResult]]:
     """Double the seeds of a sweep until each claim about its table is decided.
 
-    Only new seeds are computed. Each further analysis of the data has a wider interval, so
-    that all of them together are wrong no more often than one
-    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its verdict.
+    Only new seeds are computed. Each further analysis of the data has a wider interval,
+    so that all of them together are wrong no more often than one
+    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its
+    verdict.
 
     Args:
         sweep: Returns the table of so many ``seeds``: ``functools.partial(iw.sweep,
@@ -99,4 +103,6 @@ def _stated(judged: Judged, says: str = "") -> Claim:
             "iw.experiments.number('result', 'score') >= 0.9, "
             f"got {judged!r}"
         )
-    return own_claim("claim/table", says or f"{judged.score.column} {judged.target.text}", judged)
+    return own_claim(
+        "claim/table", says or f"{judged.score.column} {judged.target.text}", judged
+    )

@@ -1,9 +1,10 @@
 """Examine a user's own facts: what a model can conclude from them, and what to add.
 
 The main names are :func:`audit`, which counts chains, bridges and shortcuts in a set of
-triples, :func:`mend`, which corrects the file, and :func:`augment`, which writes training
-texts and held-out questions. The package reads facts from ``worlds.knowledge``, asks
-``theory`` for predictions, and is used by the command line and the language-model experiments.
+triples, :func:`mend`, which corrects the file, and :func:`augment`, which writes
+training texts and held-out questions. The package reads facts from
+``worlds.knowledge``, asks ``theory`` for predictions, and is used by the command line
+and the language-model experiments.
 """
 
 from inweights.audit.audit import Audit, audit

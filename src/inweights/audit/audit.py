@@ -1,8 +1,10 @@
 """Audit of triples: what a model can conclude from a set of facts, and what prevents it.
 
-:func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in an
-:class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything but the
-prediction is counted by joins and group-bys, so that 100,000 triples take seconds.
+:func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
+an
+:class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
+but the prediction is counted by joins and group-bys, so that 100,000 triples take
+seconds.
 """
 
 import time
@@ -34,38 +36,44 @@ class Audit:
     Attributes:
         knowledge: The facts that were audited.
         relations: A row for each relation: ``relation``, ``triples``, ``subjects``,
-            ``objects``, ``values`` (mean number of objects of a subject), ``most_common`` (the
-            object that most subjects have) and ``share`` (the fraction of subjects that have
-        compositions: A row for each pair of relations that chain: ``first``, ``second``,
-            ``chains``, ``subjects`` (each asks one question: how many prompts), ``bridges``,
-            ``answers``, ``complexity`` (most objects that
-            one subject reaches under the second relation, by whatever first), ``expected`` (mean of
-            one over that number), ``stated`` (chains whose answer is a fact of its own),
-            ``share`` (answers that are the most common one). ``chains`` is exact; the others are of
-            the chains that were listed.
-        listed: Share of all chains that were listed; below 1 where there are more than a million.
-        bridges: A row for each entity that ends one triple and begins another: ``entity``,
-            ``incoming``, ``outgoing``, ``identity`` (whether its identity is stated).
-        transfers: A row for each pair of relations ``shared`` and ``attribute``: ``pairs`` of
-        leaks: Composed answers that are stated outright: ``subject``, ``first``, ``bridge``,
-            ``second``, ``answer``, ``fact``, ``line``.
-        name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
-            is part of the subject's, or the other way round: answers that may be read off the name.
-        samples: Three facts of each relation and three questions of each kind, as ``augment`` would
-        contradicted: Chains whose direct relation the file states with another value: one name
-            seems to mean two things.
-        entity_positions: How many entities only begin triples, only end them, or do both; and how
-            many dates and numbers end triples, which are no entities.
-        forecast: What :func:`inweights.predict` says of the facts, or of a part of them where
-            there are many; None if there is no prediction.
+            ``objects``, ``values`` (mean number of objects of a subject),
+            ``most_common`` (the object that most subjects have) and ``share`` (the
+            fraction of subjects that have
+        compositions: A row for each pair of relations that chain: ``first``,
+            ``second``, ``chains``, ``subjects`` (each asks one question: how many
+            prompts), ``bridges``, ``answers``, ``complexity`` (most objects that one
+            subject reaches under the second relation, by whatever first), ``expected``
+            (mean of one over that number), ``stated`` (chains whose answer is a fact of
+            its own), ``share`` (answers that are the most common one). ``chains`` is
+            exact; the others are of the chains that were listed.
+        listed: Share of all chains that were listed; below 1 where there are more than
+            a million.
+        bridges: A row for each entity that ends one triple and begins another:
+            ``entity``, ``incoming``, ``outgoing``, ``identity`` (whether its identity
+            is stated).
+        transfers: A row for each pair of relations ``shared`` and ``attribute``:
+            ``pairs`` of
+        leaks: Composed answers that are stated outright: ``subject``, ``first``,
+            ``bridge``, ``second``, ``answer``, ``fact``, ``line``.
+        name_overlap: A row a relation: ``contained``, the share of its triples whose
+            object's name is part of the subject's, or the other way round: answers that
+            may be read off the name.
+        samples: Three facts of each relation and three questions of each kind, as
+            ``augment`` would
+        contradicted: Chains whose direct relation the file states with another value:
+            one name seems to mean two things.
+        entity_positions: How many entities only begin triples, only end them, or do
+            both; and how many dates and numbers end triples, which are no entities.
+        forecast: What :func:`inweights.predict` says of the facts, or of a part of them
+            where there are many; None if there is no prediction.
         why_no_forecast: Why there is no prediction; empty if there is one.
         seconds: Time that the audit took, in seconds.
             many have it: what one may guess from the relation alone).
-            entities that share a value of the one, where only one of the two has the other:
-            what may be transferred by analogy, rightly or not, but no name and no number; ``late``
-            counts those whose shared value is learnt in a later stage than the attribute.
-            word them: ``role``, ``text``, ``answer``.
-            it: the accuracy of a guess from the relation alone).
+            entities that share a value of the one, where only one of the two has the
+            other: what may be transferred by analogy, rightly or not, but no name and
+            no number; ``late`` counts those whose shared value is learnt in a later
+            stage than the attribute. word them: ``role``, ``text``, ``answer``. it: the
+            accuracy of a guess from the relation alone).
     """
 
     knowledge: Knowledge
@@ -97,12 +105,13 @@ def audit(
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
-        forecast: Whether to predict which queries are answered, from a part of the facts where
-            there are many.
+        forecast: Whether to predict which queries are answered, from a part of the
+            facts where there are many.
         seconds: Time limit of the prediction, in seconds.
-        wording: Sentence templates and kinds of relations; by default those of the file, or
-            plain ones.
-        progress: Called with what is being solved, iterations and gap during the prediction.
+        wording: Sentence templates and kinds of relations; by default those of the
+            file, or plain ones.
+        progress: Called with what is being solved, iterations and gap during the
+            prediction.
         watch: Called with parts done, number of parts, and the name of the next part.
 
     Returns:
@@ -147,7 +156,10 @@ def audit(
     if forecast and exact.height:
         begin(4)
         try:
-            prediction, why = forecast_of(knowledge, seconds=seconds, progress=progress), ""
+            prediction, why = (
+                forecast_of(knowledge, seconds=seconds, progress=progress),
+                "",
+            )
         except InweightsError as error:
             why = str(error)
     return Audit(
@@ -168,7 +180,9 @@ def audit(
     )
 
 
-def _count_transfers(knowledge: Knowledge, facts: pl.DataFrame, words: Wording) -> pl.DataFrame:
+def _count_transfers(
+    knowledge: Knowledge, facts: pl.DataFrame, words: Wording
+) -> pl.DataFrame:
     """Count analogies between entities; dates, numbers and identifying values suggest none."""
     plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
     identifying = [knowledge.relations[r] for r in of_one_each(knowledge, words)]

@@ -1,8 +1,8 @@
 """Make training data from a user's facts: statements, added texts, held-out questions, a control.
 
-:func:`augment` is the main name; strategies (:mod:`inweights.audit.strategies`) add the texts,
-and :func:`~inweights.audit.write_augmented` writes the result. The same facts and options give
-the same rows; nothing is read but the facts, and a file to replay.
+:func:`augment` is the main name; strategies (:mod:`inweights.audit.strategies`) add the
+texts, and :func:`~inweights.audit.write_augmented` writes the result. The same facts
+and options give the same rows; nothing is read but the facts, and a file to replay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,13 @@ from inweights.audit.rows import (
     within,
     words_of,
 )
-from inweights.audit.strategies import Row, Strategy, StrategyInput, plain, strategies_of
+from inweights.audit.strategies import (
+    Row,
+    Strategy,
+    StrategyInput,
+    plain,
+    strategies_of,
+)
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.errors import ConfigError, check_names
 from inweights.support.progress import Progress
@@ -43,33 +49,36 @@ class Augmented:
     """Training set, control and questions made by :func:`augment`.
 
     Attributes:
-        train: A row for each text: ``id, fact, line, role, stage, prompt, completion, text,
-            turn``. ``role`` is ``fact``, or what a strategy makes; a text that states no
-            single fact has fact and line -1; ``turn`` is what a user says in chat, who asks
-            rather than begins a sentence.
-        control: The same columns: the facts alone, repeated to as many words as ``train`` has
-            (tokens, where these are counted).
-        questions: A row for each question, as :func:`inweights.audit.held_out` returns them,
-            with ``told``: roles of the rows of ``train`` that answer it by direct statement,
-            in a sentence that names first what is asked about and then the answer (empty for
-            questions that only reasoning answers); and ``itself``: whether the answer is the
-            subject.
+        train: A row for each text: ``id, fact, line, role, stage, prompt, completion,
+            text, turn``. ``role`` is ``fact``, or what a strategy makes; a text that
+            states no single fact has fact and line -1; ``turn`` is what a user says in
+            chat, who asks rather than begins a sentence.
+        control: The same columns: the facts alone, repeated to as many words as
+            ``train`` has (tokens, where these are counted).
+        questions: A row for each question, as :func:`inweights.audit.held_out` returns
+            them, with ``told``: roles of the rows of ``train`` that answer it by direct
+            statement, in a sentence that names first what is asked about and then the
+            answer (empty for questions that only reasoning answers); and ``itself``:
+            whether the answer is the subject.
         words: Number of words of ``train`` and ``control``.
         plain: Relations that have no template of their own.
-        tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
+        tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer
+            was given.
         strategies: Names of the strategies that were used.
-        dropped: Number of questions that were left out, as a training text has their very
-            prompt.
-        chains: Number of all two-step questions; fewer are asked where there are many, or
-            where no wrong candidate is known.
-        alone: Number of questions that were left out as there is no candidate but the answer.
+        dropped: Number of questions that were left out, as a training text has their
+            very prompt.
+        chains: Number of all two-step questions; fewer are asked where there are many,
+            or where no wrong candidate is known.
+        alone: Number of questions that were left out as there is no candidate but the
+            answer.
         choices: What ``auto`` chose for each kind of question, and why.
         facts: ``subject, relation, object``, a row for each fact.
-        rewritten: Number of facts that a model reworded, and of facts that it was given.
+        rewritten: Number of facts that a model reworded, and of facts that it was
+            given.
         often: How often the rarest and the commonest fact are stated by themselves in
             ``train``.
-        doubtful: Number of facts that begin no chain, stated or asked, as the file contradicts
-            one: their object seems to be another thing of the same name.
+        doubtful: Number of facts that begin no chain, stated or asked, as the file
+            contradicts one: their object seems to be another thing of the same name.
     """
 
     train: pl.DataFrame
@@ -125,37 +134,40 @@ def augment(
 
     Args:
         knowledge: The facts.
-        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: which texts are
-            added to the statement of each fact. ``auto`` chooses those that measurements
-            support.
+        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: which texts
+            are added to the statement of each fact. ``auto`` chooses those that
+            measurements support.
         want: Kinds of questions that ``auto`` is to have answered: names of
             :data:`inweights.audit.strategies.measured.ASKED`.
         wording: Sentence templates; by default those of the file, or plain ones.
-        wordings: In how many wordings a strategy states the same, as far as there are so many.
+        wordings: In how many wordings a strategy states the same, as far as there are
+            so many.
         hops: Largest number of facts in a chain whose end ``derive`` states.
         most: Largest number of chains of each length that strategies state.
-        hold_out: Share of the bridges whose chains no strategy states, so that what is learnt
-            beyond memory can be measured.
-        floor: Least share of the training set (tokens, or words) that states facts by themselves:
-            where strategies add more, all facts are stated again, so that chains which are held out
-            measure composition and not facts forgotten among chains that are stated.
-        replay: A text file with one text per line, or its lines, for the strategy ``replay``;
-            it makes up at most a quarter of all other text.
-        budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
-            what strategies add in a drawn order, then all of it again. 0: each row once.
-        curriculum: ``joint``: one stage, or those of the file. ``sa``: facts whose value is shared
-            with other subjects first, with the identities; the others second (Feature
-            Resemblance, §5: similarity before attribution).
-        seed: Root seed of the questions, chains and repetitions that are drawn where there are
-            too many.
-        tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the control then
-            has as many tokens as the training set, else as many words.
-        first: Chains of two facts (numbers of the facts) that are stated before all others
-            where ``most`` limits them, such as those of
+        hold_out: Share of the bridges whose chains no strategy states, so that what is
+            learnt beyond memory can be measured.
+        floor: Least share of the training set (tokens, or words) that states facts by
+            themselves: where strategies add more, all facts are stated again, so that
+            chains which are held out measure composition and not facts forgotten among
+            chains that are stated.
+        replay: A text file with one text per line, or its lines, for the strategy
+            ``replay``; it makes up at most a quarter of all other text.
+        budget: Tokens (words, where no tokenizer is given) of the training set: all
+            facts, then what strategies add in a drawn order, then all of it again. 0:
+            each row once.
+        curriculum: ``joint``: one stage, or those of the file. ``sa``: facts whose
+            value is shared with other subjects first, with the identities; the others
+            second (Feature Resemblance, §5: similarity before attribution).
+        seed: Root seed of the questions, chains and repetitions that are drawn where
+            there are too many.
+        tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the
+            control then has as many tokens as the training set, else as many words.
+        first: Chains of two facts (numbers of the facts) that are stated before all
+            others where ``most`` limits them, such as those of
             :func:`inweights.audit.failing_chains`.
         rewrite: Rewords texts for the strategy ``paraphrases``, such as
-            :func:`inweights.lm.paraphraser`: one text for each that it is given, in their
-            order. What does not state the fact any more is left out.
+            :func:`inweights.lm.paraphraser`: one text for each that it is given, in
+            their order. What does not state the fact any more is left out.
         watch: Called with parts done, number of parts, and the name of the next part.
 
     Returns:
@@ -164,8 +176,8 @@ def augment(
     Raises:
         ConfigError: An option is not valid.
         DataError: The file to replay cannot be read, a training text answers a held-out
-            question without being marked, or ``rewrite`` returns fewer or more texts than it
-            was given.
+            question without being marked, or ``rewrite`` returns fewer or more texts
+            than it was given.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -206,7 +218,8 @@ def augment(
     facts = list(plain(inputs))
     added = _added(inputs, chosen, facts, floor, count)
     rows = fill(facts, added, budget, count, seed) if budget else [*facts, *added]
-    # In the order of training: by stage, then all texts of one fact, then those of none.
+    # In the order of training: by stage, then all texts of one fact, then those of
+    # none.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
     turn = partial(turn_of, facts=knowledge, words=words)
     train = table_of(rows, turn)
@@ -216,7 +229,9 @@ def augment(
     control = table_of(sorted(repeated, key=lambda row: row.stage), turn)
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
     report(2, 3, "questions")
-    asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
+    asked, alone = with_left_out(
+        knowledge, words, seed=seed, reverse="reversals" not in chosen
+    )
     questions = mark_direct_answers(asked, rows, knowledge, train["turn"])
     often = train.filter(pl.col("fact") >= 0)["fact"].value_counts()["count"].to_list()
     return Augmented(
@@ -225,14 +240,19 @@ def augment(
         questions=questions,
         words={name: sum(words_of(lines)) for name, lines in texts.items()},
         plain=tuple(r for r in knowledge.relations if words.plain(r)),
-        tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
+        tokens={name: sum(tokens(lines)) for name, lines in texts.items()}
+        if tokens
+        else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
         chains=two_step_questions(knowledge),
         alone=alone,
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),
-        rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
+        rewritten=(
+            sum(row.role == "rewritten" for row in added),
+            len(knowledge) if rewrite else 0,
+        ),
         often=(min(often), max(often)),
         doubtful=len(inputs.doubtful),
     )
@@ -272,6 +292,8 @@ def _validate(inputs: StrategyInput, floor: float, budget: int) -> None:
             f"most must be at least 1 and budget at least 0, got {inputs.most} and {budget}"
         )
     if not 0 <= inputs.hold_out <= 1:
-        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}")
+        raise ConfigError(
+            f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}"
+        )
     if not 0 <= floor < 0.9:
         raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")

@@ -1,9 +1,9 @@
 """Counts of triples: the tables of :class:`~inweights.audit.Audit`.
 
 Each function takes the table of facts (columns ``subject``, ``relation``, ``object``,
-``fact``, ``line`` and ``stage``, a row for each fact) and returns a table made by joins and
-group-bys. A *chain* is a pair of facts of which the first ends in the entity, the *bridge*,
-with which the second begins.
+``fact``, ``line`` and ``stage``, a row for each fact) and returns a table made by joins
+and group-bys. A *chain* is a pair of facts of which the first ends in the entity, the
+*bridge*, with which the second begins.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,8 @@ import polars as pl
 from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-#: Largest number of chains that are listed; beyond it, those of some subjects stand for all.
+#: Largest number of chains that are listed; beyond it, those of some subjects stand for
+#: all.
 LISTED = 1_000_000
 #: Seed of the choice of subjects.
 _SEED = 0
@@ -32,7 +33,9 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
     common = counts.sort("len", "object", descending=[True, False]).group_by(
         "relation", maintain_order=True
     )
-    most = common.agg(pl.col("object").first().alias("most_common"), pl.col("len").first())
+    most = common.agg(
+        pl.col("object").first().alias("most_common"), pl.col("len").first()
+    )
     return (
         facts.group_by("relation", maintain_order=True)
         .agg(
@@ -50,7 +53,8 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
 def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
     """Count the chains of each pair of relations exactly, without listing them.
 
-    The number is a sum over bridges of the facts that lead in times those that lead out.
+    The number is a sum over bridges of the facts that lead in times those that lead
+    out.
 
     Args:
         facts: A row for each fact, without identity statements.
@@ -71,15 +75,15 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """List the chains of the facts: all, or those of a random part of the subjects.
 
-    At most :data:`LISTED` chains are listed. Beyond that, subjects are drawn with a fixed
-    seed; those with more than a twentieth of the limit are left out.
+    At most :data:`LISTED` chains are listed. Beyond that, subjects are drawn with a
+    fixed seed; those with more than a twentieth of the limit are left out.
 
     Args:
         facts: A row for each fact, without identity statements.
 
     Returns:
-        The chains (``subject``, ``first``, ``bridge``, ``second``, ``answer``), and the share
-        of all chains that they are.
+        The chains (``subject``, ``first``, ``bridge``, ``second``, ``answer``), and the
+        share of all chains that they are.
     """
     out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
@@ -91,7 +95,9 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     total = int(each["out"].sum())
     if total > LISTED:
         mixed = each.sample(fraction=1.0, shuffle=True, seed=_SEED)
-        few = mixed.filter(pl.col("out") <= LISTED // 20).filter(pl.col("out").cum_sum() <= LISTED)
+        few = mixed.filter(pl.col("out") <= LISTED // 20).filter(
+            pl.col("out").cum_sum() <= LISTED
+        )
         begun = facts.join(few, on="subject", how="semi")
     else:
         begun = facts
@@ -101,7 +107,9 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     return chains, chains.height / total if total else 1.0
 
 
-def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
+def compositions(
+    facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame
+) -> pl.DataFrame:
     """Describe each pair of relations that form chains.
 
     Args:
@@ -110,14 +118,17 @@ def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
     Returns:
-        A row for each pair of relations, as described at :class:`~inweights.audit.Audit`.
+        A row for each pair of relations, as described at
+        :class:`~inweights.audit.Audit`.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()
     most = common.group_by("first", "second").agg(most=pl.col("len").max())
     stated = (
         chains.join(
-            facts.select("subject", answer="object").unique(), on=["subject", "answer"], how="semi"
+            facts.select("subject", answer="object").unique(),
+            on=["subject", "answer"],
+            how="semi",
         )
         .group_by("first", "second")
         .agg(stated=pl.len())
@@ -135,10 +146,14 @@ def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame
         )
         .join(stated, on=["first", "second"], how="left")
         .join(most, on=["first", "second"], how="left")
-        .with_columns(pl.col("stated").fill_null(0), share=pl.col("most") / pl.col("listed"))
+        .with_columns(
+            pl.col("stated").fill_null(0), share=pl.col("most") / pl.col("listed")
+        )
         .drop("most", "listed")
     )
-    return counts.join(details, on=["first", "second"], how="left", maintain_order="left")
+    return counts.join(
+        details, on=["first", "second"], how="left", maintain_order="left"
+    )
 
 
 def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
@@ -149,13 +164,15 @@ def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
         identities: Names of the entities whose identity (``b → b``) is stated.
 
     Returns:
-        ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and ``identity`` (whether
-        its identity is stated), most incoming facts first.
+        ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and ``identity``
+        (whether its identity is stated), most incoming facts first.
     """
     incoming = facts.group_by("object", maintain_order=True).agg(incoming=pl.len())
     outgoing = facts.group_by("subject").agg(outgoing=pl.len())
     return (
-        incoming.join(outgoing, left_on="object", right_on="subject", maintain_order="left")
+        incoming.join(
+            outgoing, left_on="object", right_on="subject", maintain_order="left"
+        )
         .rename({"object": "entity"})
         .with_columns(identity=pl.col("entity").is_in(identities.implode()))
         .sort("incoming", "outgoing", descending=True, maintain_order=True)
@@ -169,8 +186,8 @@ def entity_positions(knowledge: Knowledge) -> dict[str, int]:
         knowledge: The facts.
 
     Returns:
-        Counts under ``subject only``, ``object only``, ``both`` and ``literal`` (dates and
-        numbers among the objects, which are not counted as entities).
+        Counts under ``subject only``, ``object only``, ``both`` and ``literal`` (dates
+        and numbers among the objects, which are not counted as entities).
     """
     subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
     found = literals(knowledge.entities, knowledge.triples)
@@ -196,9 +213,9 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
         ``fact`` and ``line``.
     """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
-    return chains.join(stated, on=["subject", "answer"], how="inner", maintain_order="left").rename(
-        {"relation": "stated_as"}
-    )
+    return chains.join(
+        stated, on=["subject", "answer"], how="inner", maintain_order="left"
+    ).rename({"relation": "stated_as"})
 
 
 def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
@@ -208,42 +225,54 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
         facts: A row for each fact.
 
     Returns:
-        ``relation`` and ``contained``, the share of its facts where one name is part of the
-        other; case is ignored, and names of fewer than three characters never count.
+        ``relation`` and ``contained``, the share of its facts where one name is part of
+        the other; case is ignored, and names of fewer than three characters never
+        count.
     """
-    one, other = pl.col("subject").str.to_lowercase(), pl.col("object").str.to_lowercase()
+    one, other = (
+        pl.col("subject").str.to_lowercase(),
+        pl.col("object").str.to_lowercase(),
+    )
     long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
-    inside = one.str.contains(other, literal=True) | other.str.contains(one, literal=True)
-    return facts.group_by("relation", maintain_order=True).agg(contained=(inside & long).mean())
+    inside = one.str.contains(other, literal=True) | other.str.contains(
+        one, literal=True
+    )
+    return facts.group_by("relation", maintain_order=True).agg(
+        contained=(inside & long).mean()
+    )
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
     """Count pairs of entities that share a value, where only one of the two has a further relation.
 
-    These are the analogies that a model may draw. Within a group of ``g`` entities that share
-    a value, ``h`` of which have the relation, there are ``h (g - h)`` such pairs: counted, not
-    listed. Only where entities may share several values of one relation are pairs listed, so
-    that each counts once.
+    These are the analogies that a model may draw. Within a group of ``g`` entities that
+    share a value, ``h`` of which have the relation, there are ``h (g - h)`` such pairs:
+    counted, not listed. Only where entities may share several values of one relation
+    are pairs listed, so that each counts once.
 
     Args:
         facts: A row for each fact.
-        identifying: Names of relations with another value for each subject, which do not
-            transfer.
+        identifying: Names of relations with another value for each subject, which do
+            not transfer.
 
     Returns:
-        ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and ``late``
-        (pairs whose shared value is learnt in a later stage than the attribute), most pairs
-        first.
+        ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and
+        ``late`` (pairs whose shared value is learnt in a later stage than the
+        attribute), most pairs first.
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")
     size = groups.group_by("shared", "value").agg(g=pl.col("subject").n_unique())
     several = size.filter(pl.col("g") > 1)
     passed = real.filter(~pl.col("relation").is_in(list(identifying)))
-    held = passed.group_by("subject", attribute="relation").agg(learnt=pl.col("stage").min())
+    held = passed.group_by("subject", attribute="relation").agg(
+        learnt=pl.col("stage").min()
+    )
     members = groups.join(several, on=["shared", "value"])
     # One row for each member of a group and relation that it has.
-    having = members.join(held, on="subject").filter(pl.col("shared") != pl.col("attribute"))
+    having = members.join(held, on="subject").filter(
+        pl.col("shared") != pl.col("attribute")
+    )
     late = pl.col("stage") > pl.col("learnt")
     return (
         having.group_by("shared", "attribute", "value", "g")
@@ -265,8 +294,12 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
 def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
     """Count how often pairs would count again, as they share a second value of one relation."""
     keys = ["subject", "shared"]
-    many = members.filter(pl.len().over(keys) > 1).select("subject", "shared", "value", "g")
-    empty = pl.DataFrame(schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64})
+    many = members.filter(pl.len().over(keys) > 1).select(
+        "subject", "shared", "value", "g"
+    )
+    empty = pl.DataFrame(
+        schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64}
+    )
     if not many.height or int((many["g"].cast(pl.Int64)).sum()) > LISTED:
         return empty  # then pairs are counted by value
     pairs = (

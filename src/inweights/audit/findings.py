@@ -1,7 +1,9 @@
 """Findings of an audit: which questions will be answered, and what to do about the others.
 
-:func:`findings` is a list of short texts sorted by what is to be done first. It only reads an
-:class:`~inweights.audit.Audit`; the command line and the audit's page print it below the
+:func:`findings` is a list of short texts sorted by what is to be done first. It only
+reads an
+:class:`~inweights.audit.Audit`; the command line and the audit's page print it below
+the
 :func:`~inweights.audit.outlook.headline`.
 """
 
@@ -32,7 +34,8 @@ class Finding(msgspec.Struct, frozen=True):
     """One observation of an audit, with its importance.
 
     Attributes:
-        level: ``good``; ``act``: something to do before training; ``note``: something to know.
+        level: ``good``; ``act``: something to do before training; ``note``: something
+            to know.
         title: The observation in a few words, with its count.
         text: What it means, and what to do, in a sentence or two.
     """
@@ -77,7 +80,9 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
     if not audit.bridges.height:
         return
     if not lacking:
-        yield Finding("good", "Every bridge has its identity statement", "b → b is stated.")
+        yield Finding(
+            "good", "Every bridge has its identity statement", "b → b is stated."
+        )
         return
     advice = audit.forecast.advice if audit.forecast else None
     few = ""
@@ -103,7 +108,9 @@ def _asserted(audit: Audit) -> Iterator[Finding]:
         return
     rows = audit.forecast.queries.filter(pl.col("verdict") == "asserted")
     rows = rows.sort("margin", descending=True, maintain_order=True)
-    told = "; ".join(f"{p} → {o}" for p, o in rows.select("prompt", "predicted").head(3).rows())
+    told = "; ".join(
+        f"{p} → {o}" for p, o in rows.select("prompt", "predicted").head(3).rows()
+    )
     if told:
         yield Finding(
             "act",
@@ -158,7 +165,11 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
         "blank": ("act", "placeholder", "in place of a name"),
         "literal": ("act", "literal", "(date or number) used as a bridge"),
         "alias": ("act", "set", "of names that may mean the same entity"),
-        "one-sided": ("note", "end", "of relations with entities that continue no chain"),
+        "one-sided": (
+            "note",
+            "end",
+            "of relations with entities that continue no chain",
+        ),
         "inverse": ("note", "pair", "of inverse relations"),
         "markup": ("act", "kind", "of broken names"),
         "several": ("act", "relation", "with several values in a cell"),
@@ -169,7 +180,9 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
     for kind, (level, what, rest) in titles.items():
         texts = [r.text for r in audit.knowledge.remarks if r.kind == kind]
         if texts:
-            yield Finding(level, f"{plural(len(texts), what)} {rest}", _some(texts, ". "))
+            yield Finding(
+                level, f"{plural(len(texts), what)} {rest}", _some(texts, ". ")
+            )
 
 
 def _reading(audit: Audit) -> Iterator[Finding]:
@@ -181,11 +194,21 @@ def _reading(audit: Audit) -> Iterator[Finding]:
 def _near(audit: Audit) -> Iterator[Finding]:
     names = audit.knowledge.entities
     near = near_spellings(names, audit.knowledge.triples)
-    torn = [f"'{names[one.name]}', '{names[one.other]}': {one.why}" for one in near if one.torn]
+    torn = [
+        f"'{names[one.name]}', '{names[one.other]}': {one.why}"
+        for one in near
+        if one.torn
+    ]
     if torn:
-        title = f"{plural(len(torn), 'name')} that may be misspelt, though a value differs"
+        title = (
+            f"{plural(len(torn), 'name')} that may be misspelt, though a value differs"
+        )
         yield Finding("act", title, _some(torn, "; "))
-    texts = [f"'{names[one.name]}', '{names[one.other]}': {one.why}" for one in near if one.sure]
+    texts = [
+        f"'{names[one.name]}', '{names[one.other]}': {one.why}"
+        for one in near
+        if one.sure
+    ]
     if texts:
         text = f"{_some(texts, '; ')} `--fix FOLDER --near` takes the second name."
         yield Finding("act", f"{plural(len(texts), 'name')} that may be misspelt", text)
@@ -196,7 +219,9 @@ def _homonyms(audit: Audit) -> Iterator[Finding]:
     if chains:
         facts = audit.knowledge
         bridges = dict.fromkeys(facts.names(chain.first)[2] for chain in chains)
-        names = ", ".join(list(bridges)[:_NAMED]) + (" …" if len(bridges) > _NAMED else "")
+        names = ", ".join(list(bridges)[:_NAMED]) + (
+            " …" if len(bridges) > _NAMED else ""
+        )
         yield Finding(
             "act",
             f"{plural(len(chains), 'chain is', 'chains are')} contradicted by the file itself",
@@ -212,7 +237,9 @@ def _some(texts: Sequence[str], between: str) -> str:
 
 
 def _shortcuts(audit: Audit) -> Iterator[Finding]:
-    rows = audit.relations.join(audit.name_overlap, on="relation", maintain_order="left")
+    rows = audit.relations.join(
+        audit.name_overlap, on="relation", maintain_order="left"
+    )
     texts = []
     for row in rows.filter(pl.col("subjects") >= _SUBJECTS).iter_rows(named=True):
         if row["share"] >= _COMMON:
@@ -231,7 +258,9 @@ def _shortcuts(audit: Audit) -> Iterator[Finding]:
 def _theory(audit: Audit) -> Iterator[Finding]:
     made = audit.forecast
     if made is None:
-        yield Finding("note", "No prediction", f"There is none: {audit.why_no_forecast}.")
+        yield Finding(
+            "note", "No prediction", f"There is none: {audit.why_no_forecast}."
+        )
         return
     worst = max(made.parts, key=lambda part: part.gap)
     lost = made.let_go.filter(pl.col("why") == OUTVOTED)

@@ -1,9 +1,9 @@
 """Predict the answers to queries about any number of facts: of all, or of a part that fits in time.
 
 :func:`forecast` cuts the facts to what can be solved in the time limit and calls
-:func:`inweights.predict`; :func:`predict_source` does the same for a file or a world, as
-``inweights predict`` needs it; :func:`failing_chains` lists the compositions that a model is
-predicted to miss.
+:func:`inweights.predict`; :func:`predict_source` does the same for a file or a world,
+as ``inweights predict`` needs it; :func:`failing_chains` lists the compositions that a
+model is predicted to miss.
 """
 
 import time
@@ -18,7 +18,11 @@ import polars as pl
 from inweights.config import apply_overrides
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
-from inweights.theory.prediction.parts_in_time import check_seconds, facts_within, load_solvers
+from inweights.theory.prediction.parts_in_time import (
+    check_seconds,
+    facts_within,
+    load_solvers,
+)
 from inweights.theory.prediction.solving import Solving
 from inweights.worlds.knowledge.knowledge import Knowledge, is_source
 from inweights.worlds.knowledge.triples import Triples, identities_of
@@ -26,8 +30,8 @@ from inweights.worlds.knowledge.two_steps import COMPOSITIONS, composed, spread_
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-#: Largest number of facts by whose prediction chains are sorted. No limit of time decides, as the
-#: same facts have to give the same order everywhere.
+#: Largest number of facts by whose prediction chains are sorted. No limit of time
+#: decides, as the same facts have to give the same order everywhere.
 _FACTS = 1000
 
 
@@ -42,20 +46,20 @@ def forecast(
     """Predict which queries about facts a trained model answers; of many facts, for a part.
 
     :func:`inweights.predict` cuts a world that is too large for the time limit, and its
-    queries with it. Here the facts are cut before queries are made, so that all queries are
-    about facts in the part.
+    queries with it. Here the facts are cut before queries are made, so that all queries
+    are about facts in the part.
 
     Args:
         knowledge: The facts.
-        config: Which queries are evaluated, and which identities are stated; by default all
-            queries, and no identities but those of the facts.
+        config: Which queries are evaluated, and which identities are stated; by default
+            all queries, and no identities but those of the facts.
         seed: Root seed of the draw of queries where there are too many.
         seconds: Time limit of all solutions together, in seconds; None for no limit.
         **options: Further arguments of :func:`inweights.predict`.
 
     Returns:
-        The prediction. Its table ``let_go`` also lists the facts that were left out, and its
-        text ``why`` says what it covers.
+        The prediction. Its table ``let_go`` also lists the facts that were left out,
+        and its text ``why`` says what it covers.
 
     Raises:
         ConfigError: ``seconds`` is not a positive number.
@@ -71,12 +75,15 @@ def forecast(
     began = time.perf_counter()
     config = config or Triples(questions="all")
     most = facts_within(seconds)
-    # Identities that are added are facts of the program, too; there are fewer bridges than facts.
+    # Identities that are added are facts of the program, too; there are fewer bridges
+    # than facts.
     kept = knowledge.part(most // 2 if config.identity else most)
     part = knowledge.take(kept) if len(kept) < len(knowledge) else knowledge
     found = predict(config.world(part, seed), seconds=seconds, began=began, **options)
     why = " ".join(_coverage(knowledge, part, config, found))
-    let_go = pl.concat([_renumbered(found.let_go, part, kept), _left_out(knowledge, kept)])
+    let_go = pl.concat(
+        [_renumbered(found.let_go, part, kept), _left_out(knowledge, kept)]
+    )
     return replace(found, let_go=let_go, why=why)
 
 
@@ -104,14 +111,16 @@ def _coverage(
 def _renumbered(let_go: pl.DataFrame, part: Knowledge, kept: Ids) -> pl.DataFrame:
     """Return dropped facts of a part with their numbers among all facts.
 
-    The world of the part has identities after all other facts, each once; identities that were
-    added to it are no facts of the user.
+    The world of the part has identities after all other facts, each once; identities
+    that were added to it are no facts of the user.
     """
     is_identity = identities_of(part)
     first = np.unique(part.triples[is_identity, 0], return_index=True)[1]
     numbers = np.concatenate([kept[~is_identity], kept[is_identity][np.sort(first)]])
     own = let_go.filter(pl.col("fact") < len(numbers))
-    return own.with_columns(fact=pl.Series(numbers[own["fact"].to_numpy()], dtype=pl.Int64))
+    return own.with_columns(
+        fact=pl.Series(numbers[own["fact"].to_numpy()], dtype=pl.Int64)
+    )
 
 
 def predict_source(
@@ -126,16 +135,19 @@ def predict_source(
     """Predict what follows from a file of facts or a world, within one time limit.
 
     Args:
-        facts: Where the facts are, and which queries are evaluated; or, as its ``path``, a
-            kind of world or a folder with one.
+        facts: Where the facts are, and which queries are evaluated; or, as its
+            ``path``, a kind of world or a folder with one.
         changes: Changes of settings of the world or the facts, each ``key=value``.
         seed: Root seed of the world.
-        solving: Settings of the solver, the time limit among them; None for the defaults.
+        solving: Settings of the solver, the time limit among them; None for the
+            defaults.
         progress: Called with every solution: name, iterations, gap.
-        watch: Called with the number of proved intervals, of all intervals, and ``intervals``.
+        watch: Called with the number of proved intervals, of all intervals, and
+            ``intervals``.
 
     Returns:
-        The prediction, with proved intervals of the margins if ``solving.intervals`` is set.
+        The prediction, with proved intervals of the margins if ``solving.intervals`` is
+        set.
 
     Raises:
         ConfigError: An option is not valid, or there is no such world.
@@ -155,7 +167,8 @@ def predict_source(
     if is_source(facts.path):
         config = apply_overrides(facts, changes)
         make = partial(forecast, config.read(), config, seed=seed)
-        left = solving.seconds  # decides how many facts fit, which is to be the same each time
+        # Decides how many facts fit, which is to be the same each time.
+        left = solving.seconds
     else:
         make = partial(predict, open_world(facts.path, changes, seed))
         left = max(solving.seconds / 4, solving.seconds - (time.perf_counter() - began))
@@ -181,8 +194,8 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return the chains of two facts that a model is predicted to miss, smallest margin first.
 
-    The prediction is that for a network trained on these facts alone; of more than 1,000
-    facts, for a part of them.
+    The prediction is that for a network trained on these facts alone; of more than
+    1,000 facts, for a part of them.
 
     Args:
         knowledge: The facts.

@@ -1,8 +1,8 @@
 """Names that seem to mean two things: chains that end elsewhere than the file itself states.
 
-An airport called like a city takes part in facts of both: *Sugar Bush Field, in_city, Warren* and
-*Warren, in_state, AZ*, while the field's own state is VT. Such chains are reported by ``audit`` and
-never stated by ``augment``.
+An airport called like a city takes part in facts of both: *Sugar Bush Field, in_city,
+Warren* and *Warren, in_state, AZ*, while the field's own state is VT. Such chains are
+reported by ``audit`` and never stated by ``augment``.
 """
 
 from collections import defaultdict
@@ -16,9 +16,11 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
+#: A relation has one value a subject, as a rule, when at least this share of its
+#: subjects has one.
 _FUNCTIONAL = 0.9
-#: Words of relations between things and places, where a place lies in what its place lies in.
+#: Words of relations between things and places, where a place lies in what its place
+#: lies in.
 _PLACES = {
     "city",
     "town",
@@ -90,7 +92,9 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
                 pairs[r, second].append(Contradicted(i, j, stated))
     found: list[Contradicted] = []
     for (first, second), chains in pairs.items():
-        if agree[first, second] >= len(chains) or _should_agree(facts, words, first, second):
+        if agree[first, second] >= len(chains) or _should_agree(
+            facts, words, first, second
+        ):
             found += chains
     return sorted(found)
 
@@ -98,8 +102,8 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
     """Return numbers of facts whose object seems to be another thing of the same name.
 
-    These facts begin a contradicted chain. Other statements about the object may be false of
-    what the fact means, too.
+    These facts begin a contradicted chain. Other statements about the object may be
+    false of what the fact means, too.
 
     Args:
         facts: A user's facts.
@@ -140,7 +144,9 @@ def _of(facts: Knowledge, relation: int) -> Ids:
     return facts.triples[facts.triples[:, 1] == relation]
 
 
-def describe(facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3) -> list[str]:
+def describe(
+    facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3
+) -> list[str]:
     """Describe contradicted chains, in a sentence with examples for each pair of relations.
 
     Args:

@@ -1,7 +1,7 @@
 """The result of an audit in short: how many questions of each pair of relations are answered.
 
-:func:`outlook` is the table and :func:`headline` the sentence that the command line and the audit's
-page begin with.
+:func:`outlook` is the table and :func:`headline` the sentence that the command line and
+the audit's page begin with.
 """
 
 import polars as pl
@@ -17,12 +17,12 @@ def outlook(audit: Audit) -> pl.DataFrame:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        A row for each pair: ``first``, ``second``, ``chains``, ``questions`` (distinct prompts;
-            null without a prediction, as are the next five), ``follow`` (a right answer is first),
-            ``tied``, ``fail``, ``mended`` and ``lost`` (how many more, and how many no longer,
-            follow with the advised identities), ``complexity``, ``expected`` (mean of one over the
-            number of objects that a subject reaches: what is right without attention to the
-            bridge).
+        A row for each pair: ``first``, ``second``, ``chains``, ``questions`` (distinct
+            prompts; null without a prediction, as are the next five), ``follow`` (a
+            right answer is first), ``tied``, ``fail``, ``mended`` and ``lost`` (how
+            many more, and how many no longer, follow with the advised identities),
+            ``complexity``, ``expected`` (mean of one over the number of objects that a
+            subject reaches: what is right without attention to the bridge).
 
     Example:
         >>> from inweights.audit import audit
@@ -31,10 +31,14 @@ def outlook(audit: Audit) -> pl.DataFrame:
         ...     "first", "second", "questions", "follow", "mended").rows()
         [('contains', 'family', 18, 7, 11), ('contains', 'symbol', 18, 0, 18)]
     """
-    pairs = audit.compositions.select("first", "second", "chains", "complexity", "expected")
+    pairs = audit.compositions.select(
+        "first", "second", "chains", "complexity", "expected"
+    )
     counted = ("questions", "follow", "tied", "fail", "mended", "lost")
     if audit.forecast is None:
-        return pairs.with_columns(pl.lit(None, dtype=pl.Int64).alias(k) for k in counted)
+        return pairs.with_columns(
+            pl.lit(None, dtype=pl.Int64).alias(k) for k in counted
+        )
     world, advice = audit.forecast.world, audit.forecast.advice
     rows = audit.forecast.queries.filter(pl.col("role") == "composition")
     start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
@@ -45,7 +49,9 @@ def outlook(audit: Audit) -> pl.DataFrame:
         "subject": pl.Series([int(p[0]) for p in asked], dtype=pl.Int64),
     }
     follows = pl.col("verdict") == "follows"
-    better, worse = (advice.mended, advice.broken) if advice and advice.identities else ((), ())
+    better, worse = (
+        (advice.mended, advice.broken) if advice and advice.identities else ((), ())
+    )
     questions = rows.with_columns(
         **column,
         follow=follows,
@@ -60,7 +66,9 @@ def outlook(audit: Audit) -> pl.DataFrame:
         mended=(pl.col("after") & ~pl.col("follow")).sum().cast(pl.Int64),
         lost=(pl.col("follow") & ~pl.col("after")).sum().cast(pl.Int64),
     )
-    return pairs.join(by_pair, on=["first", "second"], how="inner", maintain_order="left")
+    return pairs.join(
+        by_pair, on=["first", "second"], how="inner", maintain_order="left"
+    )
 
 
 def headline(audit: Audit) -> str:
@@ -91,4 +99,6 @@ def headline(audit: Audit) -> str:
         tail = f"; with {len(advice.identities)} identities {after:,} would{sure}"
     text = f"{follow:,} of {asked:,} two-step questions follow{tail}"
     out = audit.forecast.let_go.filter(pl.col("why") == "left out").height
-    return f"{text} (predicted from {len(audit.knowledge) - out:,} facts)" if out else text
+    return (
+        f"{text} (predicted from {len(audit.knowledge) - out:,} facts)" if out else text
+    )

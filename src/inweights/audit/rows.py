@@ -1,8 +1,8 @@
 """Rows of a training set, and their length in words or tokens.
 
-:func:`~inweights.audit.augment` builds its training set and its control with these functions:
-they repeat rows, cut them to a budget and turn them into a table. :func:`token_counter` counts
-with the tokenizer of a pretrained model.
+:func:`~inweights.audit.augment` builds its training set and its control with these
+functions: they repeat rows, cut them to a budget and turn them into a table.
+:func:`token_counter` counts with the tokenizer of a pretrained model.
 """
 
 import math
@@ -117,7 +117,9 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
     return [row for row in rows if row.fact >= 0] * max(0, times - 1)
 
 
-def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
+def fill(
+    facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int
+) -> list[Row]:
     """Fill a training set up to a budget: facts once, added rows in random order, then all again.
 
     Args:
@@ -128,8 +130,8 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
         seed: Root seed of the random order.
 
     Raises:
-        ConfigError: The facts alone are longer than the goal, or the rows would exceed the
-            memory limit.
+        ConfigError: The facts alone are longer than the goal, or the rows would exceed
+            the memory limit.
     """
     rows = [*facts, *added]
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
@@ -194,6 +196,9 @@ def token_counter(folder: str | Path) -> Counter:
     def count(texts: Sequence[str]) -> list[int]:
         if not texts:
             return []
-        return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+        return [
+            len(ids)
+            for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        ]
 
     return count

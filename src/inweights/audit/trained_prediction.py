@@ -1,9 +1,9 @@
 """Predict what a model will answer by short trainings of small replicas on the very facts.
 
 :func:`predict_by_training` is slower than the program of :func:`inweights.predict`, and
-nothing is certified; but it assumes no optimum, uses the order of tokens, and covers models
-with attention. Used by ``inweights predict --train`` and the recipes that compare both
-predictions.
+nothing is certified; but it assumes no optimum, uses the order of tokens, and covers
+models with attention. Used by ``inweights predict --train`` and the recipes that
+compare both predictions.
 """
 
 from __future__ import annotations
@@ -57,16 +57,17 @@ class TrainedForecast:
     """What replicas answered after a short training on the facts.
 
     Attributes:
-        queries: A row for each model and query: ``model``, ``query`` (its index), ``predicted``
-            (what most replicas answer), ``share`` (of the replicas whose answer is among the right
-            ones; of a query that is ``unstated``, that answer ``predicted``), ``lower`` and
-            ``upper`` (95% interval of that share, Clopper and Pearson), ``right_answers`` (their
-            number) and ``chance`` (the share of the candidates that is right).
-        kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
-            ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``,
-            ``right_answers`` and ``chance`` (means).
-        memorised: Share of the facts to whose prompt each model gives a right answer, mean over its
-            replicas.
+        queries: A row for each model and query: ``model``, ``query`` (its index),
+            ``predicted`` (what most replicas answer), ``share`` (of the replicas whose
+            answer is among the right ones; of a query that is ``unstated``, that answer
+            ``predicted``), ``lower`` and ``upper`` (95% interval of that share, Clopper
+            and Pearson), ``right_answers`` (their number) and ``chance`` (the share of
+            the candidates that is right).
+        kinds: A row for each model and role of queries: ``model``, ``role``,
+            ``queries``, and ``share`` of them with its Student interval over the
+            replicas, ``lower`` to ``upper``, ``right_answers`` and ``chance`` (means).
+        memorised: Share of the facts to whose prompt each model gives a right answer,
+            mean over its replicas.
         replicas: Number of replicas of each model.
         seconds: Time that all trainings took, in seconds.
     """
@@ -78,7 +79,9 @@ class TrainedForecast:
     seconds: float
 
 
-def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
+def replicas_for(
+    facts: int, share: float = 1.0
+) -> dict[str, tuple[ModelConfig, Curriculum]]:
     """Return the models to train on a given number of facts, and their curricula.
 
     They are those of ``identity-bridge/fig2`` with shorter training: Emb-MLP for 6,000
@@ -161,7 +164,9 @@ def _check_world(world: World) -> None:
         raise DataError("there are no facts to train on")
     for kind, part in (("fact", world.facts), ("query", world.queries)):
         if len(part.answers) != len(part):
-            raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
+            raise DataError(
+                f"a {kind} has an answer of several tokens; leave its role out"
+            )
 
 
 def trained_queries(
@@ -204,9 +209,15 @@ def _trained(
 
     for halved in range(HALVED + 1):
         model = config.build(
-            vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
+            vocabulary=len(world.vocabulary),
+            seeds=seeds,
+            candidates=world.outputs.tolist(),
         )
-        with suppress(RunError), use_threads(1):  # more wait for each other on a busy machine
+        # More wait for each other on a busy machine.
+        with (
+            suppress(RunError),
+            use_threads(1),
+        ):
             slower = _slower(learner, 0.5**halved)
             losses = train(model, world, slower, seeds=seeds, progress=report)
             if losses.losses["loss"].is_finite().all():
@@ -254,11 +265,15 @@ def _shares_by_role(
         queries = world.queries.with_role(role)
         share, lower, upper = interval(hits[:, queries].mean(1), bounds=(0.0, 1.0))
         right_answers, chance = _guessing(table, role, queries)
-        rows.append((model, role, len(queries), share, lower, upper, right_answers, chance))
+        rows.append(
+            (model, role, len(queries), share, lower, upper, right_answers, chance)
+        )
     return pl.DataFrame(rows, _KINDS, orient="row")
 
 
-def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, float | None]:
+def _guessing(
+    table: pl.DataFrame, role: str, rows: Ids
+) -> tuple[float | None, float | None]:
     """Return the mean number of right answers of some queries, and the mean chance."""
     if role == "unstated":
         return None, None
@@ -266,14 +281,19 @@ def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, 
     return float(means[0]), float(means[1])
 
 
-def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
+def _shares(
+    world: World, model: str, answers: Ids
+) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
     """Return the share of replicas that answer each query rightly, and which do, ``[R, Q]``.
 
-    An unstated query has no right answer; the share is that of the most frequent answer.
+    An unstated query has no right answer; the share is that of the most frequent
+    answer.
     """
     queries, replicas = world.queries, len(answers)
     most = [mode(column) for column in answers.T.tolist()]
-    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
+    unstated = np.array(
+        [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool
+    )
     alike = answers == np.array(most, dtype=np.int64)
     came = np.where(unstated, alike, _right(queries, answers))
     shares = [share_interval(hits, replicas) for hits in came.sum(0).tolist()]

@@ -1,7 +1,7 @@
 """Write the folder of ``inweights augment``: training data, questions, evaluation tasks, a card.
 
-:func:`write_augmented` takes the result of :func:`~inweights.audit.augment` and writes it so
-that ``datasets``, TRL and lm-eval read it without further code.
+:func:`write_augmented` takes the result of :func:`~inweights.audit.augment` and writes
+it so that ``datasets``, TRL and lm-eval read it without further code.
 """
 
 import json
@@ -15,10 +15,12 @@ from inweights.audit.augment import Augmented
 from inweights.errors import check_names
 from inweights.worlds.readers.new_folder import new_folder
 
-#: The forms that people train with. Each has files of its own: TRL takes a row that holds several
-#: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
+#: The forms that people train with. Each has files of its own: TRL takes a row that
+#: holds several for prompt and completion, but ends the text, so that the end of an
+#: answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
-#: Further forms, which are written where they are asked for, by the name of their format.
+#: Further forms, which are written where they are asked for, by the name of their
+#: format.
 FORMATS = {
     "alpaca": ("instruction", "input", "output"),
     "sharegpt": ("conversations",),
@@ -26,7 +28,8 @@ FORMATS = {
 }
 _TEMPLATES = Path(__file__).with_name("templates")
 _CARD = (_TEMPLATES / "augmented.md").read_text(encoding="utf-8")
-# Fields are named, not templates: lm-eval then takes a column as it is, whatever a name holds.
+# Fields are named, not templates: lm-eval then takes a column as it is, whatever a name
+# holds.
 _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 
 
@@ -35,17 +38,17 @@ def write_augmented(
 ) -> Path:
     """Write an augmented set of facts to a new folder; the same data gives the same bytes.
 
-    The folder has ``facts``, ``train``, ``control`` (each as prompts with completions, as
-    texts, and as chats) and ``questions``, as Parquet and JSONL; a card with which
-    ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/`` with one task for
-    each kind of question. A kind of which some are answered by direct statement has a second
-    task for these.
+    The folder has ``facts``, ``train``, ``control`` (each as prompts with completions,
+    as texts, and as chats) and ``questions``, as Parquet and JSONL; a card with which
+    ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/`` with one
+    task for each kind of question. A kind of which some are answered by direct
+    statement has a second task for these.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
         folder: Folder to write; it appears only when it is complete.
-        formats: Further formats of ``train`` and ``control``, each in files of its own such as
-            ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
+        formats: Further formats of ``train`` and ``control``, each in files of its own
+            such as ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
 
     Returns:
         The path of the folder.
@@ -59,13 +62,20 @@ def write_augmented(
     with new_folder(folder) as work:
         parts = {"questions": augmented.questions, "facts": augmented.facts}
         for name, table in (("train", augmented.train), ("control", augmented.control)):
-            parts |= {f"{name}{form}": _form(table, columns) for form, columns in forms.items()}
+            parts |= {
+                f"{name}{form}": _form(table, columns)
+                for form, columns in forms.items()
+            }
         for name, table in parts.items():
             table.write_parquet(work / f"{name}.parquet")
             _jsonl(table, work / f"{name}.jsonl")
         tasks = work / "lm_eval"
         tasks.mkdir()
-        told = pl.when(pl.col("told").list.len() > 0).then(pl.lit("_told")).otherwise(pl.lit(""))
+        told = (
+            pl.when(pl.col("told").list.len() > 0)
+            .then(pl.lit("_told"))
+            .otherwise(pl.lit(""))
+        )
         kinds = augmented.questions.group_by(pl.col("role") + told)
         for (role,), table in kinds:
             _jsonl(table, tasks / f"questions_{role}.jsonl")
@@ -74,14 +84,20 @@ def write_augmented(
         counts = {"strategies": augmented.strategies, "rows": augmented.counts}
         for name in ("words", "tokens", "dropped", "alone", "often"):
             counts[name] = getattr(augmented, name)
-        (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
+        (work / "counts.json").write_text(
+            json.dumps(counts, indent=1) + "\n", encoding="utf-8"
+        )
         listed = "\n".join(
             [f"- {name}: {count}" for name, count in augmented.counts.items()]
             + [f"- words of {name}: {count}" for name, count in augmented.words.items()]
-            + [f"- tokens of {name}: {count}" for name, count in augmented.tokens.items()]
+            + [
+                f"- tokens of {name}: {count}"
+                for name, count in augmented.tokens.items()
+            ]
         )
         configs = "\n".join(
-            f"- config_name: {name}\n  data_files: {name}.parquet" for name in sorted(parts)
+            f"- config_name: {name}\n  data_files: {name}.parquet"
+            for name in sorted(parts)
         )
         card = _CARD.format(
             configs=configs,
@@ -102,7 +118,9 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     for role, column in turns:
         said = pl.col(column).str.strip_chars()
         messages.append(pl.struct(role=pl.lit(role), content=said))
-        conversation.append(pl.struct(pl.lit(speakers[role]).alias("from"), said.alias("value")))
+        conversation.append(
+            pl.struct(pl.lit(speakers[role]).alias("from"), said.alias("value"))
+        )
     answer = pl.col("completion").str.strip_chars()
     full = table.with_columns(
         messages=pl.concat_list(messages),
@@ -120,4 +138,6 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
 
 def _jsonl(table: pl.DataFrame, path: Path) -> None:
     encoder = msgspec.json.Encoder()
-    path.write_bytes(b"".join(encoder.encode(row) + b"\n" for row in table.iter_rows(named=True)))
+    path.write_bytes(
+        b"".join(encoder.encode(row) + b"\n" for row in table.iter_rows(named=True))
+    )

@@ -1,7 +1,7 @@
 """The program ``inweights``: parse the arguments, run a command, turn errors into exit codes.
 
-:func:`main` handles what every command takes (``--debug``, ``--verbose``, ``--log-file``,
-``--max-memory``), signals, warnings and errors, and passes the rest to
+:func:`main` handles what every command takes (``--debug``, ``--verbose``,
+``--log-file``, ``--max-memory``), signals, warnings and errors, and passes the rest to
 :func:`inweights.cli.commands.do`.
 """
 
@@ -27,18 +27,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: The arguments, without the program's name; None for those of this process.
+        arguments: The arguments, without the program's name; None for those of this
+            process.
 
     Returns:
         0 if the command succeeded, 2 for bad input, 1 for a failed run.
 
     Raises:
-        InweightsError: With ``--debug``, any error of the library; likewise other errors.
+        InweightsError: With ``--debug``, any error of the library; likewise other
+            errors.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
+        # What a terminal or file cannot show becomes '?'.
+        if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     words, asked = _apart(given)
     limit = asked.get("--max-memory")
@@ -99,7 +102,10 @@ def _do(words: Sequence[str]) -> object:
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words of the command, and the options with a value that every command takes."""
     words: list[str] = []
-    asked, left = dict[str, str](), iter(w for w in given if w not in ("--debug", "--verbose"))
+    asked, left = (
+        dict[str, str](),
+        iter(w for w in given if w not in ("--debug", "--verbose")),
+    )
     for word in left:
         name, equals, value = word.partition("=")
         if name in ("--max-memory", "--log-file"):
@@ -126,7 +132,9 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
     if handlers:
         log.setLevel(logging.DEBUG if file is not None else logging.INFO)
     for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+        )
         log.addHandler(handler)
     try:
         yield
@@ -151,8 +159,12 @@ def _stopped_by_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP stop a command as Ctrl-C does; what nohup ignores stays ignored."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
-        known = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]
-        taken = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
+        known = [
+            number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")
+        ]
+        taken = [
+            number for number in known if signal.getsignal(number) is signal.SIG_DFL
+        ]
     for number in taken:
         signal.signal(number, signal.default_int_handler)
     try:
@@ -180,9 +192,15 @@ def _failed(error: Exception) -> int:
         _tell(f"{error.strerror or error}{place}; --debug shows where")
         return _code_of_system(error)
     if isinstance(error, UnicodeError):
-        _tell("a name is not text in UTF-8, as names of files and folders should be; rename it")
+        _tell(
+            "a name is not text in UTF-8, as names of files and folders should be; rename it"
+        )
         return 2
-    why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
+    why = (
+        "memory is full"
+        if isinstance(error, MemoryError)
+        else "a value is nested too deeply"
+    )
     _tell(f"{why}; --debug shows where")
     return 1 if isinstance(error, MemoryError) else 2
 

@@ -1,8 +1,8 @@
 """The list of commands that ``inweights --help`` prints, in groups by what a person has at hand.
 
 :data:`GROUPS` has each command once, with the file that registers it and a summary;
-:func:`overview` writes the list as text. Nothing is imported for it: no command, and no library
-that parses or prints.
+:func:`overview` writes the list as text. Nothing is imported for it: no command, and no
+library that parses or prints.
 """
 
 import textwrap
@@ -29,41 +29,79 @@ GROUPS: dict[str, dict[str, Command]] = {
     "Papers": {
         "list": Command("catalogue", "list recipes: figures and tables of the papers"),
         "describe": Command("catalogue", "show what a recipe states, costs and sets"),
-        "run": Command("experiments", "run a recipe: figures, a page, a verdict on every claim"),
+        "run": Command(
+            "experiments", "run a recipe: figures, a page, a verdict on every claim"
+        ),
         "show": Command("results", "show the claims of a finished run, and its page"),
-        "verify": Command("results", "show the verdicts of every recipe, or the claims of one"),
-        "claims": Command("catalogue", "state claims before they are run; show their history"),
-        "cite": Command("catalogue", "print BibTeX entries of the papers and of the project"),
-        "demo": Command("experiments", "show the effect of identities on two-hop reasoning"),
+        "verify": Command(
+            "results", "show the verdicts of every recipe, or the claims of one"
+        ),
+        "claims": Command(
+            "catalogue", "state claims before they are run; show their history"
+        ),
+        "cite": Command(
+            "catalogue", "print BibTeX entries of the papers and of the project"
+        ),
+        "demo": Command(
+            "experiments", "show the effect of identities on two-hop reasoning"
+        ),
     },
     "Studies of your own": {
-        "examples": Command("first", "write files to start from: facts, edges, a study"),
+        "examples": Command(
+            "first", "write files to start from: facts, edges, a study"
+        ),
         "world": Command("facts", "build a world; show it, or write it as a data set"),
         "sweep": Command("experiments", "run a study that a TOML file describes"),
         "new": Command("first", "write a recipe, world, probe or study of your own"),
         "runs": Command("results", "list finished runs, newest first"),
         "compare": Command("results", "compare two runs: verdicts, scores, settings"),
-        "export": Command("results", "export figures, claims and tables of a run for a paper"),
+        "export": Command(
+            "results", "export figures, claims and tables of a run for a paper"
+        ),
     },
     "Facts of your own": {
-        "audit": Command("facts", "show what can be composed from facts, and what prevents it"),
-        "predict": Command("facts", "predict what a model trained on facts will answer"),
-        "augment": Command("augment", "write training data, held-out questions and a control"),
-        "finetune": Command("language", "fine-tune a pretrained language model on facts"),
-        "evaluate": Command("language", "evaluate a language model on facts and what follows"),
-        "compare-training": Command("comparisons", "compare ways to give a language model facts"),
+        "audit": Command(
+            "facts", "show what can be composed from facts, and what prevents it"
+        ),
+        "predict": Command(
+            "facts", "predict what a model trained on facts will answer"
+        ),
+        "augment": Command(
+            "augment", "write training data, held-out questions and a control"
+        ),
+        "finetune": Command(
+            "language", "fine-tune a pretrained language model on facts"
+        ),
+        "evaluate": Command(
+            "language", "evaluate a language model on facts and what follows"
+        ),
+        "compare-training": Command(
+            "comparisons", "compare ways to give a language model facts"
+        ),
     },
     "Graphs and models of your own": {
         "atlas": Command("graphs", "show in 3-D how models store your graphs"),
-        "explore": Command("graphs", "write a page that trains a small model in the browser"),
-        "models": Command("catalogue", "list the trained models that come with the library"),
+        "explore": Command(
+            "graphs", "write a page that trains a small model in the browser"
+        ),
+        "models": Command(
+            "catalogue", "list the trained models that come with the library"
+        ),
         "ask": Command("first", "ask a stored model one question"),
-        "league": Command("comparisons", "compare a model of your own with stored results"),
+        "league": Command(
+            "comparisons", "compare a model of your own with stored results"
+        ),
     },
     "Machines": {
-        "doctor": Command("first", "show what is installed, and what is missing for what"),
-        "plan": Command("machines", "write the tasks of a recipe, for any number of machines"),
-        "work": Command("machines", "run tasks of a plan, beside any number of workers"),
+        "doctor": Command(
+            "first", "show what is installed, and what is missing for what"
+        ),
+        "plan": Command(
+            "machines", "write the tasks of a recipe, for any number of machines"
+        ),
+        "work": Command(
+            "machines", "run tasks of a plan, beside any number of workers"
+        ),
         "status": Command("machines", "show the progress of a plan"),
     },
 }
@@ -122,7 +160,9 @@ def _columns(entries: dict[str, str], left: int, width: int) -> list[str]:
     indent = " " * (6 if below else left)
     lines: list[str] = []
     for name, text in entries.items():
-        wrapped = textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+        wrapped = textwrap.wrap(
+            text, width, initial_indent=indent, subsequent_indent=indent
+        )
         if below:
             lines += [f"  {name}", *wrapped]
         else:

@@ -1,9 +1,9 @@
 """Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically.
 
 :class:`Config` is the base of every config of worlds, models, learners and recipes;
-:func:`decode` and :func:`load_toml` read one, :func:`apply_overrides` and :func:`replace_at`
-change it, and :func:`identity` with :func:`digest` make the key of a run of it. Every package
-may import this one.
+:func:`decode` and :func:`load_toml` read one, :func:`apply_overrides` and
+:func:`replace_at` change it, and :func:`identity` with :func:`digest` make the key of a
+run of it. Every package may import this one.
 """
 
 from __future__ import annotations
@@ -49,19 +49,21 @@ __all__ = [
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of every config: immutable, keyword-only, and strict about unknown keys.
 
-    A config that is chosen by name among several carries a tag (``kind``), given when its class
-    is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
+    A config that is chosen by name among several carries a tag (``kind``), given when
+    its class is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
 
     Attributes:
-        later: Options that were added when runs existed, each with the value that means what
-            was done before. With that value they are left out of a run's identity, so that a
-            new option does not change the key of earlier runs. Entries must never change.
+        later: Options that were added when runs existed, each with the value that means
+            what was done before. With that value they are left out of a run's identity,
+            so that a new option does not change the key of earlier runs. Entries must
+            never change.
         newer: Those of ``later`` that were added after version 0.1.0.
     """
 
     later: ClassVar[Mapping[str, Any]] = {}
     newer: ClassVar[tuple[str, ...]] = ()
-    #: Names of fields whose keys are paths, such as ``over``: a new one may be set there.
+    #: Names of fields whose keys are paths, such as ``over``: a new one may be set
+    #: there.
     by_path: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -73,7 +75,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def contents(self) -> Mapping[str, str]:
         """Hashes of what the config reads from outside, by name; they are part of a run's key.
 
-        :func:`inweights.support.content.fingerprint` makes the hash of a file or folder.
+        :func:`inweights.support.content.fingerprint` makes the hash of a file or
+        folder.
         """
         return {}
 
@@ -107,7 +110,9 @@ C = TypeVar("C", bound=msgspec.Struct)
 def __getattr__(name: str) -> Any:
     if name != "to_dict":  # as it was called in version 0.1.0
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    warnings.warn("config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2)
+    warnings.warn(
+        "config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2
+    )
     return to_plain
 
 
@@ -119,7 +124,8 @@ def decode(kind: type[C], values: Mapping[str, Any]) -> C:
         values: Fields by name; nested configs as mappings.
 
     Raises:
-        ConfigError: A key is unknown (names the nearest), or a value has the wrong type or range.
+        ConfigError: A key is unknown (names the nearest), or a value has the wrong type
+            or range.
 
     Example:
         >>> class Ring(Config):
@@ -142,11 +148,13 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
 
     Args:
         config: The config to start from.
-        overrides: Such as ``model.width=128`` or ``complexities=[1, 2]``. A value that is no TOML
-            value is taken as a string. A list may be written ``complexities=1,2``, too.
+        overrides: Such as ``model.width=128`` or ``complexities=[1, 2]``. A value that
+            is no TOML value is taken as a string. A list may be written
+            ``complexities=1,2``, too.
 
     Raises:
-        ConfigError: An override has no ``=``, a key is unknown, or a value does not fit.
+        ConfigError: An override has no ``=``, a key is unknown, or a value does not
+            fit.
 
     Example:
         >>> class Ring(Config):
@@ -159,7 +167,9 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
-            raise ConfigError(f"an override must have the form key=value, got '{override}'")
+            raise ConfigError(
+                f"an override must have the form key=value, got '{override}'"
+            )
         value = parse_value(text.strip())
         field, _, path = key.strip().partition(".")
         table = values.get(field)
@@ -185,7 +195,8 @@ def as_overrides(
 
     Args:
         config: The config that is changed.
-        changes: Values by dotted path; or texts ``key=value``, which are returned as they are.
+        changes: Values by dotted path; or texts ``key=value``, which are returned as
+            they are.
 
     Example:
         >>> class Ring(Config):
@@ -233,7 +244,9 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
     return decode(type(config), plain)
 
 
-def _with(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) -> dict[str, Any]:
+def _with(
+    values: dict[str, Any], key: str, value: Any, *, listed: bool = False
+) -> dict[str, Any]:
     """Plain values with another one at a dotted path; a list from the command line may be text."""
     changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
     return changed
@@ -247,7 +260,9 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
     if isinstance(now, list | tuple):
         if not step.isdigit() or int(step) >= len(now):
             items = plural(len(now), "item")
-            raise ConfigError(f"key '{key}': '{where}' has {items}, from 0; there is no {step}")
+            raise ConfigError(
+                f"key '{key}': '{where}' has {items}, from 0; there is no {step}"
+            )
         changed = list(now)
         changed[int(step)] = _replaced(now[int(step)], key, depth + 1, value, listed)
         return tuple(changed) if isinstance(now, tuple) else changed
@@ -280,8 +295,8 @@ def load_toml(path: Path) -> dict[str, Any]:
         Its tables as nested dictionaries.
 
     Raises:
-        ConfigError: The file is missing, is not TOML, or is larger than settings are; names
-            the line.
+        ConfigError: The file is missing, is not TOML, or is larger than settings are;
+            names the line.
     """
     text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:
@@ -296,8 +311,8 @@ def digest(values: Any, length: int = 12) -> str:
     """Return the SHA-256 hash of plain values; the order of keys does not matter.
 
     Args:
-        values: JSON data, as :func:`inweights.config.values.encode` and :func:`identity`
-            return.
+        values: JSON data, as :func:`inweights.config.values.encode` and
+            :func:`identity` return.
         length: Number of characters of the hash.
 
     Example:
@@ -316,4 +331,6 @@ def _exact(values: Any) -> Any:
         return encode(values)
     if isinstance(values, dict):
         return {key: _exact(one) for key, one in values.items()}
-    return [_exact(one) for one in values] if isinstance(values, list | tuple) else values
+    return (
+        [_exact(one) for one in values] if isinstance(values, list | tuple) else values
+    )

@@ -1,8 +1,8 @@
 """Turn numbers, rows and series of NumPy, polars, pandas and PyTorch into values of Python.
 
-It is done once, where a value enters the library: a number becomes the Python number of the
-same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array that is a
-value by itself, such as an option of a factory, stays one.
+It is done once, where a value enters the library: a number becomes the Python number of
+the same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array
+that is a value by itself, such as an option of a factory, stays one.
 """
 
 import sys
@@ -38,7 +38,11 @@ def as_number(value: Any) -> Any:
         (3, 0.5, '3')
     """
     if getattr(value, "ndim", None) == 0 and callable(getattr(value, "item", None)):
-        value = value.item() if getattr(value.dtype, "kind", "") not in ("M", "m") else value
+        value = (
+            value.item()
+            if getattr(value.dtype, "kind", "") not in ("M", "m")
+            else value
+        )
     return as_python(value)
 
 

@@ -100,7 +100,8 @@ def _moment_again(kind: Any, data: Any) -> Any:
 
 def _array(value: Any) -> list[Any]:
     kind = value.dtype
-    largest = {"f": 8, "c": 16}.get(kind.kind, kind.itemsize)  # a long double has unused bytes
+    # A long double has unused bytes.
+    largest = {"f": 8, "c": 16}.get(kind.kind, kind.itemsize)
     if kind.kind not in _ARRAYS or kind.itemsize > largest:
         refuse(value)
     return [kind.str, list(value.shape), _base64(value.tobytes())]
@@ -125,29 +126,38 @@ def _bytes(text: str) -> bytes:
 
 
 _FLOAT = Form("$float", str, _NUMBERS.__getitem__)
-_TEXT = Form("$text", str, lambda data: bytes.fromhex(data).decode("utf-8", "surrogatepass"))
+_TEXT = Form(
+    "$text", str, lambda data: bytes.fromhex(data).decode("utf-8", "surrogatepass")
+)
 #: TOML has no word for it.
 _NONE = Form("$none", bool, lambda data: None if data is True else refuse(data))
 _PATH = Form("$path", str, Path)
 _ARRAY = Form("$array", _array, _array_again)
 
-#: Forms by the type of their values; the members of sets are put in order by whoever writes them.
+#: Forms by the type of their values; the members of sets are put in order by whoever
+#: writes them.
 FORMS: dict[type, Form] = {
     tuple: Form("$tuple", list, tuple),
     set: Form("$set", list, set),
     frozenset: Form("$frozenset", list, frozenset),
-    range: Form("$range", lambda v: [v.start, v.stop, v.step], lambda data: range(*data)),
+    range: Form(
+        "$range", lambda v: [v.start, v.stop, v.step], lambda data: range(*data)
+    ),
     bytes: Form("$bytes", _base64, _bytes),
     complex: Form("$complex", lambda v: [v.real, v.imag], lambda data: complex(*data)),
     Decimal: Form("$decimal", str, Decimal),
     Fraction: Form(
-        "$fraction", lambda v: [v.numerator, v.denominator], lambda data: Fraction(*data)
+        "$fraction",
+        lambda v: [v.numerator, v.denominator],
+        lambda data: Fraction(*data),
     ),
     date: Form("$date", date.isoformat, date.fromisoformat),
     datetime: Form("$datetime", _moment, lambda data: _moment_again(datetime, data)),
     time: Form("$time", _moment, lambda data: _moment_again(time, data)),
     timedelta: Form(
-        "$duration", lambda v: [v.days, v.seconds, v.microseconds], lambda data: timedelta(*data)
+        "$duration",
+        lambda v: [v.days, v.seconds, v.microseconds],
+        lambda data: timedelta(*data),
     ),
     UUID: Form("$uuid", str, UUID),
 }

@@ -15,13 +15,20 @@ class Kinds(dict[str, type[Any]]):
     Args:
         what: What they are configs of: ``world``, ``model`` or ``learner``.
         known: The library's own classes.
-        members: What a further class must have besides a tag, each with its name in messages.
+        members: What a further class must have besides a tag, each with its name in
+            messages.
     """
 
-    def __init__(self, what: str, known: Iterable[type[Any]], members: Mapping[str, str]) -> None:
-        # A class without a tag is the kind that files name by default: it goes by its own name.
+    def __init__(
+        self, what: str, known: Iterable[type[Any]], members: Mapping[str, str]
+    ) -> None:
+        # A class without a tag is the kind that files name by default: it goes by its
+        # own name.
         super().__init__(
-            {kind.__struct_config__.tag or kind.__name__.lower(): kind for kind in known}
+            {
+                kind.__struct_config__.tag or kind.__name__.lower(): kind
+                for kind in known
+            }
         )
         self._what, self._members = what, members
 
@@ -42,12 +49,21 @@ class Kinds(dict[str, type[Any]]):
             ConfigError: It has no tag or lacks a member, or the name is taken.
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
-        if not isinstance(name, str) or not all(hasattr(kind, one) for one in self._members):
+        if not isinstance(name, str) or not all(
+            hasattr(kind, one) for one in self._members
+        ):
             needed = " and ".join(self._members.values())
-            raise ConfigError(f"{kind.__name__} needs a tag (tag_field='kind') and {needed}")
+            raise ConfigError(
+                f"{kind.__name__} needs a tag (tag_field='kind') and {needed}"
+            )
         known = self.get(name, kind)
         # A module that is run again, as in a notebook, makes the same class anew.
-        if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
-            raise ConfigError(f"a {self._what} '{name}' exists already; choose another tag")
+        if (known.__module__, known.__qualname__) != (
+            kind.__module__,
+            kind.__qualname__,
+        ):
+            raise ConfigError(
+                f"a {self._what} '{name}' exists already; choose another tag"
+            )
         self[name] = kind
         return kind

@@ -10,12 +10,13 @@ from inweights.support.content import contents_of
 class Outside(Config):
     """A file, a folder or a model that an option names.
 
-    It counts with the content that it stands for: another content is another run. A function that
-    opens it takes it like a path, ``open(option)``, ``torch.load(option)``; its ``name`` is the
-    text.
+    It counts with the content that it stands for: another content is another run. A
+    function that opens it takes it like a path, ``open(option)``,
+    ``torch.load(option)``; its ``name`` is the text.
 
     Attributes:
-        name: A path, or a model of the hub; what begins with ``@`` comes with a package.
+        name: A path, or a model of the hub; what begins with ``@`` comes with a
+            package.
 
     Example:
         >>> import tempfile
@@ -40,4 +41,6 @@ class Outside(Config):
         return self.name
 
 
-FORMS[Outside] = Form("$outside", lambda value: value.name, lambda data: Outside(name=data))
+FORMS[Outside] = Form(
+    "$outside", lambda value: value.name, lambda data: Outside(name=data)
+)

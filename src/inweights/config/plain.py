@@ -1,9 +1,9 @@
 """Turn configs into plain data: for a key, for a file, and to change a value at a path.
 
-:func:`to_plain` writes all fields, :func:`identity` what a run is named by. What a field's
-type says is left out: a field of dates is written as texts, a field of tuples as lists. A
-field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as they are, since
-nothing else would distinguish ``(1, 2)`` from ``[1, 2]``;
+:func:`to_plain` writes all fields, :func:`identity` what a run is named by. What a
+field's type says is left out: a field of dates is written as texts, a field of tuples
+as lists. A field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as
+they are, since nothing else would distinguish ``(1, 2)`` from ``[1, 2]``;
 :func:`inweights.config.values.encode` writes them.
 """
 
@@ -29,7 +29,8 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return a config as dictionaries, lists, texts and numbers.
 
-    Values of a field that takes anything, such as the options of a factory, are as they were given;
+    Values of a field that takes anything, such as the options of a factory, are as they
+    were given;
     :func:`inweights.config.values.encode` makes JSON data of them.
 
     Example:
@@ -96,14 +97,22 @@ def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
     """What a config is named by, and its fields without an effect."""
     config = _by_name(config)
     later = getattr(config, "later", {})
-    usual = {name for name, value in later.items() if not _differs(getattr(config, name), value)}
+    usual = {
+        name
+        for name, value in later.items()
+        if not _differs(getattr(config, name), value)
+    }
     return config, frozenset(usual.union(getattr(config, "idle", ())))
 
 
 def _newer(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
     config = _by_name(config)
     later = {name: config.later[name] for name in getattr(config, "newer", ())}
-    usual = {name for name, value in later.items() if not _differs(getattr(config, name), value)}
+    usual = {
+        name
+        for name, value in later.items()
+        if not _differs(getattr(config, name), value)
+    }
     return config, frozenset(usual)
 
 
@@ -120,7 +129,8 @@ def _differs(one: Any, other: Any) -> bool:
 
 def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
     kind = type(value)
-    if kind in _PLAIN or kind is float:  # most are, and a closer look would take most of the time
+    # Most are, and a closer look would take most of the time.
+    if kind in _PLAIN or kind is float:
         return value
     if isinstance(value, msgspec.Struct):
         # A file that an option names, inweights.config.outside, is a value like a path.
@@ -175,7 +185,9 @@ def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
     except NameError:  # of a name that only a type checker imports
         hints = {}
     names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
-    return tuple((name, written, _form(hints.get(name, str))) for name, written in names)
+    return tuple(
+        (name, written, _form(hints.get(name, str))) for name, written in names
+    )
 
 
 def _form(hint: Any) -> str:
@@ -207,7 +219,9 @@ def is_open(hint: Any) -> bool:
         return not parts or any(is_open(part) for part in parts if part is not Ellipsis)
     if isinstance(hint, type):
         known = issubclass(hint, msgspec.Struct | bytes) or hint.__module__ in _WRITTEN
-        return not known and not any(base.__module__ in _WRITTEN for base in hint.__mro__)
+        return not known and not any(
+            base.__module__ in _WRITTEN for base in hint.__mro__
+        )
     return True
 
 

@@ -1,7 +1,7 @@
 """Check the values of a config, and say in a line what is wrong: path, value, nearest name.
 
-:func:`check_types` runs when a config is made, :func:`refusal` when one is read from plain
-values.
+:func:`check_types` runs when a config is made, :func:`refusal` when one is read from
+plain values.
 """
 
 import contextlib
@@ -24,7 +24,9 @@ _PLACED = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTA
 
 
 def refusal(
-    error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
+    error: msgspec.ValidationError,
+    kind: type[msgspec.Struct],
+    values: Mapping[str, Any],
 ) -> Exception:
     """Return the error that says which value does not fit, where it is, and the nearest valid name.
 
@@ -50,19 +52,31 @@ def refusal(
         if owner is not None:
             key = f"{path}.{unknown['key']}" if path else unknown["key"]
             prefix = f"{path}." if path else ""
-            return unknown_name("key", key, [prefix + f for f in owner.__struct_encode_fields__])
+            return unknown_name(
+                "key", key, [prefix + f for f in owner.__struct_encode_fields__]
+            )
     placed = _PLACED.match(text)
     assert placed is not None
     path = placed["path"] or ""
     given = _at(values, path)
     owner = _struct_at(kind, path.split(".")[:-1]) if path else None
-    known = _names_of(get_type_hints(owner).get(path.split(".")[-1].split("[")[0])) if owner else ()
+    known = (
+        _names_of(get_type_hints(owner).get(path.split(".")[-1].split("[")[0]))
+        if owner
+        else ()
+    )
     if isinstance(given, str) and known and "enum" in placed["what"].lower():
         return unknown_name(path, given, known)
-    what = re.sub(r"^Object missing required field `(.+)`", r"'\1' is missing", placed["what"])
+    what = re.sub(
+        r"^Object missing required field `(.+)`", r"'\1' is missing", placed["what"]
+    )
     text = f"{path}: " * bool(path) + what[:1].lower() + what[1:]
     if isinstance(given, str | int | float) and path:
-        text += f": {given!r}" if len(repr(given)) < _SHOWN else f": {repr(given)[:_SHOWN]}…"
+        text += (
+            f": {given!r}"
+            if len(repr(given)) < _SHOWN
+            else f": {repr(given)[:_SHOWN]}…"
+        )
     return ConfigError(text)
 
 
@@ -97,7 +111,9 @@ def _names_of(hint: Any) -> tuple[str, ...]:
     return tuple(name for part in get_args(hint) for name in _names_of(part))
 
 
-def _struct_at(kind: type[msgspec.Struct], path: list[str]) -> type[msgspec.Struct] | None:
+def _struct_at(
+    kind: type[msgspec.Struct], path: list[str]
+) -> type[msgspec.Struct] | None:
     """Return the struct class found by following ``path``, or ``None`` where it is not one."""
     for step in path:
         hint = get_type_hints(kind).get(step.split("[")[0])
@@ -118,8 +134,8 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 def check_types(config: msgspec.Struct) -> None:
     """Raise an error for values that do not fit their types, as reading from a file does.
 
-    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts, where
-    the type says so, in place: so that a config can be hashed and written.
+    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts,
+    where the type says so, in place: so that a config can be hashed and written.
 
     Raises:
         ConfigError: A value does not fit; names the field.
@@ -135,7 +151,9 @@ def check_types(config: msgspec.Struct) -> None:
             msgspec.structs.force_setattr(config, name, kept)
 
 
-def _converted(config: msgspec.Struct, name: str, kind: Any, value: Any) -> tuple[Any, Any]:
+def _converted(
+    config: msgspec.Struct, name: str, kind: Any, value: Any
+) -> tuple[Any, Any]:
     """A value of Python for a field, and what a file would make of it."""
     plain = as_python(value) if kind is Any else as_number(value)
     why: Exception
@@ -172,5 +190,8 @@ def _types(kind: type[msgspec.Struct]) -> dict[str, tuple[Any, frozenset[type]]]
             msgspec.json.Decoder(hint)
             parts = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
             plain = parts & {int, float, str, bool, type(None)}
-            checkable[name] = hint, frozenset(plain | ({int} if float in plain else set()))
+            checkable[name] = (
+                hint,
+                frozenset(plain | ({int} if float in plain else set())),
+            )
     return checkable

@@ -22,9 +22,10 @@ def check_size(
         value: The number.
         least: Smallest valid number.
         most: Largest valid number.
-        above: Limit that the number must exceed, in place of ``least``; None for no such
+        above: Limit that the number must exceed, in place of ``least``; None for no
+            such limit.
+        below: Limit that the number must not reach, besides ``least``; None for no such
             limit.
-        below: Limit that the number must not reach, besides ``least``; None for no such limit.
 
     Raises:
         ConfigError: The number is out of range.
@@ -36,7 +37,9 @@ def check_size(
         inweights.errors.ConfigError: gpt.width must be at least 1, got 0
     """
     if below is not None and not least <= value < below:
-        raise ConfigError(f"{name} must be at least {least:g} and below {below:g}, got {value}")
+        raise ConfigError(
+            f"{name} must be at least {least:g} and below {below:g}, got {value}"
+        )
     if above is not None and not value > above:
         raise ConfigError(f"{name} must be above {above:g}, got {value}")
     if not value >= (least if above is None else above):

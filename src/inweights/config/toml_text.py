@@ -1,8 +1,8 @@
 """Parse TOML after measuring it: a long dotted key takes the square of its parts in memory.
 
-:func:`parse_toml` reads files, :func:`parse_value` and :func:`value_text` single values of the
-command line. The measuring pass knows strings, comments, brackets and dots, and no more of
-TOML.
+:func:`parse_toml` reads files, :func:`parse_value` and :func:`value_text` single values
+of the command line. The measuring pass knows strings, comments, brackets and dots, and
+no more of TOML.
 """
 
 import re
@@ -13,10 +13,11 @@ import msgspec
 
 from inweights.config.values import decode, encode
 
-#: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
+#: Characters of a text, characters and parts of a dotted key, and brackets around a
+#: value, at most.
 MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
-#: A string that does not end goes to the end of its line or of the text, so that no character is
-#: looked at twice.
+#: A string that does not end goes to the end of its line or of the text, so that no
+#: character is looked at twice.
 _TOKEN = re.compile(
     r"""
     (?P<string> \"{3} (?: [^"\\] | \\. | "(?!"") )*+ (?:\"{3})?
@@ -50,7 +51,9 @@ def parse_toml(text: str) -> dict[str, Any]:
         ValueError: line 1: a key has more than 32 parts
     """
     if len(text) > MAX_TEXT:
-        raise ValueError(f"it has {len(text):,} characters; at most {MAX_TEXT:,} are read")
+        raise ValueError(
+            f"it has {len(text):,} characters; at most {MAX_TEXT:,} are read"
+        )
     _measure(text)
     try:
         data = tomllib.loads(text)
@@ -76,9 +79,15 @@ def _measure(text: str) -> None:
         if parts > MAX_PARTS:
             raise ValueError(f"line {line}: a key has more than {MAX_PARTS} parts")
         if depth > MAX_DEPTH:
-            raise ValueError(f"line {line}: it is nested too deeply, in {depth} brackets")
-        if length > MAX_KEY and (kind == "bare" or piece == "=" or (header and piece == "]")):
-            raise ValueError(f"line {line}: a key or a number has more than {MAX_KEY:,} characters")
+            raise ValueError(
+                f"line {line}: it is nested too deeply, in {depth} brackets"
+            )
+        if length > MAX_KEY and (
+            kind == "bare" or piece == "=" or (header and piece == "]")
+        ):
+            raise ValueError(
+                f"line {line}: a key or a number has more than {MAX_KEY:,} characters"
+            )
         if kind == "mark" and piece != ".":
             parts, length = 1, 0
         if piece == "\n" and header:
@@ -90,8 +99,8 @@ def _measure(text: str) -> None:
 def parse_value(text: str) -> Any:
     """Return the value that a text of the command line stands for.
 
-    It is read as TOML, as JSON, or as a list whose quotes a shell removed; otherwise it is the
-    text.
+    It is read as TOML, as JSON, or as a list whose quotes a shell removed; otherwise it
+    is the text.
     """
     try:
         parsed = parse_toml(f"value = {text}")
@@ -104,7 +113,9 @@ def parse_value(text: str) -> Any:
     except (msgspec.DecodeError, RecursionError):
         inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else ""
         if inner and not set(inner) & set("[]{}\"'"):
-            return [parse_value(part.strip()) for part in inner.split(",") if part.strip()]
+            return [
+                parse_value(part.strip()) for part in inner.split(",") if part.strip()
+            ]
         return text
 
 

@@ -9,7 +9,8 @@ from inweights.errors import ConfigError
 
 #: Characters of a value that a message repeats.
 _SHOWN = 60
-#: What to write in place of an object, by the name of its class and where that comes from.
+#: What to write in place of an object, by the name of its class and where that comes
+#: from.
 _REMEDIES = {
     "torch.Tensor": "its numbers, value.tolist(), and make the tensor within",
     "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within",
@@ -81,7 +82,11 @@ def check_fine(values: Any, made: Any) -> None:
         ConfigError: Nanoseconds would be lost.
     """
     polars = sys.modules.get("polars")
-    if polars is None or not isinstance(values, polars.Series) or not values.dtype.is_temporal():
+    if (
+        polars is None
+        or not isinstance(values, polars.Series)
+        or not values.dtype.is_temporal()
+    ):
         return
     if not polars.Series(values.name, made, dtype=values.dtype).equals(values):
         raise ConfigError(
@@ -95,7 +100,9 @@ def _public(kind: type) -> str:
     home = kind.__module__.partition(".")[0]
     if home in ("pandas", "polars", "numpy", "torch"):
         exact = f"{kind.__module__}.{kind.__qualname__}"
-        short = {"NaTType": "NaT", "NAType": "NA"}.get(kind.__qualname__, kind.__qualname__)
+        short = {"NaTType": "NaT", "NAType": "NA"}.get(
+            kind.__qualname__, kind.__qualname__
+        )
         return exact if exact in _REMEDIES else f"{home}.{short}"
     return kind.__qualname__
 

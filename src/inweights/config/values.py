@@ -1,10 +1,11 @@
 """One canonical encoding of values: what enters a key, a file, a job line or the command line.
 
-:func:`encode` writes a value as JSON data that tells it from every other value of another content
-or type, and :func:`decode` gives the same value back. What JSON says exactly (``None``, ``True``,
-``1``, ``1.5``, ``"text"``, lists, tables with texts as keys) is written as it is. The rest is a
-table with one key that begins with ``$``, such as ``{"$float": "inf"}``. What has no such form is
-refused by name (:mod:`inweights.config.unfit`). Numbers of NumPy become those of Python first
+:func:`encode` writes a value as JSON data that tells it from every other value of
+another content or type, and :func:`decode` gives the same value back. What JSON says
+exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, tables with texts as
+keys) is written as it is. The rest is a table with one key that begins with ``$``, such
+as ``{"$float": "inf"}``. What has no such form is refused by name
+(:mod:`inweights.config.unfit`). Numbers of NumPy become those of Python first
 (:mod:`inweights.config.border`).
 """
 
@@ -17,7 +18,13 @@ from typing import Any
 import msgspec
 
 from inweights.config.border import as_python
-from inweights.config.forms import form_of, known_forms, reader_of, write_number, write_text
+from inweights.config.forms import (
+    form_of,
+    known_forms,
+    reader_of,
+    write_number,
+    write_text,
+)
 from inweights.config.unfit import refuse
 from inweights.errors import ConfigError, unknown_name
 
@@ -35,14 +42,15 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
     """Return a value as JSON data that no other value has.
 
     Args:
-        value: ``None``, a truth value, number, text, path, date or array, or a list, tuple, set or
-            table of them. Numbers of NumPy become those of Python first.
-        hook: Called first with what JSON has no word for; returns JSON data, or ``None`` where it
-            does not know the value either.
+        value: ``None``, a truth value, number, text, path, date or array, or a list,
+            tuple, set or table of them. Numbers of NumPy become those of Python first.
+        hook: Called first with what JSON has no word for; returns JSON data, or
+            ``None`` where it does not know the value either.
 
     Returns:
-        Lists, tables, texts, truth values, finite numbers and ``None``. Texts that JSON cannot
-        hold, and numbers that it has no word for, are tables with a key such as ``$float``.
+        Lists, tables, texts, truth values, finite numbers and ``None``. Texts that JSON
+        cannot hold, and numbers that it has no word for, are tables with a key such as
+        ``$float``.
 
     Raises:
         ConfigError: A value has no exact form; says which, and what to write instead.
@@ -63,8 +71,8 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 
     Args:
         data: As read from JSON or TOML.
-        hook: Called first with a table that has a key that begins with ``$``; returns the value,
-            or ``None`` where it does not know the key.
+        hook: Called first with a table that has a key that begins with ``$``; returns
+            the value, or ``None`` where it does not know the key.
 
     Raises:
         ConfigError: A key such as ``$float`` is unknown, or what it holds is damaged.
@@ -82,7 +90,8 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
     if not isinstance(data, dict):
         return data
     names = (key for key in data if isinstance(key, str) and key.startswith("$"))
-    name = next((key for key in names if key != "$"), "")  # a table of characters may have "$"
+    # A table of characters may have "$".
+    name = next((key for key in names if key != "$"), "")
     if not name:
         return {key: decode(one, hook) for key, one in data.items()}
     found = hook(data) if hook else None
@@ -143,7 +152,9 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
         return found
     form = form_of(value)
     if form is not None:
-        members = _in_order(value, inner) if kind in (set, frozenset) else form.write(value)
+        members = (
+            _in_order(value, inner) if kind in (set, frozenset) else form.write(value)
+        )
         return {form.name: _encoded(members, hook, depth + 1)}
     plain = as_python(value)
     return refuse(value) if plain is value else inner(plain)
@@ -158,11 +169,19 @@ def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
     try:
         (held,) = data.values()
         if reader is None:
-            return {from_json(key, hook): decode(one, hook) for key, one in held.items()}
+            return {
+                from_json(key, hook): decode(one, hook) for key, one in held.items()
+            }
         return reader(decode(held, hook))
     except ConfigError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ConfigError(f"{str(data)[:80]} is no value: {error}") from None
 
 
@@ -182,7 +201,9 @@ def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
         return {key: inner(one) for key, one in value.items()}
     found = {_json(inner(key)): inner(one) for key, one in value.items()}
     if len(found) < len(value):
-        raise ConfigError(f"two keys of a table are the same number or nan: {[*value]!r}")
+        raise ConfigError(
+            f"two keys of a table are the same number or nan: {[*value]!r}"
+        )
     return {_DICT: found}
 
 

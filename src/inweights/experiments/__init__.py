@@ -1,8 +1,9 @@
 """Describe experiments, run them, and judge what came of them.
 
-The grammar (:class:`Trial`, :class:`Measure`, :class:`Plan`, :class:`Claim`, :class:`Recipe`)
-says what is trained, measured, drawn and claimed; the engine makes the tables; studies vary
-one experiment. ``recipes`` states papers in this grammar, ``report`` draws what it describes.
+The grammar (:class:`Trial`, :class:`Measure`, :class:`Plan`, :class:`Claim`,
+:class:`Recipe`) says what is trained, measured, drawn and claimed; the engine makes the
+tables; studies vary one experiment. ``recipes`` states papers in this grammar,
+``report`` draws what it describes.
 """
 
 from typing import TYPE_CHECKING

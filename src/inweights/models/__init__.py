@@ -1,8 +1,9 @@
 """Models: architectures whose parameters all start with a replica axis, and their configs.
 
-A config (:class:`GPTConfig`, :class:`EmbMLPConfig`, ...) builds a :class:`Model` for the vocabulary
-of a world; :func:`wrap` makes a config of any ``torch.nn.Module``. Training moves models, and
-probes measure them. Configs load no torch; an architecture is imported when it is first used.
+A config (:class:`GPTConfig`, :class:`EmbMLPConfig`, ...) builds a :class:`Model` for
+the vocabulary of a world; :func:`wrap` makes a config of any ``torch.nn.Module``.
+Training moves models, and probes measure them. Configs load no torch; an architecture
+is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,10 @@
 """The base class of all architectures: :class:`Model`.
 
-A model reads packed token ids and gives logits over its candidates; its hidden states can be read
-(:meth:`Model.hidden`), decoded (:meth:`Model.logit_lens`) and replaced (:meth:`Model.hooks`).
-Training moves its parameters, probes read it. Shapes: ``R`` replicas, ``B`` sequences, ``T``
-positions, ``S`` packed tokens, ``D`` width, ``V`` tokens, ``K`` candidates, ``H`` heads.
+A model reads packed token ids and gives logits over its candidates; its hidden states
+can be read (:meth:`Model.hidden`), decoded (:meth:`Model.logit_lens`) and replaced
+(:meth:`Model.hooks`). Training moves its parameters, probes read it. Shapes: ``R``
+replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width, ``V``
+tokens, ``K`` candidates, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ from inweights.worlds.world import World
 class Model(nn.Module):
     """``R`` models of one architecture as one module: every parameter starts with the axis ``R``.
 
-    A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` where it has no
-    :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it can be replaced.
+    A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` where
+    it has no
+    :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it can be
+    replaced.
 
     Args:
         replicas: Number of models ``R``, at least 1.
         vocabulary: Number of tokens ``V``, at least 1.
-        candidates: Ids of the tokens that the head covers, in the order of the logits; by default
-            all tokens.
+        candidates: Ids of the tokens that the head covers, in the order of the logits;
+            by default all tokens.
 
     Attributes:
         candidates: Token id of every logit column, ``[K]``.
@@ -52,7 +55,8 @@ class Model(nn.Module):
     candidates: Int[Tensor, " K"]
     column: Int[Tensor, " V"]
 
-    #: What is read while hooks are set: the batch, and the prompts that a hook is called for.
+    #: What is read while hooks are set: the batch, and the prompts that a hook is
+    #: called for.
     reading: Reading | None = None
 
     _edits: Mapping[str, Edit] = {}
@@ -73,10 +77,15 @@ class Model(nn.Module):
             )
         self.replicas = replicas
         self.vocabulary = vocabulary
-        listed = list(range(vocabulary)) if candidates is None else [int(i) for i in candidates]
+        listed = (
+            list(range(vocabulary))
+            if candidates is None
+            else [int(i) for i in candidates]
+        )
         if len(set(listed)) != len(listed):
             raise ConfigError("a token occurs twice in the candidates of a model")
-        # By lists: a write by index costs a model that is only counted, on `meta`, half a second.
+        # By lists: a write by index costs a model that is only counted, on `meta`, half
+        # a second.
         places = [-1] * vocabulary
         for place, token in enumerate(listed):
             places[token] = place
@@ -140,10 +149,12 @@ class Model(nn.Module):
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         """Compute attention patterns by layer, ``[R, B, H, T, T]``.
 
-        Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
+        Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own
+        position.
 
         Raises:
-            ConfigError: The architecture has no attention, or the library cannot read it.
+            ConfigError: The architecture has no attention, or the library cannot read
+                it.
         """
         del tokens
         raise ConfigError(
@@ -152,23 +163,29 @@ class Model(nn.Module):
         )
 
     def forward(
-        self, inputs: Packed | Int[Tensor, "*R B T"], at: Int[Tensor, " n"] | None = None
+        self,
+        inputs: Packed | Int[Tensor, "*R B T"],
+        at: Int[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "R *_ K"]:
         """Compute logits over the candidates.
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
-            at: Indices in the packed axis ``S`` at which logits are computed; by default all of
-                them. Has no effect on token ids.
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
+                packed batch.
+            at: Indices in the packed axis ``S`` at which logits are computed; by
+                default all of them. Has no effect on token ids.
 
         Returns:
-            ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a packed batch.
+            ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a
+            packed batch.
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
         return self.forward(pack([inputs])).unflatten(1, inputs.shape[-2:])
 
-    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+    def deepest(
+        self, batch: Packed, at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R _ D"]:
         """Compute the state that :meth:`unembed` reads.
 
         Args:
@@ -184,10 +201,11 @@ class Model(nn.Module):
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
         """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none.
 
-        It is the weight of ``head`` where that is a :class:`Linear` without bias, and the
-        transposed embedding ``tokens`` where there is no head and all tokens are candidates (tied
-        weights). With many candidates, the loss is computed from it without all logits at once. A
-        model that unembeds in another way overrides :meth:`unembed`.
+        It is the weight of ``head`` where that is a :class:`Linear` without bias, and
+        the transposed embedding ``tokens`` where there is no head and all tokens are
+        candidates (tied weights). With many candidates, the loss is computed from it
+        without all logits at once. A model that unembeds in another way overrides
+        :meth:`unembed`.
         """
         head, tokens = getattr(self, "head", None), getattr(self, "tokens", None)
         if isinstance(head, Linear) and head.bias is None:
@@ -213,10 +231,11 @@ class Model(nn.Module):
         """Compute hidden states by layer.
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
+                packed batch.
             layers: Some of :attr:`layer_names`; by default all.
-            at: ``last`` position of every sequence, ``all`` positions, or indices in the packed
-                axis ``S``.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in
+                the packed axis ``S``.
 
         Returns:
             ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
@@ -240,7 +259,9 @@ class Model(nn.Module):
         if isinstance(at, str) and at == "all":
             if isinstance(inputs, Packed):
                 return {name: states[name] for name in wanted}
-            return {name: states[name].unflatten(1, inputs.shape[-2:]) for name in wanted}
+            return {
+                name: states[name].unflatten(1, inputs.shape[-2:]) for name in wanted
+            }
         indices = batch.last if isinstance(at, str) else at
         return {name: self._select(states[name], indices) for name in wanted}
 
@@ -254,18 +275,22 @@ class Model(nn.Module):
         """Compute the logits that each layer's state gives by :meth:`decode`: the logit lens.
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
+                packed batch.
             layers: Some of :attr:`decodable`; by default all of them.
-            at: ``last`` position of every sequence, ``all`` positions, or indices in the packed
-                axis ``S``.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in
+                the packed axis ``S``.
 
         Returns:
-            For each layer what :meth:`hidden` returns, with ``K`` logits in place of ``D`` numbers.
+            For each layer what :meth:`hidden` returns, with ``K`` logits in place of
+            ``D`` numbers.
 
         Raises:
             ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
         """
-        states = self.hidden(inputs, layers=self.decodable if layers is None else layers, at=at)
+        states = self.hidden(
+            inputs, layers=self.decodable if layers is None else layers, at=at
+        )
         return {name: self.decode(name, state) for name, state in states.items()}
 
     @property
@@ -273,11 +298,14 @@ class Model(nn.Module):
         """Names of the layers whose states :meth:`decode` can read; by default all."""
         return self.layer_names
 
-    def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
+    def decode(
+        self, name: str, state: Float[Tensor, "R *n D"]
+    ) -> Float[Tensor, "R *n K"]:
         """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
 
         Args:
-            name: The layer. The state of any but the deepest goes through the final norm first.
+            name: The layer. The state of any but the deepest goes through the final
+                norm first.
             state: Its state, with any axes between ``R`` and ``D``.
 
         Returns:
@@ -304,9 +332,10 @@ class Model(nn.Module):
         """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by the name of
-                a layer (:attr:`layer_names`) or of a part of one (:attr:`part_names`). Where
-                prompts differ in length, a function is called for those of each length.
+            edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by
+                the name of a layer (:attr:`layer_names`) or of a part of one
+                (:attr:`part_names`). Where prompts differ in length, a function is
+                called for those of each length.
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.
@@ -347,8 +376,8 @@ class Model(nn.Module):
         """Return a copy of some replicas, in the given order, as a model that shares no memory.
 
         Raises:
-            ConfigError: There is no such replica, or the model has no ``config``, or a parameter or
-                buffer without the replica axis.
+            ConfigError: There is no such replica, or the model has no ``config``, or a
+                parameter or buffer without the replica axis.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -358,17 +387,25 @@ class Model(nn.Module):
         """
         config: Any = getattr(self, "config", None)
         state = self.state_dict()
-        if config is None or any(v.shape[:1] != (self.replicas,) for v in state.values()):
-            raise ConfigError(f"replicas of {type(self).__name__} cannot be taken apart")
+        if config is None or any(
+            v.shape[:1] != (self.replicas,) for v in state.values()
+        ):
+            raise ConfigError(
+                f"replicas of {type(self).__name__} cannot be taken apart"
+            )
         for replica in replicas:
             if not 0 <= replica < self.replicas:
-                raise ConfigError(f"there is no replica {replica}; the model has {self.replicas}")
+                raise ConfigError(
+                    f"there is no replica {replica}; the model has {self.replicas}"
+                )
         part: Model = config.build(
             vocabulary=self.vocabulary,
             seeds=[0] * len(replicas),
             candidates=self.candidates.tolist(),
         ).to(self.candidates.device)
-        part.load_state_dict({name: value[list(replicas)] for name, value in state.items()})
+        part.load_state_dict(
+            {name: value[list(replicas)] for name, value in state.items()}
+        )
         return part
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,9 @@
 """How a config becomes a model: its architecture is imported, made, and initialised.
 
-:func:`build_model` serves the method ``build`` of every config in ``configs.py``. The table
-``ARCHITECTURES`` joins configs, which know nothing of modules, with the classes that compute; an
-architecture, and torch with it, is imported when the first model of it is built.
+:func:`build_model` serves the method ``build`` of every config in ``configs.py``. The
+table ``ARCHITECTURES`` joins configs, which know nothing of modules, with the classes
+that compute; an architecture, and torch with it, is imported when the first model of it
+is built.
 """
 
 from __future__ import annotations
@@ -45,17 +46,18 @@ def build_model(
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica; a number is so many seeds, counted from 0.
         inits: Initial scale of each replica; by default ``config.init`` for all.
-        candidates: Ids of the tokens that the head covers. An architecture whose head covers all
-            tokens ignores them.
-        embedding_std: Standard deviation of the token embeddings; by default the config's
-            ``embedding_std``, and where that is ``None``, what the initial scale gives.
+        candidates: Ids of the tokens that the head covers. An architecture whose head
+            covers all tokens ignores them.
+        embedding_std: Standard deviation of the token embeddings; by default the
+            config's ``embedding_std``, and where that is ``None``, what the initial
+            scale gives.
 
     Returns:
         The model, with one replica a seed.
 
     Raises:
-        ConfigError: There is no seed, not one initial scale a seed, or the architecture refuses
-            the numbers of tokens or candidates.
+        ConfigError: There is no seed, not one initial scale a seed, or the architecture
+            refuses the numbers of tokens or candidates.
     """
     from inweights.models.layers import initialise
 

@@ -1,9 +1,10 @@
 """Configs of the built-in architectures: their settings, as values without torch.
 
-A world, a config of a model and a learner make a trial. ``GPTConfig().build(vocabulary=9,
-seeds=3)`` makes the model; its architecture is imported then (``building.py``). The initial
-scale, ``init``, may differ between replicas. Each class raises a ``ConfigError`` for values that
-are out of range or contradict each other.
+A world, a config of a model and a learner make a trial.
+``GPTConfig().build(vocabulary=9, seeds=3)`` makes the model; its architecture is
+imported then (``building.py``). The initial scale, ``init``, may differ between
+replicas. Each class raises a ``ConfigError`` for values that are out of range or
+contradict each other.
 """
 
 from __future__ import annotations
@@ -47,24 +48,26 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         layers: Number ``L`` of blocks.
         loops: How often a sequence passes through all blocks, with the same weights.
         inject: Whether the embedding is added again before each further pass.
-        memory: Slots of a key-value memory that every block reads, the same for all; 0 for none.
+        memory: Slots of a key-value memory that every block reads, the same for all; 0
+            for none.
         width: Width ``D`` of the residual stream.
         heads: Number ``H`` of attention heads; it divides the width.
         positions: ``learned``, ``sinusoidal`` or ``none``: the position embeddings.
         context: Number of positions; longer inputs are refused.
         tied: Whether the head is the token embedding.
-        attention: ``causal``; ``uniform`` gives every visible position the same weight; ``none``
-            lets no position see another.
+        attention: ``causal``; ``uniform`` gives every visible position the same weight;
+            ``none`` lets no position see another.
         residual: Whether blocks add to their input.
         norm: Whether there is layer normalisation.
-        embedding_std: Initial standard deviation of the token embeddings, such as 1 for PyTorch's
-            own; by default that of :attr:`init`.
-        position_std: Initial standard deviation of learned position embeddings; by default that
-            of :attr:`init`.
-        depth_scaled: Whether the last matrices of attention and MLP, which write into the residual
-            stream, start ``√(2L)`` times smaller than :attr:`init` says, as those of GPT-2 do.
-        dropout: Probability with which an entry of what attention and MLP add to the residual
-            stream is set to 0 while training.
+        embedding_std: Initial standard deviation of the token embeddings, such as 1 for
+            PyTorch's own; by default that of :attr:`init`.
+        position_std: Initial standard deviation of learned position embeddings; by
+            default that of :attr:`init`.
+        depth_scaled: Whether the last matrices of attention and MLP, which write into
+            the residual stream, start ``√(2L)`` times smaller than :attr:`init` says,
+            as those of GPT-2 do.
+        dropout: Probability with which an entry of what attention and MLP add to the
+            residual stream is set to 0 while training.
         init: Initial scale of every weight matrix; biases start at 0.
     """
 
@@ -128,8 +131,8 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
 
     Attributes:
-        width: Width ``D`` of the embeddings. Theory about the least norm needs at least the rank
-            of the solution.
+        width: Width ``D`` of the embeddings. Theory about the least norm needs at least
+            the rank of the solution.
         init: Initial scale of both matrices.
     """
 
@@ -152,14 +155,15 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
     """Settings of a :class:`TinyNN` (Geometric Memory B.2.2, B.5).
 
     Attributes:
-        width: Width ``D``. The paper takes 32 for the star and the grid, 16 for the irregular
-            graph, and 512 for the cycle and wherever the width shall not limit what is stored.
-        frozen: Whether the embeddings stay as they were drawn: associative storage, with nothing
-            trained but ``W`` and ``b``.
-        embedding_std: Initial standard deviation of the embeddings, such as 1 for PyTorch's own
-            (Fig. 28); by default that of :attr:`init`.
-        dropout: Probability with which an entry of the middle layer is set to 0 while training
-            (Fig. 31).
+        width: Width ``D``. The paper takes 32 for the star and the grid, 16 for the
+            irregular graph, and 512 for the cycle and wherever the width shall not
+            limit what is stored.
+        frozen: Whether the embeddings stay as they were drawn: associative storage,
+            with nothing trained but ``W`` and ``b``.
+        embedding_std: Initial standard deviation of the embeddings, such as 1 for
+            PyTorch's own (Fig. 28); by default that of :attr:`init`.
+        dropout: Probability with which an entry of the middle layer is set to 0 while
+            training (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
     """
 
@@ -189,9 +193,10 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     """Settings of a :class:`Node2Vec` (Geometric Memory §4).
 
     Attributes:
-        width: Width ``D``; 100 in the paper, more than any of its tiny graphs has nodes.
-        tied: Whether a node has the same vector as input and as output. Untied models zigzag along
-            negative eigendirections (§4.4, Fig. 9).
+        width: Width ``D``; 100 in the paper, more than any of its tiny graphs has
+            nodes.
+        tied: Whether a node has the same vector as input and as output. Untied models
+            zigzag along negative eigendirections (§4.4, Fig. 9).
         init: Initial scale of the vectors; standard normal in the paper.
     """
 
@@ -214,9 +219,9 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
     """Settings of a :class:`Mamba`.
 
-    Sizes are those of Geometric Memory (B.3), and blocks are those of the paper of Mamba. What the
-    code of Geometric Memory has instead is ``residual=False, norm="layer", final_norm=False,
-    convolution="uniform", first_steps="equal"``.
+    Sizes are those of Geometric Memory (B.3), and blocks are those of the paper of
+    Mamba. What the code of Geometric Memory has instead is ``residual=False,
+    norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
 
     Attributes:
         layers: Number ``L`` of blocks.
@@ -224,20 +229,26 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         state: Size ``N`` of the state of each channel.
         kernel: Number of positions that the convolution sees.
         expand: Inner width as a multiple of the width.
-        rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the width, rounded
-            up.
+        rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the
+            width, rounded up.
         tied: Whether the head is the token embedding.
         residual: Whether blocks add to their input.
-        norm: What normalises the input of a block: ``rms``, by its root mean square, or ``layer``.
+        norm: What normalises the input of a block: ``rms``, by its root mean square, or
+            ``layer``.
         final_norm: Whether the last block's state is normalised before the head.
-        convolution: How the short convolution starts: ``init``, as matrices do; ``uniform``,
-            weights and biases within ``±1/√kernel``, PyTorch's own start.
-        first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or ``equal``, all
-            .69, which is what biases of 0 give.
+        convolution: How the short convolution starts: ``init``, as matrices do;
+            ``uniform``, weights and biases within ``±1/√kernel``, PyTorch's own start.
+        first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or
+            ``equal``, all .69, which is what biases of 0 give.
         init: Initial scale of matrices; ``A`` and ``D`` start as in the paper of Mamba.
     """
 
-    later = {"norm": "rms", "final_norm": True, "convolution": "init", "first_steps": "spread"}
+    later = {
+        "norm": "rms",
+        "final_norm": True,
+        "convolution": "init",
+        "first_steps": "spread",
+    }
     newer = ("norm", "final_norm", "convolution", "first_steps")
 
     layers: int = 12
@@ -279,7 +290,8 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
         layers: Number ``L`` of square layers, at least 1; the readout is one more.
         readout: Whether a matrix ``A`` of its own gives the logits; it is trained as
-            ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
+            ``readout.weight``. Without it the first ``K`` coordinates of the last layer
+            do.
         init: Initial scale of every matrix; by default entries from ``N(0, 1/D)``.
     """
 
@@ -309,17 +321,19 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
 
     Attributes:
         width: Width ``D`` of embeddings and values.
-        hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label ``k``.
+        hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
+            ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one with its ``m``
-            vectors a label replaced by the one direction ``u = Σ_r w_r / √m`` that the logits see,
-            ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent, with the same rate, momentum and
-            weight decay, it is the linear model exactly, as the other directions do not matter,
-            and it is about ``m`` times smaller. Under Adam the two models differ.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. Nothing is lost by
-            that, since the distribution of the initial matrices is the same in every basis.
-            ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly orthonormal, for more than ``D``
-            tokens.
+        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one
+            with its ``m`` vectors a label replaced by the one direction ``u = Σ_r w_r /
+            √m`` that the logits see, ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient
+            descent, with the same rate, momentum and weight decay, it is the linear
+            model exactly, as the other directions do not matter, and it is about ``m``
+            times smaller. Under Adam the two models differ.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. Nothing is
+            lost by that, since the distribution of the initial matrices is the same in
+            every basis. ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly
+            orthonormal, for more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
     """
 
@@ -344,5 +358,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
             ConfigError: The width is too small for unit vectors of all tokens.
         """
         # Embeddings have length 1, whatever the initial scale of what is trained.
-        model: OneLayer = build_model("one-layer", self, embedding_std=self.width**-0.5, **start)
+        model: OneLayer = build_model(
+            "one-layer", self, embedding_std=self.width**-0.5, **start
+        )
         return model

@@ -1,9 +1,10 @@
 """Deep linear networks, trained layer by layer (Feature Resemblance §7, appendices C and M).
 
-``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing in the text of
-the paper at hand: the readout is how we take ``d`` coordinates to become labels, and with
-``readout = False`` the first ``K`` coordinates of the deepest layer are the logits. Shapes: ``R``
-replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing in
+the text of the paper at hand: the readout is how we take ``d`` coordinates to become
+labels, and with ``readout = False`` the first ``K`` coordinates of the deepest layer
+are the logits. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 class DeepLinear(Model):
     """Map the sum of a prompt's unit vectors through ``L`` square matrices to logits.
 
-    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a look-up. Hidden
-    states are ``layer1`` (``W_1 x``) to ``layerL``. A phase that trains layer 3 alone moves
-    ``layers.2.weight``.
+    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
+    look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. A phase that trains
+    layer 3 alone moves ``layers.2.weight``.
 
     Args:
         config: Settings of the architecture.
@@ -37,7 +38,8 @@ class DeepLinear(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: The width is too small for a unit vector of each token, or for the labels.
+        ConfigError: The width is too small for a unit vector of each token, or for the
+            labels.
 
     Example:
         >>> import torch
@@ -70,7 +72,9 @@ class DeepLinear(Model):
         self.layers = nn.ModuleList(
             Linear(replicas, width, width, bias=False) for _ in range(config.layers)
         )
-        self.readout = Linear(replicas, width, labels, bias=False) if config.readout else None
+        self.readout = (
+            Linear(replicas, width, labels, bias=False) if config.readout else None
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -79,7 +83,9 @@ class DeepLinear(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
-        for name, layer in zip(self.layer_names[1:], list(self.layers)[1:], strict=True):
+        for name, layer in zip(
+            self.layer_names[1:], list(self.layers)[1:], strict=True
+        ):
             x = self.hook(name, layer(x))
             states[name] = x
         return states

@@ -21,11 +21,16 @@ def check_device(name: str) -> None:
         ...
         inweights.errors.ConfigError: unknown device 'cdua'; did you mean 'cuda'? Known: ...
     """
-    kinds = {kind: getattr(torch, kind).device_count() for kind in ("cpu", "cuda", "mps")}
+    kinds = {
+        kind: getattr(torch, kind).device_count() for kind in ("cpu", "cuda", "mps")
+    }
     try:
         device = torch.device(name)
-        # Any other kind that torch has a module for: torch.xpu, or that of a registered backend.
-        count = kinds.setdefault(device.type, getattr(torch, device.type).device_count())
+        # Any other kind that torch has a module for: torch.xpu, or that of a registered
+        # backend.
+        count = kinds.setdefault(
+            device.type, getattr(torch, device.type).device_count()
+        )
     except (RuntimeError, AttributeError):
         raise unknown_name("device", name, kinds) from None
     if (device.index or 0) >= count:

@@ -1,10 +1,11 @@
 """Dropout whose masks follow from the step (Srivastava et al. 2014; Geometric Memory C.3.1).
 
-A mask is a function of the replica's root seed, the layer's name, the phase and the step. So a
-resumed run drops what an uninterrupted one does, and a replica drops the same alone or among
-others. :class:`Dropout` is a layer of the architectures; it only drops within
-:meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model, whatever its
-mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
+A mask is a function of the replica's root seed, the layer's name, the phase and the
+step. So a resumed run drops what an uninterrupted one does, and a replica drops the
+same alone or among others. :class:`Dropout` is a layer of the architectures; it only
+drops within
+:meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model,
+whatever its mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Dropout(nn.Module):
         rate: From 0 to below 1.
 
     Raises:
-        ConfigError: The rate is out of range; in ``forward``, there is not one seed a replica.
+        ConfigError: The rate is out of range; in ``forward``, there is not one seed a
+            replica.
     """
 
     def __init__(self, rate: float) -> None:
@@ -75,7 +77,9 @@ class DropoutMasks:
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
         named = model.named_modules()
-        self._layers = [(name, m) for name, m in named if isinstance(m, Dropout) and m.rate > 0]
+        self._layers = [
+            (name, m) for name, m in named if isinstance(m, Dropout) and m.rate > 0
+        ]
         self._streams = [Streams(seed) for seed in seeds]
 
     @property
@@ -92,7 +96,9 @@ class DropoutMasks:
             step: Step of the phase, from 0.
         """
         for name, layer in self._layers:
-            layer.generators = [s.torch(DROPOUT, name, phase, step) for s in self._streams]
+            layer.generators = [
+                s.torch(DROPOUT, name, phase, step) for s in self._streams
+            ]
         try:
             yield
         finally:

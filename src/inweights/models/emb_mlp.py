@@ -1,8 +1,8 @@
 """Emb-MLP: a transformer layer with uniform attention (Identity Bridge, Definition 1).
 
-``f(X) = (Σ_t e_{s_t}) W_proj``: the logits of a prompt are the sum of its tokens' rows of the
-template matrix ``W = E W_proj``. Theory solves for ``W``, and :class:`EmbMLP` trains it. Shapes:
-``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+``f(X) = (Σ_t e_{s_t}) W_proj``: the logits of a prompt are the sum of its tokens' rows
+of the template matrix ``W = E W_proj``. Theory solves for ``W``, and :class:`EmbMLP`
+trains it. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class EmbMLP(Model):
         super().__init__(replicas, vocabulary, candidates)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
-        self.projection = Linear(replicas, config.width, len(self.candidates), bias=False)
+        self.projection = Linear(
+            replicas, config.width, len(self.candidates), bias=False
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
 """Convert a :class:`GPT` to a GPT-2 of Hugging Face and back, and to a model of TransformerLens.
 
-:func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy the weights
-of one replica, so that tools for these libraries work on trained models. The exported model uses
-the exact GELU (``activation_function="gelu"``), as ours does; the GPT-2s that OpenAI released use
-its tanh approximation (``"gelu_new"``), and :func:`from_transformers` refuses them.
+:func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy
+the weights of one replica, so that tools for these libraries work on trained models.
+The exported model uses the exact GELU (``activation_function="gelu"``), as ours does;
+the GPT-2s that OpenAI released use its tanh approximation (``"gelu_new"``), and
+:func:`from_transformers` refuses them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 _EPSILON = 1e-5  # of F.layer_norm, which LayerNorm calls
 
-# GPT-2 of Hugging Face has settings that ours lacks: the values with which it computes the same.
+# GPT-2 of Hugging Face has settings that ours lacks: the values with which it computes
+# the same.
 _REQUIRED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("gelu",),
     "layer_norm_epsilon": (_EPSILON,),
@@ -38,8 +40,8 @@ _REQUIRED: dict[str, tuple[Any, ...]] = {
 def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """Return one replica as a ``GPT2LMHeadModel`` with copied weights and the same logits.
 
-    Sinusoidal position embeddings become a learned table with the same numbers, and none become
-    zeros. The model is in evaluation mode, without dropout.
+    Sinusoidal position embeddings become a learned table with the same numbers, and
+    none become zeros. The model is in evaluation mode, without dropout.
 
     Args:
         model: The GPT.
@@ -56,7 +58,8 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """
     config = _exportable(model, replica)
     transformers = optional("hf", "exporting a model")
-    with torch.random.fork_rng(devices=[]):  # its own initialisation is overwritten below
+    # Its own initialisation is overwritten below.
+    with torch.random.fork_rng(devices=[]):
         exported = transformers.GPT2LMHeadModel(
             transformers.GPT2Config(
                 vocab_size=model.vocabulary,
@@ -85,9 +88,9 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
 def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     """Return one replica as a ``TransformerBridge``, with TransformerLens's hooks and caches.
 
-    Weights are copied as they are: no layer norm is folded and nothing is centred, so that logits,
-    hidden states and attention patterns are the same. It takes token ids and has no tokenizer. Our
-    states have these names there::
+    Weights are copied as they are: no layer norm is folded and nothing is centred, so
+    that logits, hidden states and attention patterns are the same. It takes token ids
+    and has no tokenizer. Our states have these names there::
 
         embedding   blocks.0.hook_resid_pre
         block.i     blocks.i.hook_resid_post
@@ -102,8 +105,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         replica: Index of the replica; negative ones count from the end.
 
     Raises:
-        ConfigError: It is no GPT, GPT-2 cannot express the architecture, there is no such replica,
-            or ``transformer_lens`` is not installed.
+        ConfigError: It is no GPT, GPT-2 cannot express the architecture, there is no
+            such replica, or ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -112,9 +115,12 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         inweights.errors.ConfigError: GPT-2 cannot express gpt.attention = 'uniform'; ...
     """
     _exportable(model, replica)
-    sources = optional("lens", "exporting a model", "transformer_lens.model_bridge.sources")
+    sources = optional(
+        "lens", "exporting a model", "transformer_lens.model_bridge.sources"
+    )
     exported = to_transformers(model, replica)
-    exported.set_attn_implementation("eager")  # the only one that hands out its patterns
+    # The only one that hands out its patterns.
+    exported.set_attn_implementation("eager")
     return sources.build_bridge_from_module(
         exported, "GPT2LMHeadModel", hf_config=exported.config, model_name="inweights"
     )
@@ -129,7 +135,9 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
     check_kind("replica", replica, int)
     _refuse_what_gpt2_lacks(model.config)
     if not -model.replicas <= replica < model.replicas:
-        raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
+        raise ConfigError(
+            f"there is no replica {replica}; the model has {model.replicas}"
+        )
     return model.config
 
 
@@ -139,14 +147,16 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     The result has no dropout, whatever the given model has.
 
     Raises:
-        ConfigError: A setting of the given model is one that our GPT lacks, such as another
-            activation function.
+        ConfigError: A setting of the given model is one that our GPT lacks, such as
+            another activation function.
     """
     theirs = model.config
     for name, allowed in _REQUIRED.items():
         given = getattr(theirs, name)
         if given not in allowed:
-            raise ConfigError(f"a GPT has {name} = {allowed[0]!r}, the given model has {given!r}")
+            raise ConfigError(
+                f"a GPT has {name} = {allowed[0]!r}, the given model has {given!r}"
+            )
     if theirs.n_inner not in (None, 4 * theirs.n_embd):
         raise ConfigError(
             f"a GPT must have MLPs of width {4 * theirs.n_embd}, four times n_embd; the given "
@@ -172,8 +182,16 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
 def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
     """Raise an error for settings of ours that GPT-2 cannot express."""
     if not isinstance(config, GPTConfig):
-        raise ConfigError(f"only a GPT can be exported, got a model of {type(config).__name__}")
-    required = {"attention": "causal", "residual": True, "norm": True, "loops": 1, "memory": 0}
+        raise ConfigError(
+            f"only a GPT can be exported, got a model of {type(config).__name__}"
+        )
+    required = {
+        "attention": "causal",
+        "residual": True,
+        "norm": True,
+        "loops": 1,
+        "memory": 0,
+    }
     for name, value in required.items():
         given = getattr(config, name)
         if given != value:

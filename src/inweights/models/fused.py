@@ -1,9 +1,11 @@
 """Operations with a gradient written by hand, in fewer kernels than autograd would take.
 
-A step of a small model takes as long as launching its kernels, so that their number counts.
-:class:`~inweights.models.layers.LayerNorm` and the GPT's attention call :func:`layer_norm` and
-:func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of tokens, ``D``
-width, ``H`` heads.
+A step of a small model takes as long as launching its kernels, so that their number
+counts.
+:class:`~inweights.models.layers.LayerNorm` and the GPT's attention call
+:func:`layer_norm` and
+:func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of
+tokens, ``D`` width, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ def layer_norm(
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
     """Compute causal attention in sequences of two tokens.
 
-    The first token sees only itself. The second splits its attention by a sigmoid of the
-    difference of its two scores, which equals a softmax over two.
+    The first token sees only itself. The second splits its attention by a sigmoid of
+    the difference of its two scores, which equals a softmax over two.
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.

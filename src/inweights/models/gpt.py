@@ -1,9 +1,9 @@
 """GPT-2 with a replica axis: pre-norm blocks, causal attention, GELU (Identity Bridge, B.1).
 
-:class:`GPT` is what a :class:`~inweights.models.GPTConfig` builds; its variants (loops, memory,
-uniform attention, no residual stream) are settings. ``export.py`` turns one into a GPT-2 of Hugging
-Face. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width,
-``H`` heads, ``K`` candidates.
+:class:`GPT` is what a :class:`~inweights.models.GPTConfig` builds; its variants (loops,
+memory, uniform attention, no residual stream) are settings. ``export.py`` turns one
+into a GPT-2 of Hugging Face. Shapes: ``R`` replicas, ``S`` packed tokens, ``B``
+sequences, ``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from inweights.worlds.arrays import Float, Int
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
 
-#: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.
+#: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same
+#: shape.
 PartHook = Callable[[str, Tensor], Tensor]
 
 
 class GPT(Model):
     """Compute next-token logits by a GPT-2; its ``R`` replicas train as one tensor program.
 
-    With several loops a sequence passes through all blocks several times (Dehghani et al. 2018).
-    Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts passes, so that
-    ``block.3`` of two blocks is the second block in the second loop.
+    With several loops a sequence passes through all blocks several times (Dehghani et
+    al. 2018). Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts
+    passes, so that ``block.3`` of two blocks is the second block in the second loop.
 
     Args:
         config: Settings of the architecture.
@@ -69,10 +70,16 @@ class GPT(Model):
         elif config.positions == "sinusoidal":
             waves = _sinusoids(config.context, config.width)
             self.register_buffer("waves", waves, persistent=False)
-        self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(
+            Block(config, replicas) for _ in range(config.layers)
+        )
         self.memory = Memory(config, replicas) if config.memory else None
         self.norm = LayerNorm(replicas, config.width) if config.norm else nn.Identity()
-        self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
+        self.head = (
+            None
+            if config.tied
+            else Linear(replicas, config.width, vocabulary, bias=False)
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -81,7 +88,11 @@ class GPT(Model):
     @property
     def part_names(self) -> tuple[str, ...]:
         """Outputs of all heads (``block.0.heads``, side by side), of attention and of the MLP."""
-        parts = ("mlp",) if self.config.attention == "none" else ("heads", "attention", "mlp")
+        parts = (
+            ("mlp",)
+            if self.config.attention == "none"
+            else ("heads", "attention", "mlp")
+        )
         blocks = range(len(self.passes))
         return tuple(f"block.{i}.{part}" for i, part in product(blocks, parts))
 
@@ -113,15 +124,20 @@ class GPT(Model):
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
         return self.hook(f"block.{block}.{name}", state)
 
-    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+    def deepest(
+        self, batch: Packed, at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R _ D"]:
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
         x = embedding = self._embed(batch)
         passes = self.passes
         for i, block in enumerate(passes):
-            # The last block is computed at the positions ``at`` only: nothing reads the others.
+            # The last block is computed at the positions ``at`` only: nothing reads the
+            # others.
             x = self._injected(i, x, embedding)
-            x = self._recalled(block(x, batch.shapes, at if i + 1 == len(passes) else None))
+            x = self._recalled(
+                block(x, batch.shapes, at if i + 1 == len(passes) else None)
+            )
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
@@ -146,10 +162,16 @@ class GPT(Model):
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
-        before = [state for name, state in self.states(pack([tokens])).items() if name != "final"]
+        before = [
+            state
+            for name, state in self.states(pack([tokens])).items()
+            if name != "final"
+        ]
         blocks = cast("Iterable[Block]", self.passes)
         return {
-            f"block.{i}": block.pattern(self._injected(i, x, before[0]), *tokens.shape[-2:])
+            f"block.{i}": block.pattern(
+                self._injected(i, x, before[0]), *tokens.shape[-2:]
+            )
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
 
@@ -158,7 +180,8 @@ class Memory(nn.Module):
     """Read a memory of keys and values, the same for every sequence, by attention.
 
     Args:
-        config: Its ``memory`` is the number of slots, its ``width`` that of keys and values.
+        config: Its ``memory`` is the number of slots, its ``width`` that of keys and
+            values.
         replicas: Number of replicas ``R``.
     """
 
@@ -192,7 +215,8 @@ class Block(nn.Module):
             self.qkv = Linear(replicas, width, 3 * width)
         elif config.attention == "uniform":
             self.qkv = Linear(replicas, width, width)
-        # What writes into the residual stream starts smaller (Radford et al. 2019, §2.3).
+        # What writes into the residual stream starts smaller (Radford et al. 2019,
+        # §2.3).
         shrink = math.sqrt(2 * config.layers) if config.depth_scaled else 1.0
         attends = config.attention != "none"
         self.out = Linear(replicas, width, width, shrink=shrink) if attends else None
@@ -215,8 +239,8 @@ class Block(nn.Module):
             x: The state before it.
             shapes: ``(B, T)`` of each group of the packed axis, as in :class:`Packed`.
             at: Indices in ``S`` at which the state is computed; by default all of them.
-            hook: ``hook(name, output)`` returns what replaces the output of a part: ``heads``,
-                ``attention`` or ``mlp``. By default nothing is replaced.
+            hook: ``hook(name, output)`` returns what replaces the output of a part:
+                ``heads``, ``attention`` or ``mlp``. By default nothing is replaced.
 
         Returns:
             ``[R, len(at), D]``, or ``[R, S, D]``.
@@ -226,7 +250,9 @@ class Block(nn.Module):
             x = x.index_select(1, at)
             mixed = None if mixed is None else mixed.index_select(1, at)
         if self.out is not None and mixed is not None:
-            x = self._add(x, self.drop1(hook("attention", self.out(hook("heads", mixed)))))
+            x = self._add(
+                x, self.drop1(hook("attention", self.out(hook("heads", mixed))))
+            )
         added = self.down(F.gelu(self.up(self.norm2(x))))
         return self._add(x, self.drop2(hook("mlp", added)))
 
@@ -236,15 +262,22 @@ class Block(nn.Module):
         """Compute the block's attention patterns, ``[R, B, H, T, T]``.
 
         Args:
-            x: The state before the block, ``S`` being ``batch`` sequences of ``length``.
+            x: The state before the block, ``S`` being ``batch`` sequences of
+                ``length``.
             batch: Number of sequences ``B``.
             length: Number of positions ``T``.
         """
         heads = self.config.heads
         visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         if self.config.attention == "uniform":
-            return (visible / visible.sum(-1, keepdim=True)).expand(len(x), batch, heads, -1, -1)
-        split = self.qkv(self.norm1(x)).unflatten(1, (batch, length)).unflatten(-1, (3, heads, -1))
+            return (visible / visible.sum(-1, keepdim=True)).expand(
+                len(x), batch, heads, -1, -1
+            )
+        split = (
+            self.qkv(self.norm1(x))
+            .unflatten(1, (batch, length))
+            .unflatten(-1, (3, heads, -1))
+        )
         q, k, _ = split.movedim(-2, 2).unbind(-2)  # each [R, B, H, T, D/H]
         scores = q @ k.mT / math.sqrt(q.shape[-1])
         return scores.masked_fill(~visible, -torch.inf).softmax(-1)
@@ -263,8 +296,8 @@ class Block(nn.Module):
         return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]
 
 
-# Up to this length it is faster on a CPU to attend one position after another with element-wise
-# products than to call a kernel that was made for long sequences.
+# Up to this length it is faster on a CPU to attend one position after another with
+# element-wise products than to call a kernel that was made for long sequences.
 _SHORT = 4
 
 
@@ -273,7 +306,8 @@ def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D
     replicas, batch, length, _ = qkv.shape
     if length == 2:
         return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
-    q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)  # each [R·B, T, H, D/H]
+    # Each [R·B, T, H, D/H].
+    q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)
     if length == 1:
         return v.reshape(replicas, batch, 1, -1)
     if length > _SHORT:

@@ -1,8 +1,8 @@
 """Hooks of models: functions that replace hidden states, prompts of one length at a time.
 
-:meth:`inweights.models.Model.hooks` uses them. A model computes states along the packed axis ``S``;
-a function of a user's gets them by prompt and position. Shapes: ``R`` replicas, ``B`` prompts of
-``T`` positions, ``S`` packed tokens, ``D`` width.
+:meth:`inweights.models.Model.hooks` uses them. A model computes states along the packed
+axis ``S``; a function of a user's gets them by prompt and position. Shapes: ``R``
+replicas, ``B`` prompts of ``T`` positions, ``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ class Reading:
 
     Attributes:
         batch: The batch of the running forward pass.
-        tokens: Token ids of the prompts whose states a hook is called with: ``[B, T]``, or
-            ``[R, B, T]`` where replicas read different prompts.
+        tokens: Token ids of the prompts whose states a hook is called with: ``[B, T]``,
+            or ``[R, B, T]`` where replicas read different prompts.
     """
 
     def __init__(self) -> None:
         self.batch: Packed | None = None
         self.tokens: Tensor | None = None
 
-    def edited(self, edit: Edit, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+    def edited(
+        self, edit: Edit, state: Float[Tensor, "R S D"]
+    ) -> Float[Tensor, "R S D"]:
         """Return a packed state with what an edit makes of each group of prompts.
 
         Args:

@@ -1,7 +1,7 @@
 """The initial scale of a model's weight matrices, :class:`Init`, which every config holds.
 
-Configs store it, and :func:`~inweights.models.layers.initialise` draws by it. Nothing here imports
-torch.
+Configs store it, and :func:`~inweights.models.layers.initialise` draws by it. Nothing
+here imports torch.
 """
 
 from __future__ import annotations

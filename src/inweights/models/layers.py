@@ -1,9 +1,11 @@
 """Layers whose parameters start with a replica axis, and their initialisation.
 
-Architectures are made of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`, and
-:func:`initialise` draws their initial parameters: from one generator for each replica and
-parameter, so that a replica starts with the same numbers alone and among others. Shapes: ``R``
-replicas, ``S`` packed tokens, ``D`` width, ``F`` output width, ``V`` tokens.
+Architectures are made of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`,
+and
+:func:`initialise` draws their initial parameters: from one generator for each replica
+and parameter, so that a replica starts with the same numbers alone and among others.
+Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``F`` output width, ``V``
+tokens.
 """
 
 from __future__ import annotations
@@ -30,12 +32,18 @@ class Draw(Protocol):
     """What fills a parameter with normal numbers, its own for each replica."""
 
     def __call__(
-        self, name: str, parameter: nn.Parameter, fan_in: int, *, std: float | None = None
+        self,
+        name: str,
+        parameter: nn.Parameter,
+        fan_in: int,
+        *,
+        std: float | None = None,
     ) -> None:
         """Fill a parameter in place.
 
         Args:
-            name: Name of the parameter within its layer, which decides its random numbers.
+            name: Name of the parameter within its layer, which decides its random
+                numbers.
             parameter: What is filled, with a leading replica axis.
             fan_in: Input width, from which each replica's scale follows.
             std: Standard deviation of every replica in place of that scale.
@@ -43,9 +51,9 @@ class Draw(Protocol):
         ...
 
 
-# Without this setting MKL rounds a product by the place of its factors in memory, so that a replica
-# would differ alone and among others. It costs nothing measurable, and MKL reads it at the first
-# product of a process.
+# Without this setting MKL rounds a product by the place of its factors in memory, so
+# that a replica would differ alone and among others. It costs nothing measurable, and
+# MKL reads it at the first product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 
 #: Numbers that torch's vectorised loops take at once: two of the widest registers.
@@ -59,13 +67,17 @@ class Layer(nn.Module):
         """Fill the layer's parameters in place.
 
         Args:
-            draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal numbers, whose
-                scale follows from the input width ``fan_in``, unless ``std=`` says it.
+            draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal
+                numbers, whose scale follows from the input width ``fan_in``, unless
+                ``std=`` says it.
         """
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        own = [*self.named_parameters(recurse=False), *self.named_buffers(recurse=False)]
+        own = [
+            *self.named_parameters(recurse=False),
+            *self.named_buffers(recurse=False),
+        ]
         return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
 
 
@@ -93,7 +105,13 @@ class Linear(Layer):
 
     @guarded
     def __init__(
-        self, replicas: int, inputs: int, outputs: int, *, bias: bool = True, shrink: float = 1.0
+        self,
+        replicas: int,
+        inputs: int,
+        outputs: int,
+        *,
+        bias: bool = True,
+        shrink: float = 1.0,
     ) -> None:
         super().__init__()
         _check_sizes(replicas=replicas, inputs=inputs, outputs=outputs)
@@ -109,8 +127,9 @@ class Linear(Layer):
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
         if self.weight.shape[1] == 1 and self.bias is not None:
-            # The gradient of one input is a product of a matrix and a vector, which libraries of
-            # linear algebra round otherwise for one replica than for several.
+            # The gradient of one input is a product of a matrix and a vector, which
+            # libraries of linear algebra round otherwise for one replica than for
+            # several.
             return torch.addcmul(self.bias.unsqueeze(1), x, self.weight)
         if self.bias is None:
             return torch.bmm(x, self.weight)
@@ -166,7 +185,8 @@ class Embedding(Layer):
             ids: ``[S]`` for all replicas, or ``[R, S]``.
 
         Raises:
-            DataError: An id is not below the number of tokens (noticed on the CPU only).
+            DataError: An id is not below the number of tokens (noticed on the CPU
+                only).
         """
         replicas, tokens, width = self.weight.shape
         check_ids(ids, tokens)
@@ -188,12 +208,18 @@ def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
     Raises:
         DataError: An id is out of range.
     """
-    checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
+    checked = (
+        ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
+    )
     if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
-        raise DataError(f"an id is outside 0 to {end - 1}: a token or position is out of range")
+        raise DataError(
+            f"an id is outside 0 to {end - 1}: a token or position is out of range"
+        )
 
 
-def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
+def rows_of(
+    table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]
+) -> Float[Tensor, "R S D"]:
     """Return rows of each replica's table.
 
     Args:
@@ -213,11 +239,13 @@ def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Te
     return flat.index_select(0, (ids + start).flatten()).view(replicas, -1, width)
 
 
-def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
+def in_whole_blocks(
+    operation: Elementwise, x: Float[Tensor, "R ..."]
+) -> Float[Tensor, "R ..."]:
     """Apply an elementwise operation so that each replica's bits do not depend on the others.
 
-    Some kernels of PyTorch round the last numbers of a tensor, which fill no whole register,
-    differently. So each replica is padded to whole blocks of 32 numbers.
+    Some kernels of PyTorch round the last numbers of a tensor, which fill no whole
+    register, differently. So each replica is padded to whole blocks of 32 numbers.
 
     Args:
         operation: Elementwise, such as ``torch.nn.functional.silu``.
@@ -242,7 +270,8 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
 
     Args:
         model: A module whose parameters are those of :class:`Layer` modules.
-        seeds: Root seed of each of the ``R`` replicas; the random stream is ``initialisation``.
+        seeds: Root seed of each of the ``R`` replicas; the random stream is
+            ``initialisation``.
         inits: Initial scale of each replica.
 
     Raises:
@@ -255,7 +284,9 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
         True
     """
     if len(seeds) != len(inits):
-        raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")
+        raise ConfigError(
+            f"{len(seeds)} seeds but {len(inits)} initial scales were given"
+        )
     for path, module in model.named_modules():
         numbers = (*module.parameters(), *module.buffers())
         if not isinstance(module, Layer) or any(t.is_meta for t in numbers):

@@ -1,14 +1,16 @@
 """Mamba: a selective state space model in plain PyTorch (Gu and Dao, 2023, arXiv:2312.00752).
 
-A block maps its normalised input to a stream and a gate, mixes the stream over time by a short
-causal convolution and by a linear recurrence whose step, input and output depend on the token,
+A block maps its normalised input to a stream and a gate, mixes the stream over time by
+a short causal convolution and by a linear recurrence whose step, input and output
+depend on the token,
 
     ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
 
-and returns ``(y ⊙ silu(gate)) W_out``. There is no compiled kernel: sequences here have at most
-tens of tokens, for which a loop over positions is fastest on a CPU. :class:`Mamba` is what a
-:class:`~inweights.models.MambaConfig` builds. Shapes: ``R`` replicas, ``B`` sequences, ``T``
-positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
+and returns ``(y ⊙ silu(gate)) W_out``. There is no compiled kernel: sequences here have
+at most tens of tokens, for which a loop over positions is fastest on a CPU.
+:class:`Mamba` is what a
+:class:`~inweights.models.MambaConfig` builds. Shapes: ``R`` replicas, ``B`` sequences,
+``T`` positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
 """
 
 from __future__ import annotations
@@ -35,15 +37,16 @@ from inweights.worlds.arrays import Float
 if TYPE_CHECKING:
     from inweights.models.configs import MambaConfig
 
-#: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
+#: Range of the steps Δ at the start; channels are spaced evenly over it on a
+#: logarithmic scale.
 STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
     """Compute next-token logits by a Mamba; its ``R`` replicas train as one tensor program.
 
-    It has no position embeddings, since the recurrence depends on the order. Hidden states are
-    ``embedding``, ``block.i`` and ``final``.
+    It has no position embeddings, since the recurrence depends on the order. Hidden
+    states are ``embedding``, ``block.i`` and ``final``.
 
     Args:
         config: Settings of the architecture.
@@ -61,9 +64,15 @@ class Mamba(Model):
         super().__init__(replicas, vocabulary)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
-        self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(
+            Block(config, replicas) for _ in range(config.layers)
+        )
         self.norm = _norm(config, replicas) if config.final_norm else nn.Identity()
-        self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
+        self.head = (
+            None
+            if config.tied
+            else Linear(replicas, config.width, vocabulary, bias=False)
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -164,20 +173,29 @@ class Mixer(Layer):
             draw("convolution", self.convolution, kernel)
             nn.init.zeros_(self.shift)
         else:
-            for name, parameter in (("convolution", self.convolution), ("shift", self.shift)):
+            for name, parameter in (
+                ("convolution", self.convolution),
+                ("shift", self.shift),
+            ):
                 draw(name, parameter, kernel, std=1.0)
                 _spread_evenly(parameter, bound=kernel**-0.5)
         nn.init.ones_(self.skip)
         # S4D-real: A = -1, …, -N in every channel.
-        self.log_decay.copy_(torch.arange(1, self.state + 1).log().expand_as(self.log_decay))
+        self.log_decay.copy_(
+            torch.arange(1, self.state + 1).log().expand_as(self.log_decay)
+        )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
         """Return ``y`` of the module's equation for the stream ``u``."""
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)
-        rank, b, c = self.select(flat).split([self.rank, self.state, self.state], dim=-1)
-        steps = in_whole_blocks(F.softplus, self.steps(rank) + self._first_steps(inner, u))
+        rank, b, c = self.select(flat).split(
+            [self.rank, self.state, self.state], dim=-1
+        )
+        steps = in_whole_blocks(
+            F.softplus, self.steps(rank) + self._first_steps(inner, u)
+        )
         steps = steps.unflatten(1, (batch, length))
         b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
         decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
@@ -205,7 +223,9 @@ class Mixer(Layer):
         if self.config.first_steps == "equal":
             return 0.0
         low, high = (math.log(end) for end in STEPS)
-        first = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype).exp()
+        first = torch.linspace(
+            low, high, inner, device=like.device, dtype=like.dtype
+        ).exp()
         return first + torch.log(-torch.expm1(-first))
 
 

@@ -1,7 +1,8 @@
 """What every config of an architecture offers: :class:`ModelConfig`, a method ``build``.
 
-Configs are values without torch (``configs.py``); what a model is built from besides its config is
-a :class:`Start`. Recipes and sweeps name configs, and ``building.py`` makes the models.
+Configs are values without torch (``configs.py``); what a model is built from besides
+its config is a :class:`Start`. Recipes and sweeps name configs, and ``building.py``
+makes the models.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ class ModelConfig(Protocol):
 
         Args:
             vocabulary: Number of tokens ``V``.
-            seeds: Root seed of each of the ``R`` replicas, which decides its initial parameters;
-                a number is so many seeds, counted from 0.
+            seeds: Root seed of each of the ``R`` replicas, which decides its initial
+                parameters; a number is so many seeds, counted from 0.
             inits: Initial scale of each replica; by default the config's own for all.
-            candidates: Ids of the tokens that occur as answers, which a head may be limited to; by
-                default all tokens.
+            candidates: Ids of the tokens that occur as answers, which a head may be
+                limited to; by default all tokens.
         """
         ...
 

@@ -1,9 +1,10 @@
 """Node2Vec with one hop and a full softmax (Geometric Memory §4, B.2.2, appendix F).
 
-``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers, and nothing between them. The
-softmax runs over all nodes, the node itself included. :class:`~inweights.training.Descent` trains
-it without autograd (:mod:`inweights.theory.geometric_memory.node2vec`). Shapes: ``R`` replicas,
-``S`` packed tokens, ``D`` width.
+``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers, and nothing between
+them. The softmax runs over all nodes, the node itself included.
+:class:`~inweights.training.Descent` trains it without autograd
+(:mod:`inweights.theory.geometric_memory.node2vec`). Shapes: ``R`` replicas, ``S``
+packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class Node2Vec(Model):
     """Compute logits as inner products of node vectors.
 
-    The states ``embedding`` and ``final`` are both the vector of the token that is read.
+    The states ``embedding`` and ``final`` are both the vector of the token that is
+    read.
 
     Args:
         config: Settings of the architecture.
@@ -40,11 +42,15 @@ class Node2Vec(Model):
         (True, (2, 5, 5))
     """
 
-    def __init__(self, config: Node2VecConfig, *, vocabulary: int, replicas: int) -> None:
+    def __init__(
+        self, config: Node2VecConfig, *, vocabulary: int, replicas: int
+    ) -> None:
         super().__init__(replicas, vocabulary)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
-        self.head = None if config.tied else Embedding(replicas, vocabulary, config.width)
+        self.head = (
+            None if config.tied else Embedding(replicas, vocabulary, config.width)
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:

@@ -4,10 +4,12 @@ With ``X`` the embeddings of a prompt and ``x`` that of its last token:
 
     ``h = W_V X softmax(Xᵀ W_KQ x)``,   ``F_k = (κ0 / m) Σ_r φ(⟨w_{k,r}, h⟩)``,
 
-where ``φ`` is the identity or ReLU. There is no projection, residual stream or normalisation;
-``κ0`` stands for the scale that a normalisation would set. :class:`OneLayer` is what a
-:class:`~inweights.models.OneLayerConfig` builds. Shapes: ``R`` replicas, ``S`` packed tokens, ``B``
-sequences, ``T`` positions, ``D`` width, ``M`` width of the MLP (``m``), ``K`` candidates.
+where ``φ`` is the identity or ReLU. There is no projection, residual stream or
+normalisation; ``κ0`` stands for the scale that a normalisation would set.
+:class:`OneLayer` is what a
+:class:`~inweights.models.OneLayerConfig` builds. Shapes: ``R`` replicas, ``S`` packed
+tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``M`` width of the MLP (``m``),
+``K`` candidates.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 class Attention(Layer):
     """Hold ``W_KQ``, ``[R, I, I]``, and ``W_V``, ``[R, I, D]``, for inputs of ``I`` directions.
 
-    ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction ``t``.
-    ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
+    ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction
+    ``t``. ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -73,11 +75,12 @@ class Hidden(Layer):
 class OneLayer(Model):
     """Compute logits by one attention layer and an MLP; the module states the equations.
 
-    Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``). Position ``t``
-    attends to the tokens up to ``t``, as if it were the last. A phase can train ``attention.*``
-    (stage 1 of §4.1) or ``mlp.*`` (stage 2) alone. With orthonormal embeddings the matrices hold
-    only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in
-    other directions, which neither change nor have an effect.
+    Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
+    Position ``t`` attends to the tokens up to ``t``, as if it were the last. A phase
+    can train ``attention.*`` (stage 1 of §4.1) or ``mlp.*`` (stage 2) alone. With
+    orthonormal embeddings the matrices hold only the directions of the ``V`` tokens,
+    ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in other directions, which
+    neither change nor have an effect.
 
     Args:
         config: Settings of the architecture.
@@ -86,7 +89,8 @@ class OneLayer(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: Embeddings are orthonormal, and there are more tokens than the width.
+        ConfigError: Embeddings are orthonormal, and there are more tokens than the
+            width.
 
     Example:
         >>> from inweights.models import OneLayerConfig
@@ -118,7 +122,9 @@ class OneLayer(Model):
         inputs = config.width if gaussian else vocabulary
         self.attention = Attention(replicas, inputs, config.width)
         self.mlp = Hidden(replicas, len(self.candidates), hidden, config.width)
-        self.tokens = FrozenEmbedding(replicas, vocabulary, config.width) if gaussian else None
+        self.tokens = (
+            FrozenEmbedding(replicas, vocabulary, config.width) if gaussian else None
+        )
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -130,7 +136,10 @@ class OneLayer(Model):
         value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
         groups = zip(
-            tokens.split(sizes, dim=-1), value.split(sizes, dim=1), batch.shapes, strict=True
+            tokens.split(sizes, dim=-1),
+            value.split(sizes, dim=1),
+            batch.shapes,
+            strict=True,
         )
         mixed = [
             v if length == 1 else self._mix(ids.unflatten(-1, (count, length)), v)
@@ -143,7 +152,9 @@ class OneLayer(Model):
         kappa = self.config.kappa
         weight = self.mlp.weight
         if self.config.mlp == "folded":
-            return torch.bmm(state, weight[:, :, 0].mT) * (kappa * self.config.hidden**-0.5)
+            return torch.bmm(state, weight[:, :, 0].mT) * (
+                kappa * self.config.hidden**-0.5
+            )
         if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
@@ -175,9 +186,13 @@ class OneLayer(Model):
             logits = logits.unflatten(1, pairs.shape[-3:])
         else:
             x = self.tokens(tokens.flatten(-2))
-            keys = torch.bmm(x, self.attention.key_query).unflatten(1, tokens.shape[-2:])
+            keys = torch.bmm(x, self.attention.key_query).unflatten(
+                1, tokens.shape[-2:]
+            )
             logits = keys @ x.unflatten(1, tokens.shape[-2:]).mT
-        later = torch.ones(length, length, dtype=torch.bool, device=logits.device).tril(-1)
+        later = torch.ones(length, length, dtype=torch.bool, device=logits.device).tril(
+            -1
+        )
         return logits.masked_fill(later, -torch.inf).softmax(-2)
 
     def _mix(self, tokens: Tensor, value: Tensor) -> Tensor:

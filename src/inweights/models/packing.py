@@ -1,10 +1,11 @@
 """Packed batches: sequences of several lengths along one axis, without padding.
 
-Sequences of facts are short and of few lengths (an identity has one token, a hop two). All tokens
-lie along one axis ``S``, one group of equal length after another, so that every position-wise layer
-is one batched matrix product; only attention splits the groups. :func:`pack` makes a
-:class:`Packed` batch, which models read. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions,
-``S`` packed tokens, ``D`` width.
+Sequences of facts are short and of few lengths (an identity has one token, a hop two).
+All tokens lie along one axis ``S``, one group of equal length after another, so that
+every position-wise layer is one batched matrix product; only attention splits the
+groups. :func:`pack` makes a
+:class:`Packed` batch, which models read. Shapes: ``R`` replicas, ``B`` sequences, ``T``
+positions, ``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ class Packed:
 
     Attributes:
         tokens: Token ids, ``[S]`` if all replicas read the same, else ``[R, S]``.
-        positions: Position of each token in its sequence, with any offset; ``[S]`` or ``[R, S]``.
-        shapes: ``(B, T)`` of each group of sequences of one length, in their order along ``S``.
+        positions: Position of each token in its sequence, with any offset; ``[S]`` or
+            ``[R, S]``.
+        shapes: ``(B, T)`` of each group of sequences of one length, in their order
+            along ``S``.
     """
 
     tokens: Int[Tensor, "... S"]
@@ -53,28 +56,35 @@ class Packed:
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
         """Token ids of each group of sequences of one length, as views ``[B, T]``."""
-        parts = self.tokens.split([batch * length for batch, length in self.shapes], dim=-1)
-        return [part.unflatten(-1, shape) for part, shape in zip(parts, self.shapes, strict=True)]
+        parts = self.tokens.split(
+            [batch * length for batch, length in self.shapes], dim=-1
+        )
+        return [
+            part.unflatten(-1, shape)
+            for part, shape in zip(parts, self.shapes, strict=True)
+        ]
 
     def to(self, device: torch.device | str) -> Packed:
         """Return the same batch on ``device``."""
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)
 
 
-def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ B"] = 0) -> Packed:
+def pack(
+    groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ B"] = 0
+) -> Packed:
     """Pack matrices of token ids, one for each length of sequences, into one batch.
 
     Args:
         groups: Token ids ``[B, T]`` of each length ``T``, or all of them ``[R, B, T]``.
-        offset: Added to every position: one number, or one for each sequence, ``[B]`` or
-            ``[R, B]``.
+        offset: Added to every position: one number, or one for each sequence, ``[B]``
+            or ``[R, B]``.
 
     Returns:
         The batch, with the groups in the given order.
 
     Raises:
-        DataError: There is nothing to pack, something is no matrix of token ids, or only some
-            groups have a replica axis.
+        DataError: There is nothing to pack, something is no matrix of token ids, or
+            only some groups have a replica axis.
 
     Example:
         >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
@@ -86,13 +96,21 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
     for group in groups:
         check_tokens(group)
     if len({group.dim() for group in groups}) > 1:
-        raise DataError("either every group of sequences has a replica axis, or none has")
+        raise DataError(
+            "either every group of sequences has a replica axis, or none has"
+        )
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
     shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
-    positions = torch.cat([torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes])
+    positions = torch.cat(
+        [torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes]
+    )
     if isinstance(offset, Tensor):
         counts = torch.tensor([b for b, _ in shapes])
-        lengths = torch.tensor([t for _, t in shapes]).repeat_interleave(counts).to(tokens.device)
+        lengths = (
+            torch.tensor([t for _, t in shapes])
+            .repeat_interleave(counts)
+            .to(tokens.device)
+        )
         positions = positions + offset.repeat_interleave(lengths, dim=-1)
     elif offset:
         positions = positions + offset
@@ -109,13 +127,17 @@ def check_tokens(tokens: Any) -> None:
     if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         raise DataError(f"expected token ids, which are integers, got {tokens.dtype}")
     if tokens.dim() not in (2, 3):
-        one = "; write prompts[:1], or prompt[None], for a single prompt" * (tokens.dim() < 2)
+        one = "; write prompts[:1], or prompt[None], for a single prompt" * (
+            tokens.dim() < 2
+        )
         raise DataError(
             "expected token ids [B, T] (prompts, positions) or [R, B, T] (a matrix for each "
             f"replica), got the shape {list(tokens.shape)}{one}"
         )
     if not tokens.shape[-1]:
-        raise DataError(f"a prompt has at least one token, got the shape {list(tokens.shape)}")
+        raise DataError(
+            f"a prompt has at least one token, got the shape {list(tokens.shape)}"
+        )
 
 
 def running_sums(
@@ -123,8 +145,8 @@ def running_sums(
 ) -> Float[Tensor, "R S D"]:
     """Return at each position the sum of its sequence up to that position, included.
 
-    Sequences are short, so that adding one position after another is several times faster than
-    ``torch.cumsum`` and its gradient, which reverses its input twice.
+    Sequences are short, so that adding one position after another is several times
+    faster than ``torch.cumsum`` and its gradient, which reverses its input twice.
 
     Args:
         x: States along the packed axis.
@@ -155,7 +177,9 @@ class _RunningSums(torch.autograd.Function):
         return out, None
 
 
-def _neighbours(x: Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
+def _neighbours(
+    x: Tensor, shapes: Sequence[tuple[int, int]]
+) -> list[tuple[Tensor, Tensor]]:
     """Return views of the states at each position and at the next one, group by group."""
     groups = x.split([count * length for count, length in shapes], dim=1)
     pairs: list[tuple[Tensor, Tensor]] = []

@@ -42,8 +42,12 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         >>> model_kind("gpt").__name__
         'GPTConfig'
     """
-    # These are no architectures by themselves: a file names the factory, or the weights.
-    others: dict[str, type[msgspec.Struct]] = {"wrap": WrapConfig, "trained": TrainedConfig}
+    # These are no architectures by themselves: a file names the factory, or the
+    # weights.
+    others: dict[str, type[msgspec.Struct]] = {
+        "wrap": WrapConfig,
+        "trained": TrainedConfig,
+    }
     return others.get(name) or _KINDS.find(name)
 
 

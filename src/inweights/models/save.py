@@ -1,11 +1,11 @@
 """Save models to files and load them: safetensors with the config as JSON in the header.
 
 :func:`save_model` and :func:`load_model` are for users, :func:`encode_model` and
-:func:`decode_model` for the store, which keeps the model of each run. The JSON is under the key
-``inweights`` of the header's metadata. It names the kind of model by its tag, never by a class to
-import, so that reading a file executes nothing; and it has a hash of itself and of every tensor, so
-that a single changed bit is noticed. Other programs read the weights as safetensors, by the names
-of the model's parameters.
+:func:`decode_model` for the store, which keeps the model of each run. The JSON is under
+the key ``inweights`` of the header's metadata. It names the kind of model by its tag,
+never by a class to import, so that reading a file executes nothing; and it has a hash
+of itself and of every tensor, so that a single changed bit is noticed. Other programs
+read the weights as safetensors, by the names of the model's parameters.
 """
 
 import hashlib
@@ -67,7 +67,9 @@ def save_model(model: Model, path: str | Path) -> Path:
     try:
         publish_file(path, content)
     except OSError as error:
-        raise RunError(f"cannot write the model {path}: {error.strerror or error}") from error
+        raise RunError(
+            f"cannot write the model {path}: {error.strerror or error}"
+        ) from error
     return path
 
 
@@ -82,18 +84,21 @@ def load_model(
     Args:
         path: The file.
         device: Where its parameters are put.
-        kind: Class of its config; needed only for a config outside of the library that is not
-            registered (:func:`~inweights.models.register_model`).
+        kind: Class of its config; needed only for a config outside of the library that
+            is not registered (:func:`~inweights.models.register_model`).
 
     Raises:
-        DataError: The file is missing, is no model of this library, or was changed after it was
-            written.
-        ConfigError: Its kind of model is not registered; the message says how to name it.
+        DataError: The file is missing, is no model of this library, or was changed
+            after it was written.
+        ConfigError: Its kind of model is not registered; the message says how to name
+            it.
     """
     try:
         content = read_bytes(Path(path))
     except OSError as error:
-        raise DataError(f"cannot read the model {path}: {error.strerror or error}") from None
+        raise DataError(
+            f"cannot read the model {path}: {error.strerror or error}"
+        ) from None
     return decode_model(content, str(path), kind).to(device)
 
 
@@ -120,22 +125,30 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
         replica: Index of the replica; by default all replicas are encoded.
 
     Raises:
-        ConfigError: The model has no config, there is no such replica, or a tensor has no replica
-            axis.
+        ConfigError: The model has no config, there is no such replica, or a tensor has
+            no replica axis.
     """
     config = check_savable(model)
     tensors = model.state_dict()
     if replica is not None:
         if not 0 <= replica < model.replicas:
-            raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
+            raise ConfigError(
+                f"there is no replica {replica}; the model has {model.replicas}"
+            )
         for name, value in tensors.items():
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
                 raise ConfigError(
                     f"'{name}' does not start with the replica axis; save the whole model"
                 )
-        tensors = {name: value[replica : replica + 1] for name, value in tensors.items()}
-    # A tensor that two parameters share is written under each name, and shared again when read.
-    tensors = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
+        tensors = {
+            name: value[replica : replica + 1] for name, value in tensors.items()
+        }
+    # A tensor that two parameters share is written under each name, and shared again
+    # when read.
+    tensors = {
+        name: value.detach().cpu().clone().contiguous()
+        for name, value in tensors.items()
+    }
     header = _Header(
         format=_FORMAT,
         config=encode(to_plain(config)),
@@ -156,7 +169,8 @@ def decode_model(
     Args:
         content: The bytes.
         where: What messages call their source.
-        kind: Class of the config; by default the registered one of the tag that the bytes state.
+        kind: Class of the config; by default the registered one of the tag that the
+            bytes state.
 
     Raises:
         DataError: The bytes are no model of this library, or were changed.
@@ -166,7 +180,9 @@ def decode_model(
         tensors = load(content)
         metadata = _metadata(content)
     except (SafetensorError, msgspec.DecodeError, ValueError) as error:
-        raise DataError(f"{where} is not a safetensors file, or is damaged: {error}") from None
+        raise DataError(
+            f"{where} is not a safetensors file, or is damaged: {error}"
+        ) from None
     if "inweights" not in metadata:
         raise DataError(
             f"{where} is not a model of inweights: it has no config; for a GPT-2 of Hugging Face "
@@ -175,9 +191,13 @@ def decode_model(
     try:
         header = msgspec.json.decode(metadata["inweights"], type=_Header)
     except msgspec.DecodeError as error:
-        raise DataError(f"{where} is damaged: its config cannot be read ({error})") from None
+        raise DataError(
+            f"{where} is damaged: its config cannot be read ({error})"
+        ) from None
     if header.format != _FORMAT:
-        raise DataError(f"{where} has format {header.format}; this version reads format {_FORMAT}")
+        raise DataError(
+            f"{where} has format {header.format}; this version reads format {_FORMAT}"
+        )
     unsigned = msgspec.structs.replace(header, sha256="")
     if fingerprint(msgspec.to_builtins(unsigned), tensors) != header.sha256:
         raise DataError(f"{where} is damaged: its content was changed")
@@ -189,11 +209,15 @@ def decode_model(
         )
     config: Any = decode(kind or model_kind(tag), decode_value(header.config))
     model: Model = config.build(
-        vocabulary=header.vocabulary, seeds=[0] * header.replicas, candidates=header.candidates
+        vocabulary=header.vocabulary,
+        seeds=[0] * header.replicas,
+        candidates=header.candidates,
     )
     if _shapes(model.state_dict()) != _shapes(tensors):
         raise DataError(f"{where} has other parameters than a model of its config")
-    floating = next((v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32)
+    floating = next(
+        (v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32
+    )
     model.to(floating).load_state_dict(tensors)
     return model
 
@@ -202,7 +226,8 @@ def join_replicas(models: Sequence[Model]) -> Model:
     """Join models of one config into one model, with the replicas of all in the given order.
 
     Raises:
-        ConfigError: The models differ in architecture, size or vocabulary, or have no config.
+        ConfigError: The models differ in architecture, size or vocabulary, or have no
+            config.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -214,10 +239,14 @@ def join_replicas(models: Sequence[Model]) -> Model:
         raise ConfigError("there is no model to join; give one or more")
     first = models[0]
     if any(_form(model) != _form(first) for model in models):
-        raise ConfigError("models to be joined must have the same kind, size and vocabulary")
+        raise ConfigError(
+            "models to be joined must have the same kind, size and vocabulary"
+        )
     config: Any = getattr(first, "config", None)
     if config is None:
-        raise ConfigError(f"{type(first).__name__} has no config and cannot be joined with others")
+        raise ConfigError(
+            f"{type(first).__name__} has no config and cannot be joined with others"
+        )
     joined: Model = config.build(
         vocabulary=first.vocabulary,
         seeds=[0] * sum(model.replicas for model in models),

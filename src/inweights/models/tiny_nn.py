@@ -1,8 +1,8 @@
 """TinyNN: one linear layer between tied embeddings (Geometric Memory B.2.2, B.5).
 
-``logits = (E Wᵀ + b) Eᵀ``, with no activation and no residual. Each position sees its own token
-only. With frozen embeddings ``W`` has to store everything: the associative variant. Shapes: ``R``
-replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
+``logits = (E Wᵀ + b) Eᵀ``, with no activation and no residual. Each position sees its
+own token only. With frozen embeddings ``W`` has to store everything: the associative
+variant. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -73,4 +73,7 @@ class TinyNN(Model):
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
-        return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
+        return {
+            "embedding": x,
+            "middle": self.hook("middle", self.drop(self.middle(x))),
+        }

@@ -1,8 +1,8 @@
 """Probes: functions of a trained model and its worlds that return tidy tables.
 
-Each takes a model of ``R`` replicas and one world, or one for each replica, and returns a
-polars table with a column ``replica``. A plan names probes as measures, taken during or after
-training; they work just as well by hand on any model.
+Each takes a model of ``R`` replicas and one world, or one for each replica, and returns
+a polars table with a column ``replica``. A plan names probes as measures, taken during
+or after training; they work just as well by hand on any model.
 """
 
 from inweights.probes.activations import activations as activations
@@ -21,7 +21,9 @@ from inweights.probes.geometry.edge_margins import geometric_margin as geometric
 from inweights.probes.geometry.embedding import Embedding as Embedding
 from inweights.probes.geometry.embedding_files import read_embedding as read_embedding
 from inweights.probes.geometry.hops import hop_correlation as hop_correlation
-from inweights.probes.geometry.known_geometry import known_geometries as known_geometries
+from inweights.probes.geometry.known_geometry import (
+    known_geometries as known_geometries,
+)
 from inweights.probes.geometry.known_geometry import skew as skew
 from inweights.probes.geometry.named import named_geometry as named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy as spectral_energy
@@ -32,7 +34,9 @@ from inweights.probes.inside import logit_lens as logit_lens
 from inweights.probes.interventions.editing import after_edits as after_edits
 from inweights.probes.interventions.editing import edits as edits
 from inweights.probes.interventions.interchange import carries as carries
-from inweights.probes.interventions.patching import activation_patching as activation_patching
+from inweights.probes.interventions.patching import (
+    activation_patching as activation_patching,
+)
 from inweights.probes.interventions.patching import patch as patch
 from inweights.probes.interventions.realignment import realignment as realignment
 from inweights.probes.interventions.steering import steer as steer
@@ -58,6 +62,8 @@ from inweights.support.border import guard_names
 
 #: The public names are those imported above, so that each is written once.
 __all__ = [
-    name for name, thing in list(vars().items()) if callable(thing) and thing is not guard_names
+    name
+    for name, thing in list(vars().items())
+    if callable(thing) and thing is not guard_names
 ]
 guard_names(__name__, __all__)

@@ -1,8 +1,8 @@
 """Hidden states with the names of prompts and positions, as a table or as a file.
 
-:func:`activations` returns a table, and :func:`write_activations` a safetensors file for a
-dictionary learner or another program. Shapes: ``R`` replicas, ``N`` positions of all prompts,
-``D`` width.
+:func:`activations` returns a table, and :func:`write_activations` a safetensors file
+for a dictionary learner or another program. Shapes: ``R`` replicas, ``N`` positions of
+all prompts, ``D`` width.
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ def activations(
         model: ``R`` replicas.
         worlds: One world, or one a replica.
         layers: Names of layers; all if left out.
-        position: A number (negative ones from the end), or names of tokens; all if left out.
+        position: A number (negative ones from the end), or names of tokens; all if left
+            out.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
-        A row for each replica, layer, prompt and position: ``replica, layer, part, role, prompt``
-        (names of its tokens), ``position`` (from 0), ``token`` (its name), ``state``: a list of
-        ``D`` numbers.
+        A row for each replica, layer, prompt and position: ``replica, layer, part,
+        role, prompt`` (names of its tokens), ``position`` (from 0), ``token`` (its
+        name), ``state``: a list of ``D`` numbers.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -73,9 +74,13 @@ def activations(
             for replica, state in enumerate(states):
                 about = block.about[replica % len(block.about)]
                 rows = pl.DataFrame(about, schema=list(_ABOUT), orient="row")
-                made = pl.Series("state", state.cpu().tolist(), dtype=pl.List(pl.Float32))
+                made = pl.Series(
+                    "state", state.cpu().tolist(), dtype=pl.List(pl.Float32)
+                )
                 named = rows.select(
-                    pl.lit(replica).alias("replica"), pl.lit(layer).alias("layer"), pl.all()
+                    pl.lit(replica).alias("replica"),
+                    pl.lit(layer).alias("layer"),
+                    pl.all(),
                 )
                 tables.append(named.with_columns(made))
     return pl.concat(tables)
@@ -92,9 +97,10 @@ def write_activations(
 ) -> Path:
     """Write hidden states to a safetensors file, with the names of prompts and positions.
 
-    The file has a tensor ``[R, N, D]`` for each layer, under its name. Its metadata has under
-    ``rows`` a JSON list, for each of the ``N`` rows a table with ``part, role, prompt, position,
-    token``; where replicas have worlds of their own, it has such a list for each of them.
+    The file has a tensor ``[R, N, D]`` for each layer, under its name. Its metadata has
+    under ``rows`` a JSON list, for each of the ``N`` rows a table with ``part, role,
+    prompt, position, token``; where replicas have worlds of their own, it has such a
+    list for each of them.
 
     Args:
         model: ``R`` replicas.
@@ -131,7 +137,9 @@ def write_activations(
         rows = rows or [[] for _ in block.about]
         for own, about in zip(rows, block.about, strict=True):
             own += [dict(zip(_ABOUT, row, strict=True)) for row in about]
-    tensors = {name: torch.cat(some, 1).cpu().contiguous() for name, some in found.items()}
+    tensors = {
+        name: torch.cat(some, 1).cpu().contiguous() for name, some in found.items()
+    }
     names = json.dumps(rows[0] if len(rows) == 1 else rows)
     try:
         publish_file(Path(path), save(tensors, {"rows": names}))
@@ -175,11 +183,21 @@ def _blocks(
                     names = world.vocabulary
                     about.append(
                         [
-                            (part, role, names.text(matrix[b]), t, names.names[matrix[b][t]])
+                            (
+                                part,
+                                role,
+                                names.text(matrix[b]),
+                                t,
+                                names.names[matrix[b][t]],
+                            )
                             for b, t in own[0].nonzero().tolist()
                         ]
                     )
                 states = model.hidden(tokens, layers=layers, at="all")
-                yield _Block({name: state[:, own[0]] for name, state in states.items()}, about)
+                yield _Block(
+                    {name: state[:, own[0]] for name, state in states.items()}, about
+                )
     if not some:
-        raise DataError(f"no prompt of {' and '.join(parts)} has the position {position!r}")
+        raise DataError(
+            f"no prompt of {' and '.join(parts)} has the position {position!r}"
+        )

@@ -1,7 +1,7 @@
 """Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7).
 
-:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs` says
-which prompts are compared, for other probes as well.
+:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs`
+says which prompts are compared, for other probes as well.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
-# The two places at which a subject can meet its bridge: after the first relation, where the paper
-# looks, and after the second, where the answer is read.
+# The two places at which a subject can meet its bridge: after the first relation, where
+# the paper looks, and after the second, where the answer is read.
 _PLACES = ("first_hop", "query")
 
 
@@ -36,10 +36,10 @@ def alignment(
 ) -> pl.DataFrame:
     """Compare the hidden states of a subject's prompt and of its bridge's prompt, by layer.
 
-    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared, each at
-    its last position; at the place ``query`` those of ``(e1, r1, r2)`` and ``(e2, r2)``. A
-    high cosine alone says little, since all states of a layer may point the same way. The
-    table therefore also gives the mean cosine with *other* bridges.
+    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared,
+    each at its last position; at the place ``query`` those of ``(e1, r1, r2)`` and
+    ``(e2, r2)``. A high cosine alone says little, since all states of a layer may point
+    the same way. The table therefore also gives the mean cosine with *other* bridges.
 
     Args:
         model: ``R`` replicas.
@@ -48,10 +48,10 @@ def alignment(
         places: ``first_hop``, ``query`` or both.
 
     Returns:
-        A row for each replica, place and layer: ``replica, place, layer, depth`` (index of the
-        layer), ``cosine`` (mean over pairs), ``other`` (mean cosine with the states of other
-        bridges), ``contrast`` (``cosine − other``), ``nearest`` (share of subjects whose own
-        bridge is nearer than every other one).
+        A row for each replica, place and layer: ``replica, place, layer, depth`` (index
+        of the layer), ``cosine`` (mean over pairs), ``other`` (mean cosine with the
+        states of other bridges), ``contrast`` (``cosine − other``), ``nearest`` (share
+        of subjects whose own bridge is nearer than every other one).
 
     Raises:
         DataError: The world has no first hops that queries pass through.
@@ -67,11 +67,15 @@ def alignment(
     rows: list[dict[str, object]] = []
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]
-        subject_states = last_states(model, [subject for subject, _, _ in pairs], layers)
+        subject_states = last_states(
+            model, [subject for subject, _, _ in pairs], layers
+        )
         bridge_states = last_states(model, [prompt for _, prompt, _ in pairs], layers)
         bridges = np.stack([bridge for _, _, bridge in pairs])
         for layer in subject_states:
-            own, other, nearest = _compare(subject_states[layer], bridge_states[layer], bridges)
+            own, other, nearest = _compare(
+                subject_states[layer], bridge_states[layer], bridges
+            )
             cosine = torch.stack([row.mean() for row in own]).double()
             rest = other.double()
             rows += by_replica(
@@ -88,7 +92,9 @@ def alignment(
 
 
 def _compare(
-    ours: Float[Tensor, "R m D"], theirs: Float[Tensor, "R m D"], bridges: Int[Ids, "_ m"]
+    ours: Float[Tensor, "R m D"],
+    theirs: Float[Tensor, "R m D"],
+    bridges: Int[Ids, "_ m"],
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
     """Return cosines with the own bridge, the mean with others, and whether the own is nearest."""
     own, nearest = ours.new_empty(2, *ours.shape[:2])
@@ -98,7 +104,9 @@ def _compare(
         total = cosines.masked_fill_(same, torch.nan).nansum((1, 2)) + total
         rest = cosines.masked_fill_(same, -torch.inf).amax(-1)
         nearest[:, rows] = (own[:, rows] > rest).float()
-    same_pairs = [np.square(np.unique(row, return_counts=True)[1]).sum() for row in bridges]
+    same_pairs = [
+        np.square(np.unique(row, return_counts=True)[1]).sum() for row in bridges
+    ]
     other_pairs = bridges.shape[1] ** 2 - np.array(same_pairs)
     return own, total / total.new_tensor(other_pairs), nearest
 
@@ -114,17 +122,25 @@ def bridge_pairs(
             Otherwise ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
 
     Returns:
-        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``, row by row of one pair.
+        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``, row by row of one
+        pair.
 
     Raises:
         DataError: The world has no first hops, or no queries that pass through them.
     """
-    if "first_hop" not in world.facts.role_names or "composition" not in world.queries.role_names:
-        raise DataError("alignment with a bridge requires a world with first hops and compositions")
+    if (
+        "first_hop" not in world.facts.role_names
+        or "composition" not in world.queries.role_names
+    ):
+        raise DataError(
+            "alignment with a bridge requires a world with first hops and compositions"
+        )
     hops, bridges = world.facts.matrix(world.facts.with_role("first_hop"))
     if place == "first_hop":
         return hops, bridges, bridges[:, 0]
-    reached = {tuple(hop): int(b) for hop, b in zip(hops.tolist(), bridges[:, 0], strict=True)}
+    reached = {
+        tuple(hop): int(b) for hop, b in zip(hops.tolist(), bridges[:, 0], strict=True)
+    }
     queries, _ = world.queries.matrix(world.queries.with_role("composition"))
     passed = np.array([reached[tuple(query[:-1])] for query in queries.tolist()])
     return queries, np.stack([passed, queries[:, -1]], axis=1), passed

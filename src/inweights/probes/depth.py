@@ -1,7 +1,7 @@
 """Similarity of inputs with one label, layer by layer (Feature Resemblance, theorem 6, figure 1).
 
-:func:`label_cosines` measures it in a trained model; :func:`predicted_similarity_by_depth` is
-the prediction that it is compared with.
+:func:`label_cosines` measures it in a trained model;
+:func:`predicted_similarity_by_depth` is the prediction that it is compared with.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds whose facts of role ``category`` have prompts of one length and labels
-            that several of them share: one, or one for each replica.
+        worlds: Worlds whose facts of role ``category`` have prompts of one length and
+            labels that several of them share: one, or one for each replica.
 
     Returns:
-        A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean
-        cosine of two inputs with one label), ``other`` (mean cosine of inputs with different
-        labels) and ``other_size`` (mean of its absolute value: where it is as high as
-        ``same``, all states lie in one cone).
+        A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same``
+        (mean cosine of two inputs with one label), ``other`` (mean cosine of inputs
+        with different labels) and ``other_size`` (mean of its absolute value: where it
+        is as high as ``same``, all states lie in one cone).
 
     Raises:
         DataError: A world has no facts of role ``category``, or no label occurs twice.
@@ -53,18 +53,27 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     labels = np.stack([answers[:, 0] for _, answers in facts])
     repeats = [np.unique(row, return_counts=True)[1].max() for row in labels]
     if min(repeats) < 2:
-        raise DataError("label_cosines needs labels that several inputs share; here no two do")
+        raise DataError(
+            "label_cosines needs labels that several inputs share; here no two do"
+        )
     states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
         same, other, size = torch.from_numpy(_compare(states[name], labels)).unbind(1)
         rows += by_replica(
-            model.replicas, layer=name, depth=depth, same=same, other=other, other_size=size
+            model.replicas,
+            layer=name,
+            depth=depth,
+            same=same,
+            other=other,
+            other_size=size,
         )
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
 
 
-def _compare(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[Floats, "R 3"]:
+def _compare(
+    states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
+) -> Float[Floats, "R 3"]:
     """Return mean cosines within labels and between them, and the mean absolute one between."""
     total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
@@ -93,8 +102,11 @@ def predicted_similarity_by_depth(
         steps: Number of steps.
 
     Returns:
-        A row for each layer: ``depth`` (from 1) and ``foretold``, the predicted cosine (see
+        A row for each layer: ``depth`` (from 1) and ``foretold``, the predicted cosine
+        (see
         :func:`~inweights.theory.feature_resemblance.depth.depth_cosines`).
     """
-    cosines = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)
+    cosines = depth_cosines(
+        layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps
+    )
     return pl.DataFrame({"depth": np.arange(1, layers + 1), "foretold": cosines})

@@ -1,8 +1,9 @@
 """Node2Vec's gradient descent in closed form: tables of its path, and training compared with it.
 
-The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma 1).
-:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how far a
-model trained by autograd is from it.
+The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma
+1).
+:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how
+far a model trained by autograd is from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,8 +39,9 @@ def along_descent(
 
     Args:
         world: Config of a graph.
-        look: Function ``look(trajectory, adjacency, **options)`` that returns the table, such
-            as :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
+        look: Function ``look(trajectory, adjacency, **options)`` that returns the
+            table, such as
+            :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
         descent: Learning rate and number of steps.
         model: Width, whether the weights are tied, and the initial scale.
         seed: Root seed of the world and of the initial weights.
@@ -47,27 +49,32 @@ def along_descent(
         options: Further keyword arguments of ``look``.
     """
     built = world.build(seed)
-    return look(descent.trajectory(built, model, seed, record), adjacency(built), **options)
+    return look(
+        descent.trajectory(built, model, seed, record), adjacency(built), **options
+    )
 
 
-def off_descent(model: Model, worlds: Worlds, *, rate: float, steps: int) -> pl.DataFrame:
+def off_descent(
+    model: Model, worlds: Worlds, *, rate: float, steps: int
+) -> pl.DataFrame:
     """Measure how far a trained Node2Vec is from the closed form of its descent (Lemma 1).
 
-    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts. On a
-    graph whose ``N`` nodes have one degree that is the paper's sum over nodes divided by
-    ``N``, so that plain gradient descent at the rate ``N η`` is the closed form at ``η``.
+    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts.
+    On a graph whose ``N`` nodes have one degree that is the paper's sum over nodes
+    divided by ``N``, so that plain gradient descent at the rate ``N η`` is the closed
+    form at ``η``.
 
     Args:
-        model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`, each
-            built with its world's seed.
+        model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`,
+            each built with its world's seed.
         worlds: Worlds of regular graphs, one for each replica.
         rate: ``η`` of the closed form.
         steps: Number of updates of the closed form.
 
     Returns:
-        A row for each replica: ``replica``; ``distance``, the norm of the difference of the
-        trained embeddings and the closed form's, over the norm of the latter; ``travelled``,
-        the same for the initial embeddings.
+        A row for each replica: ``replica``; ``distance``, the norm of the difference of
+        the trained embeddings and the closed form's, over the norm of the latter;
+        ``travelled``, the same for the initial embeddings.
 
     Raises:
         ConfigError: The model is not a tied Node2Vec.

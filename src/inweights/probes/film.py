@@ -1,14 +1,15 @@
 """Films of embeddings through training: frames to draw, without a rotation from one to the next.
 
-:func:`snapshot` records a frame while a model trains; :func:`render_frames` makes positions,
-cosines and energies of the recorded frames, which :mod:`inweights.report.living` draws.
+:func:`snapshot` records a frame while a model trains; :func:`render_frames` makes
+positions, cosines and energies of the recorded frames, which
+:mod:`inweights.report.living` draws.
 
-A frame holds the Gram matrix of the node vectors: everything that a rotation does not change,
-and no larger at width 512 than at width 16. Positions are each frame's *own* leading
-directions, turned within those three dimensions only (orthogonal Procrustes). A Procrustes in
-all dimensions would mislead: ``N`` random vectors are nearly orthogonal, and can be turned to
-look like any graph. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K``
-frames.
+A frame holds the Gram matrix of the node vectors: everything that a rotation does not
+change, and no larger at width 512 than at width 16. Positions are each frame's *own*
+leading directions, turned within those three dimensions only (orthogonal Procrustes). A
+Procrustes in all dimensions would mislead: ``N`` random vectors are nearly orthogonal,
+and can be turned to look like any graph. Shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``G`` eigenspaces, ``K`` frames.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _SKETCH = 16
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
     """Record one frame of a film: the Gram matrix of the node vectors, and recall of the edges.
 
-    Measured every few steps of training, it makes the film that :func:`render_frames` takes.
+    Measured every few steps of training, it makes the film that :func:`render_frames`
+    takes.
 
     Args:
         model: ``R`` replicas.
@@ -54,11 +56,11 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
             :func:`inweights.probes.geometry.vectors.node_vectors`.
 
     Returns:
-        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) /
-        2`` single-precision numbers), ``recall`` and ``recall_others`` (of
-        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more than
-        250 nodes there is a column ``vectors`` in place of ``gram``, node after node, ``N D``
-        numbers.
+        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N +
+        1) / 2`` single-precision numbers), ``recall`` and ``recall_others`` (of
+        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more
+        than 250 nodes there is a column ``vectors`` in place of ``gram``, node after
+        node, ``N D`` numbers.
 
     Raises:
         DataError: A world is no graph, or the model's head does not cover the nodes.
@@ -75,7 +77,9 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
     nodes = vectors.shape[1]
     if nodes > DRAWN:
         rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
-        return table.insert_column(1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32)))
+        return table.insert_column(
+            1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32))
+        )
     grams = np.empty((len(vectors), nodes * (nodes + 1) // 2), dtype=np.float32)
     for one, triangle in zip(vectors, grams, strict=True):
         for start in range(0, nodes, _ROWS):
@@ -105,7 +109,8 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
         return [int(at) for at in known]
     least, last = known[1], known[-1]
     found = {int(known[0]), int(last)}
-    for points in range(max(2, frames - 1), 8 * frames):  # early targets share a step: ask for more
+    # Early targets share a step: ask for more.
+    for points in range(max(2, frames - 1), 8 * frames):
         wanted = np.geomspace(least, last, points)
         near = known[np.abs(known[:, None] - wanted).argmin(0)]
         more = {int(known[0]), *near.tolist()}
@@ -122,8 +127,8 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         gram: Inner products of the node vectors.
 
     Returns:
-        Coordinates, centred, of root mean square length 1; and the share of the variance that
-        lies in these directions, from 0 to 1.
+        Coordinates, centred, of root mean square length 1; and the share of the
+        variance that lies in these directions, from 0 to 1.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -146,12 +151,14 @@ def _in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
     return place / size if size > 0 else place
 
 
-def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
+def render_frames(
+    film: pl.DataFrame, world: World, *, frames: int = 40
+) -> pl.DataFrame:
     """Compute what the frames of a film show: aligned positions, cosines, energies, correlation.
 
-    For a graph with more than 250 nodes, positions and cosines are those of 250 of them,
-    energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000 nodes, 4 for
-    10,000).
+    For a graph with more than 250 nodes, positions and cosines are those of 250 of
+    them, energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000
+    nodes, 4 for 10,000).
 
     Args:
         film: Rows of :func:`snapshot` of one replica with a column ``step``.
@@ -159,15 +166,15 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         frames: About how many frames are rendered, denser at the start.
 
     Returns:
-        A row for each frame: ``step, recall`` (a node's own logit left out), ``spearman``
-        (cosine against hops; null where all distances are equal), ``shown`` (share of the
-        variance in three dimensions), ``positions`` (``3 N``, node after node), ``cosines``
-        (the lower triangle without the diagonal, ``N (N - 1) / 2``), ``energies`` (``G``, from
-        the smoothest).
+        A row for each frame: ``step, recall`` (a node's own logit left out),
+        ``spearman`` (cosine against hops; null where all distances are equal),
+        ``shown`` (share of the variance in three dimensions), ``positions`` (``3 N``,
+        node after node), ``cosines`` (the lower triangle without the diagonal, ``N (N -
+        1) / 2``), ``energies`` (``G``, from the smoothest).
 
     Raises:
-        DataError: The world is not a graph, the film has other nodes than the world, or a step
-            occurs twice, as in a film of several replicas.
+        DataError: The world is not a graph, the film has other nodes than the world, or
+            a step occurs twice, as in a film of several replicas.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -206,7 +213,9 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
     return table.with_columns(pl.col("spearman").fill_nan(None), aligned_positions)
 
 
-def _render_small(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
+def _render_small(
+    a: Floats,
+) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
     """Return a function that renders one frame with a Gram matrix: positions, other columns."""
     n, hops = len(a), spectral.hop_distances(a)
     spectrum = spectral.eigenspaces(spectral.operator(a))
@@ -256,8 +265,13 @@ def _render_large(
         place = _in_space(centred @ turn[:, ::-1][:, :3])
         total = values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
-        # Energies of a few random sums of columns are those of all columns, but for chance.
-        sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], _SKETCH))
+        # Energies of a few random sums of columns are those of all columns, but for
+        # chance.
+        sketch = (
+            Streams(0)
+            .numpy(EVALUATION, "sketch")
+            .normal(size=(vectors.shape[1], _SKETCH))
+        )
         energies = np.nan_to_num(bands.energy(vectors @ sketch)[0])
         return place[shown], {
             "spearman": float(pairs.correlation(cosine_ranks(pairs.cosines(vectors)))),

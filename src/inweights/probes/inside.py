@@ -1,7 +1,7 @@
 """Looking inside: the logit lens, attention patterns, and similarity of two sets of states.
 
-Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a model on
-its world; :func:`cka` takes states, such as those of two models.
+Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a
+model on its world; :func:`cka` takes states, such as those of two models.
 
 Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T``
 positions.
@@ -40,8 +40,9 @@ def logit_lens(
 ) -> pl.DataFrame:
     """Decode the answer from the state of each layer (the logit lens, nostalgebraist 2020).
 
-    The state at the last position goes through the final norm and the unembedding, as if the
-    layers between did nothing. In the deepest layer these are the model's logits.
+    The state at the last position goes through the final norm and the unembedding, as
+    if the layers between did nothing. In the deepest layer these are the model's
+    logits.
 
     Args:
         model: ``R`` replicas.
@@ -51,12 +52,12 @@ def logit_lens(
         most: Largest number of statements of each slice that are read, the first ones.
 
     Returns:
-        A row for each replica, slice and layer: ``replica, part, role, distribution, layer,
-        depth, accuracy`` (of the first answer token, over all candidates), ``probability``
-        (mean of the right answer's), ``rank`` (mean number of candidates with a larger logit),
-        ``statements`` (their number). Where several answers are right, any of them counts:
-        ``probability`` is their sum, and ``rank`` counts wrong candidates above the best of
-        them.
+        A row for each replica, slice and layer: ``replica, part, role, distribution,
+        layer, depth, accuracy`` (of the first answer token, over all candidates),
+        ``probability`` (mean of the right answer's), ``rank`` (mean number of
+        candidates with a larger logit), ``statements`` (their number). Where several
+        answers are right, any of them counts: ``probability`` is their sum, and
+        ``rank`` counts wrong candidates above the best of them.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -78,10 +79,14 @@ def logit_lens(
         if part not in chosen:
             continue
         groups = shape_groups(each, part, indices[:most])
-        known = right_places(model, each, part, np.concatenate([one.indices for one in groups]))
+        known = right_places(
+            model, each, part, np.concatenate([one.indices for one in groups])
+        )
         answers = torch.cat([group.answers[..., 0] for group in groups], dim=-1)
         columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
-        states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
+        states = model.hidden(
+            pack([group.prompts.to(device) for group in groups]), layers=layers
+        )
         for layer, state in states.items():
             rows += by_replica(
                 model.replicas,
@@ -108,7 +113,9 @@ def _decode(
     parts: dict[str, list[Tensor]] = {"probability": [], "rank": []}
     step = max(1, MAX_LOGITS // len(model.candidates))
     start = 0
-    for some, right in zip(state.split(step, dim=1), columns.split(step, dim=1), strict=True):
+    for some, right in zip(
+        state.split(step, dim=1), columns.split(step, dim=1), strict=True
+    ):
         logits = model.decode(layer, some)
         rows = torch.arange(start, start + some.shape[1], device=some.device)
         start += some.shape[1]
@@ -122,14 +129,20 @@ def _decode(
         else:
             own = logits.masked_fill(~accepted, -torch.inf).amax(-1, keepdim=True)
             parts["rank"].append(((logits > own) & ~accepted).sum(-1).float())
-            parts["probability"].append(chances.exp().masked_fill(~accepted, 0.0).sum(-1))
+            parts["probability"].append(
+                chances.exp().masked_fill(~accepted, 0.0).sum(-1)
+            )
     means = {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
     return {"accuracy": share(torch.cat(hits, 1)), **means}
 
 
 @holds(most=2000, states=54)
 def attention(
-    model: Model, worlds: Worlds, *, parts: Sequence[Part] = ("facts", "queries"), most: int = 2000
+    model: Model,
+    worlds: Worlds,
+    *,
+    parts: Sequence[Part] = ("facts", "queries"),
+    most: int = 2000,
 ) -> pl.DataFrame:
     """Compute the attention weights of every head, averaged over the prompts of a role.
 
@@ -137,13 +150,13 @@ def attention(
         model: ``R`` replicas of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Largest number of statements of each role and length that are read, the first
-            ones.
+        most: Largest number of statements of each role and length that are read, the
+            first ones.
 
     Returns:
-        A row for each replica, role, length of prompt, layer, head and pair of positions:
-        ``replica, part, role, length, layer, head, position`` (that attends), ``attended``
-        (to which), ``weight`` (from 0 to 1).
+        A row for each replica, role, length of prompt, layer, head and pair of
+        positions: ``replica, part, role, length, layer, head, position`` (that
+        attends), ``attended`` (to which), ``weight`` (from 0 to 1).
 
     Raises:
         ConfigError: The architecture has no attention, or a part is unknown.
@@ -174,8 +187,12 @@ def attention(
                         "length": weights.shape[-1],
                         "layer": layer,
                     }
-                    columns = [pl.lit(value).alias(name) for name, value in constants.items()]
-                    tables.append(table.select("replica", *columns, pl.exclude("replica")))
+                    columns = [
+                        pl.lit(value).alias(name) for name, value in constants.items()
+                    ]
+                    tables.append(
+                        table.select("replica", *columns, pl.exclude("replica"))
+                    )
     return pl.concat(tables)
 
 
@@ -192,12 +209,15 @@ def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
 
 
 @torch.no_grad()
-def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Tensor, " R"]:
+def cka(
+    one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]
+) -> Float[Tensor, " R"]:
     """Compute the linear CKA of two sets of states of the same prompts: similarity from 0 to 1.
 
     Rotating or scaling either set does not change it, so that models that were trained
-    separately can be compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions
-    it is high for any two sets; where all prompts have one state it is not a number.
+    separately can be compared (Kornblith et al. 2019, §3). With fewer prompts than
+    dimensions it is high for any two sets; where all prompts have one state it is not a
+    number.
 
     Args:
         one: States ``[R, n, D]`` of ``n`` prompts.
@@ -222,7 +242,9 @@ def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Ten
         )
     x, y = (_centred(states.double()) for states in (one, other))
     shared = torch.linalg.matrix_norm(y.mT @ x).square()
-    return shared / (torch.linalg.matrix_norm(x.mT @ x) * torch.linalg.matrix_norm(y.mT @ y))
+    return shared / (
+        torch.linalg.matrix_norm(x.mT @ x) * torch.linalg.matrix_norm(y.mT @ y)
+    )
 
 
 def _centred(states: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Margins of every statement: by how many logits the right answer wins, or loses.
 
-:func:`margins` returns one row per statement, where :func:`~inweights.probes.accuracy` returns
-shares.
+:func:`margins` returns one row per statement, where :func:`~inweights.probes.accuracy`
+returns shares.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,13 @@ from inweights.worlds.world import Worlds
 
 
 @holds(logits=8, states=12)
-def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)) -> pl.DataFrame:
+def margins(
+    model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
+) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt are
-    right, it is the margin of the best of them over the best wrong one.
+    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt
+    are right, it is the margin of the best of them over the best wrong one.
 
     Args:
         model: ``R`` replicas.
@@ -30,10 +32,10 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
 
     Returns:
         A row for each replica and statement: ``replica``, ``part``, ``role``,
-        ``distribution``, ``prompt`` and ``answer`` in words (of several right ones the first),
-        ``predicted``, ``margin`` (against every candidate) and ``margin_among`` (against the
-        answers of the role only), both in logits, ``right_answers`` (how many answers are
-        right to the prompt).
+        ``distribution``, ``prompt`` and ``answer`` in words (of several right ones the
+        first), ``predicted``, ``margin`` (against every candidate) and ``margin_among``
+        (against the answers of the role only), both in logits, ``right_answers`` (how
+        many answers are right to the prompt).
 
     Raises:
         ConfigError: A part is unknown.
@@ -59,7 +61,9 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
             world = each[replica % len(each)]
             statements = getattr(world, part)
             names = world.vocabulary.names
-            prompts = [world.vocabulary.text(statements.prompt(int(i))) for i in indices]
+            prompts = [
+                world.vocabulary.text(statements.prompt(int(i))) for i in indices
+            ]
             answers = [names[statements.answer(int(i))[0]] for i in indices]
             table = {
                 "replica": [replica] * len(indices),

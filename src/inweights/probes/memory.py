@@ -1,7 +1,7 @@
 """Shared memory of a subject and its objects: a model's logits without the first relation.
 
-:func:`shared_memory` tests whether the subject alone already favours the objects that follow
-from it (Identity Bridge §4.4).
+:func:`shared_memory` tests whether the subject alone already favours the objects that
+follow from it (Identity Bridge §4.4).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from inweights.worlds.world import Ids, World, Worlds
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Measure how much a subject alone favours the objects it leads to (Identity Bridge §4.4).
 
-    The model reads the subject alone, ``(e1)``, and the subject with the second relation only,
-    ``(e1, r2)``; it was trained on neither (Fig. 7).
+    The model reads the subject alone, ``(e1)``, and the subject with the second
+    relation only, ``(e1, r2)``; it was trained on neither (Fig. 7).
 
     Args:
         model: ``R`` replicas.
@@ -37,9 +37,9 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Returns:
         A row for each replica and prompt: ``replica, prompt`` (``subject`` or
-        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject leads
-        to by two hops, minus that of the other objects), ``reached`` (share of prompts whose
-        largest logit among the objects is one of them).
+        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject
+        leads to by two hops, minus that of the other objects), ``reached`` (share of
+        prompts whose largest logit among the objects is one of them).
 
     Example:
         >>> import inweights as iw
@@ -62,7 +62,9 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
     for prompt, tokens in prompts.items():
         repeats = len(tokens) // len(subjects)
         contrast, hits = _favour(model, tokens, objects, reached, repeats)
-        rows += by_replica(model.replicas, prompt=prompt, contrast=contrast, reached=hits)
+        rows += by_replica(
+            model.replicas, prompt=prompt, contrast=contrast, reached=hits
+        )
     return pl.DataFrame(rows)
 
 
@@ -87,12 +89,18 @@ def _favour(
         logits = model(batch, at=batch.last)[..., model.column[objects]]
         mask = np.zeros((len(reached), len(block) // repeats, len(objects)), dtype=bool)
         for own, (subject, place) in zip(mask, reached, strict=True):
-            here = (subject >= start // repeats) & (subject < start // repeats + len(own))
+            here = (subject >= start // repeats) & (
+                subject < start // repeats + len(own)
+            )
             own[subject[here] - start // repeats, place[here]] = True
-        inside = torch.from_numpy(mask).to(tokens.device).repeat_interleave(repeats, dim=1)
+        inside = (
+            torch.from_numpy(mask).to(tokens.device).repeat_interleave(repeats, dim=1)
+        )
         inside = inside.expand(model.replicas, -1, -1)
         for side, outside in ((True, ~inside), (False, inside)):
-            sums[side] = logits.masked_fill(outside, torch.nan).nansum((1, 2)) + sums[side]
+            sums[side] = (
+                logits.masked_fill(outside, torch.nan).nansum((1, 2)) + sums[side]
+            )
             counts[side] = (~outside).sum((1, 2)) + counts[side]
         hits = inside.gather(-1, logits.argmax(-1, keepdim=True)).sum((1, 2)) + hits
     contrast = sums[True] / counts[True] - sums[False] / counts[False]

@@ -1,14 +1,14 @@
 """Paths read off the embeddings: from a leaf to the nodes above it, by depth.
 
-Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's own
-answers token by token.
+Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's
+own answers token by token.
 
-A model that answers with the first node of a leaf's arm has to find that node from the leaf
-alone. If the embeddings are frozen, it can only do so if they hold the information: either the
-leaf's own first node is the nearest one, or one affine map, the same for all arms, leads
-there. The map is a ridge regression, fitted on the arms whose paths are trained and evaluated
-on those that are held out: it measures what a linear reader could find, and nearness what is
-there without one.
+A model that answers with the first node of a leaf's arm has to find that node from the
+leaf alone. If the embeddings are frozen, it can only do so if they hold the
+information: either the leaf's own first node is the nearest one, or one affine map, the
+same for all arms, leads there. The map is a ridge regression, fitted on the arms whose
+paths are trained and evaluated on those that are held out: it measures what a linear
+reader could find, and nearness what is there without one.
 
 Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
 """
@@ -42,20 +42,21 @@ def navigation(
 
     Args:
         model: ``R`` replicas with a table of token embeddings.
-        worlds: Worlds with paths (facts and queries of role ``path``): one, or one for each
-            replica.
+        worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
+            each replica.
         layer: ``tokens`` for the embeddings, or one of the model's layers.
         ridge: Penalty of the affine map, relative to the mean variance of a coordinate.
 
     Returns:
-        A row for each replica and depth from 1 (the first node of an arm) to ``p - 2`` (the
-        leaf's neighbour): ``replica, depth, hops`` (from the leaf), ``nearest`` (share of
-        held-out leaves whose own node of that depth is the closest by cosine, among all arms),
-        ``ridge`` (the same after the map), ``explained`` (share of the held-out nodes'
-        variance that the map explains), ``chance`` (``1 / d``).
+        A row for each replica and depth from 1 (the first node of an arm) to ``p - 2``
+        (the leaf's neighbour): ``replica, depth, hops`` (from the leaf), ``nearest``
+        (share of held-out leaves whose own node of that depth is the closest by cosine,
+        among all arms), ``ridge`` (the same after the map), ``explained`` (share of the
+        held-out nodes' variance that the map explains), ``chance`` (``1 / d``).
 
     Raises:
-        DataError: A world has no trained or no held-out paths, or they have no inner nodes.
+        DataError: A world has no trained or no held-out paths, or they have no inner
+            nodes.
 
     Example:
         >>> import inweights as iw
@@ -118,19 +119,22 @@ def stepwise(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one for each replica; the statements of a role have one shape.
+        worlds: One world, or one for each replica; the statements of a role have one
+            shape.
         roles: Roles of facts and queries that are evaluated; by default all.
-        most: Largest number of statements of a role that are read, evenly spread; 0 for all.
-        apart: Whether prompts with most answers, such as the root of a star, get rows of their
-            own where a role has them. The column ``hub`` then tells which rows these are.
+        most: Largest number of statements of a role that are read, evenly spread; 0 for
+            all.
+        apart: Whether prompts with most answers, such as the root of a star, get rows
+            of their own where a role has them. The column ``hub`` then tells which rows
+            these are.
 
     Returns:
-        A row for each replica, role and place: ``replica, part, role``, perhaps ``hub``,
-        ``place`` (0-based, in the answer), ``statements`` (their number), ``accuracy`` (of the
-        largest logit over all candidates), ``recall`` (share of tokens that are among as many
-        largest logits as their prompt has answers in these roles: 1 where all edges are
-        stored), ``exact`` (share of answers that are right at every place, as greedy decoding
-        gives them).
+        A row for each replica, role and place: ``replica, part, role``, perhaps
+        ``hub``, ``place`` (0-based, in the answer), ``statements`` (their number),
+        ``accuracy`` (of the largest logit over all candidates), ``recall`` (share of
+        tokens that are among as many largest logits as their prompt has answers in
+        these roles: 1 where all edges are stored), ``exact`` (share of answers that are
+        right at every place, as greedy decoding gives them).
 
     Raises:
         DataError: The statements of a role differ in shape.
@@ -196,7 +200,9 @@ def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate([statements.with_role(role) for role in roles]))
     for rows, prompts, _ in statements.by_shape(among):
-        _, owner, sizes = np.unique(prompts, axis=0, return_inverse=True, return_counts=True)
+        _, owner, sizes = np.unique(
+            prompts, axis=0, return_inverse=True, return_counts=True
+        )
         counts[rows] = sizes[owner.ravel()]
     return counts
 
@@ -209,7 +215,8 @@ def ridge_map(
     Args:
         inputs: ``X``, a row for each pair.
         targets: ``Y``.
-        ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of its rows.
+        ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of
+            its rows.
 
     Raises:
         DataError: The penalty is not above 0, or there are no pairs.
@@ -221,7 +228,9 @@ def ridge_map(
         )
     gram = inputs.T @ inputs
     penalty = ridge * np.trace(gram) / len(gram)
-    weight: Floats = np.linalg.solve(gram + penalty * np.eye(len(gram)), inputs.T @ targets)
+    weight: Floats = np.linalg.solve(
+        gram + penalty * np.eye(len(gram)), inputs.T @ targets
+    )
     return weight
 
 
@@ -234,7 +243,9 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
     indices = part.with_role("path")
     shapes = [answers for _, _, answers in part.by_shape(indices)]
     if len(shapes) != 1:
-        raise DataError(f"paths must have the same length, got {len(shapes)} different ones")
+        raise DataError(
+            f"paths must have the same length, got {len(shapes)} different ones"
+        )
     order = np.concatenate([rows for rows, _, _ in part.by_shape(indices)])
     return shapes[0][np.argsort(order)]
 

@@ -1,9 +1,10 @@
 """Memory that a probe needs, estimated before it starts.
 
-Every probe declares with :func:`holds` how many bytes it takes for each of the arrays that can
-be large; their sizes follow from the model and its worlds (:func:`sizes`). A probe that would
-need more than there is, is refused (:func:`check_probe`). The factors were measured:
-``tests/probes/test_needs.py`` compares them with the peaks, within a factor of two.
+Every probe declares with :func:`holds` how many bytes it takes for each of the arrays
+that can be large; their sizes follow from the model and its worlds (:func:`sizes`). A
+probe that would need more than there is, is refused (:func:`check_probe`). The factors
+were measured: ``tests/probes/test_needs.py`` compares them with the peaks, within a
+factor of two.
 """
 
 from collections.abc import Callable
@@ -40,19 +41,22 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
         most: Largest number of statements that the probe reads; by default all.
 
     Returns:
-        ``logits``: of a block of statements; ``whole``: of all statements; ``asked``: of a
-        block of nodes, for one replica; ``states``: of the positions of a block, at one layer;
-        ``kept``: of all prompts, at all layers; ``cosines``: of a block; ``matrix``: of all
-        pairs of nodes, in graphs where no pairs are sampled; ``draws``: of random embeddings;
-        ``angles``: of their cosines, where they are sorted; ``margins``: of their margins;
-        ``weights``: of a matrix of tokens and candidates; ``statements``: of one column of a
-        table; ``one``: 1, for what is needed at any size.
+        ``logits``: of a block of statements; ``whole``: of all statements; ``asked``:
+        of a block of nodes, for one replica; ``states``: of the positions of a block,
+        at one layer; ``kept``: of all prompts, at all layers; ``cosines``: of a block;
+        ``matrix``: of all pairs of nodes, in graphs where no pairs are sampled;
+        ``draws``: of random embeddings; ``angles``: of their cosines, where they are
+        sorted; ``margins``: of their margins; ``weights``: of a matrix of tokens and
+        candidates; ``statements``: of one column of a table; ``one``: 1, for what is
+        needed at any size.
     """
     world = as_worlds(worlds, model)[0]
     replicas, outputs = model.replicas, len(model.candidates)
     nodes = len(world.vocabulary)
     parts = [part for part in (world.facts, world.queries) if len(part)]
-    count = min(most, max((int(np.bincount(part.roles).max()) for part in parts), default=1))
+    count = min(
+        most, max((int(np.bincount(part.roles).max()) for part in parts), default=1)
+    )
     length = max((len(part.prompts) / len(part) for part in parts), default=1.0)
     table = model.token_table
     width = 1 if table is None else table.shape[-1]
@@ -77,8 +81,8 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
     """Estimate how many bytes a probe takes beyond the model.
 
     Args:
-        probe: Function of a model and worlds; without the decorator :func:`holds` it counts as
-            0.
+        probe: Function of a model and worlds; without the decorator :func:`holds` it
+            counts as 0.
         model: The probed model.
         worlds: One world, or one for each replica.
 
@@ -92,28 +96,33 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
     return float(sum(factor * known[name] for name, factor in factors.items()))
 
 
-def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def holds(
+    *, most: float = np.inf, **factors: float
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Declare the memory of a probe, and refuse calls of it that would need too much.
 
     A decorator. The decorated probe also computes no gradients.
 
     Args:
-        most: Default of the probe's option of that name: how many statements it reads at most.
-        factors: Bytes for each number in an array of :func:`sizes`, by the array's name.
+        most: Default of the probe's option of that name: how many statements it reads
+            at most.
+        factors: Bytes for each number in an array of :func:`sizes`, by the array's
+            name.
 
     Returns:
         The decorator.
 
     Raises:
-        ConfigError: The decorated probe is called with too large a model or world; the message
-            states the memory needed and available.
+        ConfigError: The decorated probe is called with too large a model or world; the
+            message states the memory needed and available.
     """
 
     def mark(probe: Callable[P, T]) -> Callable[P, T]:
         @torch.no_grad()
         @wraps(probe)
         def refused_first(*given: P.args, **options: P.kwargs) -> T:
-            # An argument that is not a Model fails in the probe itself, by what it lacks.
+            # An argument that is not a Model fails in the probe itself, by what it
+            # lacks.
             if given and isinstance(given[0], Model):
                 check_probe(refused_first, *given, **options)  # type: ignore[arg-type]
             return probe(*given, **options)
@@ -124,7 +133,9 @@ def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]
     return mark
 
 
-def check_probe(probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object) -> None:
+def check_probe(
+    probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object
+) -> None:
     """Refuse a probe that would take more memory than is available.
 
     Args:
@@ -134,8 +145,8 @@ def check_probe(probe: Callable[..., Any], model: Model, worlds: Worlds, **_: ob
         _: Options of the probe, which have no effect.
 
     Raises:
-        ConfigError: The probe would take too much; the message states the memory needed and
-            available, and what to do.
+        ConfigError: The probe would take too much; the message states the memory needed
+            and available, and what to do.
     """
     name = getattr(probe, "__name__", "of one's own")
     what = f"probe '{name}' of {len(model.candidates):,} candidates"

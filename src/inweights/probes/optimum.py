@@ -1,7 +1,8 @@
 """Distance of a trained linear model from the optimum that theory predicts.
 
-:func:`direction` compares the model's templates with the solution of the nuclear-norm program
-(:class:`inweights.training.Optimum`); :func:`nuclear_norm` measures the program's objective.
+:func:`direction` compares the model's templates with the solution of the nuclear-norm
+program (:class:`inweights.training.Optimum`); :func:`nuclear_norm` measures the
+program's objective.
 """
 
 from collections.abc import Iterator
@@ -27,9 +28,9 @@ from inweights.worlds.world import World, Worlds
 def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFrame:
     """Compare the direction of a linear model's templates with the optimum of program (2).
 
-    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its logits.
-    Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at which all facts
-    have a margin of 1.
+    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
+    logits. Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at
+    which all facts have a margin of 1.
 
     Args:
         model: ``R`` replicas of an Emb-MLP or a deep linear network.
@@ -37,16 +38,16 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         gap: Certified relative gap at which the solver stops.
 
     Returns:
-        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both centred
-        by row; ``least_margin`` of the facts, in logits; ``excess``: the nuclear norm of ``W``
-        scaled to a least margin of 1, over the optimum's, minus 1; ``query_margin``: median
-        margin of the queries at that scale; ``expected``: the optimum's median margin of the
-        queries. ``excess`` and ``query_margin`` are not numbers where a fact has no positive
-        margin.
+        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both
+        centred by row; ``least_margin`` of the facts, in logits; ``excess``: the
+        nuclear norm of ``W`` scaled to a least margin of 1, over the optimum's, minus
+        1; ``query_margin``: median margin of the queries at that scale; ``expected``:
+        the optimum's median margin of the queries. ``excess`` and ``query_margin`` are
+        not numbers where a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is of another architecture: only in these two are logits sums of
-            rows of templates.
+        ConfigError: The model is of another architecture: only in these two are logits
+            sums of rows of templates.
 
     Example:
         >>> import inweights as iw
@@ -74,7 +75,16 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         }
         if least > 0:
             scaled = Solution(
-                program, "not certified", templates / least, 0.0, 0.0, optimum.dual, 1.0, 0, 0.0, 0
+                program,
+                "not certified",
+                templates / least,
+                0.0,
+                0.0,
+                optimum.dual,
+                1.0,
+                0,
+                0.0,
+                0,
             )
             norm = float(np.linalg.svd(scaled.templates, compute_uv=False).sum())
             row["excess"] = norm / optimum.optimum - 1.0
@@ -96,8 +106,8 @@ def nuclear_norm(
             :func:`numpy.linalg.norm`.
 
     Returns:
-        A row for each replica: ``replica``, ``least_margin`` of the facts, in logits, and
-        ``norm``, which is not a number where a fact has no positive margin.
+        A row for each replica: ``replica``, ``least_margin`` of the facts, in logits,
+        and ``norm``, which is not a number where a fact has no positive margin.
 
     Raises:
         ConfigError: The model is of another architecture.
@@ -112,7 +122,9 @@ def nuclear_norm(
     rows = []
     for replica, (templates, program) in enumerate(_templates(model, worlds)):
         least = float(program.least_margins(program.counts @ templates).min())
-        scaled = float(np.linalg.norm(templates, order)) / least if least > 0 else np.nan
+        scaled = (
+            float(np.linalg.norm(templates, order)) / least if least > 0 else np.nan
+        )
         rows.append({"replica": replica, "least_margin": least, "norm": scaled})
     return pl.DataFrame(rows)
 
@@ -127,7 +139,9 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
     each = as_worlds(worlds, model)
     for replica, w in enumerate(model.templates().cpu().double().numpy()):
         world = each[replica % len(each)]
-        columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
+        columns = model.column[
+            torch.from_numpy(world.outputs).to(model.column.device)
+        ].tolist()
         yield w[world.inputs][:, columns], _program(world)
 
 

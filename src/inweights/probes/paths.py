@@ -2,9 +2,10 @@
 
 Main names: :func:`path_accuracy` and, for the geometry behind it, :func:`arm_cosines`.
 
-Everything is teacher-forced: each token of the answer is predicted from the right tokens
-before it. Greedy decoding needs no loop of its own: it gets a whole answer right exactly where
-every teacher-forced token is right, since up to the first mistake both see the same tokens.
+Everything is teacher-forced: each token of the answer is predicted from the right
+tokens before it. Greedy decoding needs no loop of its own: it gets a whole answer right
+exactly where every teacher-forced token is right, since up to the first mistake both
+see the same tokens.
 
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
 """
@@ -42,18 +43,20 @@ def path_accuracy(
         worlds: Worlds with paths: one, or one for each replica.
         role: Role of the statements.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
-        hardest: Place of the hardest token, 0-based: by default the first node after the root
-            (Fig. 3), which decides all that follow.
-        most: Largest number of statements of a part that are read, the first ones; the order
-            of statements in a world is random.
-        teacherless: Name of a token that the model reads in place of the answer's tokens, as
-            ``Phase.teacherless`` trains it. Empty: it reads the right tokens.
+        hardest: Place of the hardest token, 0-based: by default the first node after
+            the root (Fig. 3), which decides all that follow.
+        most: Largest number of statements of a part that are read, the first ones; the
+            order of statements in a world is random.
+        teacherless: Name of a token that the model reads in place of the answer's
+            tokens, as ``Phase.teacherless`` trains it. Empty: it reads the right
+            tokens.
 
     Returns:
-        A row for each replica, part and place: ``replica``, ``part``, ``place``, ``hardest``
-        (whether it is the hardest place), ``accuracy``, ``exact`` (share of answers that are
-        right at every place, which is what greedy decoding gets right), ``statements``,
-        ``chance`` (1 over the number of different tokens at that place, in facts and queries).
+        A row for each replica, part and place: ``replica``, ``part``, ``place``,
+        ``hardest`` (whether it is the hardest place), ``accuracy``, ``exact`` (share of
+        answers that are right at every place, which is what greedy decoding gets
+        right), ``statements``, ``chance`` (1 over the number of different tokens at
+        that place, in facts and queries).
 
     Raises:
         DataError: There is no such statement, or the answers differ in length.
@@ -114,15 +117,16 @@ def arm_cosines(
 
     Args:
         model: ``R`` replicas with a table of token embeddings.
-        worlds: Worlds with paths that are stated from the root: one, or one for each replica.
+        worlds: Worlds with paths that are stated from the root: one, or one for each
+            replica.
         arms: Largest number of arms, the first ones.
         part: ``queries``, whose paths were never trained, or ``facts``.
         layer: ``tokens`` for the embeddings, or one of the model's layers.
 
     Returns:
-        A row for each replica, leaf and first node: ``replica``, ``leaf`` and ``first`` (both
-        as the number of the arm, from 1), ``own`` (whether they are of one arm), ``cosine`` of
-        the vectors minus their mean over all nodes.
+        A row for each replica, leaf and first node: ``replica``, ``leaf`` and ``first``
+        (both as the number of the arm, from 1), ``own`` (whether they are of one arm),
+        ``cosine`` of the vectors minus their mean over all nodes.
 
     Example:
         >>> import inweights as iw

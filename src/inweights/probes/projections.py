@@ -37,13 +37,13 @@ def project(
 
     Args:
         points: At least 8 points, a row for each.
-        method: ``pca``, or ``tsne`` (perplexity at most a third of the points), which needs
-            ``pip install 'inweights[tsne]'``.
+        method: ``pca``, or ``tsne`` (perplexity at most a third of the points), which
+            needs ``pip install 'inweights[tsne]'``.
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all neighbours in
-        the plane are also neighbours in the space.
+        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all
+        neighbours in the plane are also neighbours in the space.
 
     Raises:
         DataError: There are fewer than 8 points.
@@ -67,13 +67,17 @@ def project(
         manifold = optional("tsne", "method 'tsne'", "sklearn.manifold")
         state = Streams(seed).seed(EVALUATION, "tsne") % 2**32
         perplexity = min(30.0, len(points) / 3)
-        tsne = manifold.TSNE(perplexity=perplexity, init="pca", random_state=state, n_jobs=1)
+        tsne = manifold.TSNE(
+            perplexity=perplexity, init="pca", random_state=state, n_jobs=1
+        )
         where = tsne.fit_transform(scaled)
     neighbours = min(5, (len(points) - 1) // 2)
     return where.astype(np.float64), _trust(scaled, where, neighbours)
 
 
-def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int) -> float:
+def _trust(
+    x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
+) -> float:
     """Return the trustworthiness: 1 less a cost for neighbours in the plane only, by their rank."""
     n, near = len(x), []
     for points in (x, where):
@@ -83,7 +87,9 @@ def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
     ranks = np.empty((n, n), dtype=int)
     np.put_along_axis(ranks, near[0], np.arange(1, n + 1)[None], axis=1)
     cost = np.take_along_axis(ranks, near[1][:, :neighbours], axis=1) - neighbours
-    return float(1 - cost[cost > 0].sum() * 2 / (n * neighbours * (2 * n - 3 * neighbours - 1)))
+    return float(
+        1 - cost[cost > 0].sum() * 2 / (n * neighbours * (2 * n - 3 * neighbours - 1))
+    )
 
 
 @holds(one=120_000)
@@ -103,15 +109,15 @@ def bridge_projection(
         worlds: Two-hop worlds: one, or one for each replica.
         method: ``pca`` or ``tsne``.
         samples: Largest number of pairs, spread evenly over the world.
-        place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)`` and
-            ``(e2, r2)``).
+        place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)``
+            and ``(e2, r2)``).
         seed: Root seed of t-SNE.
 
     Returns:
-        A row for each replica, state and layer: ``replica, pair`` (the subject's prompt),
-        ``kind`` (``subject`` or ``bridge``), ``layer, depth, x, y, trustworthiness`` (of the
-        replica's picture; see :func:`project`). Layers of another width than the first are
-        left out.
+        A row for each replica, state and layer: ``replica, pair`` (the subject's
+        prompt), ``kind`` (``subject`` or ``bridge``), ``layer, depth, x, y,
+        trustworthiness`` (of the replica's picture; see :func:`project`). Layers of
+        another width than the first are left out.
 
     Raises:
         DataError: The world has no first hops, or there are fewer than 8 states.
@@ -119,7 +125,9 @@ def bridge_projection(
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
-    chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
+    chosen = np.linspace(
+        0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))
+    ).astype(int)
     subjects = last_states(model, [prompts[chosen] for prompts, _, _ in pairs])
     bridges = last_states(model, [prompts[chosen] for _, prompts, _ in pairs])
     kinds = ("subject", "bridge")
@@ -155,23 +163,26 @@ def align_frames(
 ) -> pl.DataFrame:
     """Rotate and scale every frame of a film of projections so that it lies best on the one before.
 
-    A projection has no orientation of its own; without this the picture would rotate from
-    frame to frame (orthogonal Procrustes).
+    A projection has no orientation of its own; without this the picture would rotate
+    from frame to frame (orthogonal Procrustes).
 
     Args:
-        frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every frame.
+        frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every
+            frame.
         by: Columns that identify a film, where there are several.
         step: Name of the column that identifies a frame.
 
     Returns:
-        The rows with other ``x`` and ``y``, each frame centred and of root mean square length
-        1; sorted by film and step.
+        The rows with other ``x`` and ``y``, each frame centred and of root mean square
+        length 1; sorted by film and step.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]
     for film in films:
         previous: Floats | None = None
-        for frame in film.sort(step, maintain_order=True).partition_by(step, maintain_order=True):
+        for frame in film.sort(step, maintain_order=True).partition_by(
+            step, maintain_order=True
+        ):
             where = frame.select("x", "y").to_numpy()
             where = where - where.mean(0)
             where = where / max(float(np.sqrt((where**2).sum(1).mean())), 1e-12)

@@ -28,21 +28,22 @@ from inweights.worlds.world import Ids, World
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Compute accuracy and loss of the first answer token, by role.
 
-    An answer is right if it is among the right ones of its prompt: those that any fact, or any
-    query, of the world gives to it.
+    An answer is right if it is among the right ones of its prompt: those that any fact,
+    or any query, of the world gives to it.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
 
     Returns:
-        A row for each replica and slice: ``replica``, ``part`` (``facts`` or ``queries``),
-        ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
-        ``statements`` (their number), ``accuracy`` (of the largest logit over *all* candidates
-        of the head), ``accuracy_among`` (over those tokens only that answer some statement of
-        the role: for compositions, the objects), ``chance`` (accuracy of guessing among the
-        answers of the role), ``loss`` (mean cross-entropy over all candidates, nats),
-        ``right_answers`` (mean number of answers of the role that are right to a prompt).
+        A row for each replica and slice: ``replica``, ``part`` (``facts`` or
+        ``queries``), ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of
+        distribution), ``statements`` (their number), ``accuracy`` (of the largest logit
+        over *all* candidates of the head), ``accuracy_among`` (over those tokens only
+        that answer some statement of the role: for compositions, the objects),
+        ``chance`` (accuracy of guessing among the answers of the role), ``loss`` (mean
+        cross-entropy over all candidates, nats), ``right_answers`` (mean number of
+        answers of the role that are right to a prompt).
 
     Example:
         >>> import inweights as iw
@@ -89,7 +90,10 @@ def _right_counts(
 
 
 def by_loops(
-    model: Model, worlds: World | Sequence[World], *, counts: Sequence[int] = (1, 2, 4, 8)
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    counts: Sequence[int] = (1, 2, 4, 8),
 ) -> pl.DataFrame:
     """Compute the accuracy of a looped GPT with other numbers of loops than in training.
 
@@ -142,7 +146,9 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         ConfigError: A part is unknown.
         DataError: All the parts are empty.
     """
-    chosen = cast("tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts))
+    chosen = cast(
+        "tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts)
+    )
     check_names("part", chosen, ("facts", "queries"))
     if not any(len(getattr(world, part)) for part in chosen):
         raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")
@@ -153,11 +159,12 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
     """Divide a world's statements by part, role and distribution.
 
     Returns:
-        ``(part, role, distribution, indices)`` of every slice that is not empty: facts are
-        ``trained``, queries ``in`` or ``out`` of distribution.
+        ``(part, role, distribution, indices)`` of every slice that is not empty: facts
+        are ``trained``, queries ``in`` or ``out`` of distribution.
     """
     parts: list[tuple[Part, str, str, Ids]] = [
-        ("facts", role, "trained", world.facts.with_role(role)) for role in world.facts.role_names
+        ("facts", role, "trained", world.facts.with_role(role))
+        for role in world.facts.role_names
     ]
     for role in world.queries.role_names:
         indices = world.queries.with_role(role)
@@ -180,7 +187,8 @@ def answers_among(
         role: Role of the statements.
 
     Returns:
-        Whether each candidate is a right answer to one of them, in the order of the logits.
+        Whether each candidate is a right answer to one of them, in the order of the
+        logits.
     """
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     columns = model.column.cpu()

@@ -1,7 +1,8 @@
 """Feature resemblance (equation 10): similarity of the states of entities that share a property.
 
-:func:`resemblance` measures it in a trained model, :func:`predicted_similarity` computes what
-theory predicts, and :func:`entity_pairs` says which entities are compared.
+:func:`resemblance` measures it in a trained model, :func:`predicted_similarity`
+computes what theory predicts, and :func:`entity_pairs` says which entities are
+compared.
 """
 
 from __future__ import annotations
@@ -50,34 +51,35 @@ def resemblance(
 ) -> pl.DataFrame:
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``;
-    for a deeper model, that of the penultimate states at the last token of a prompt. The paper
-    does not say of which prompt, so the table does. A high cosine alone says little, since all
-    states of a layer may point the same way. The table therefore also gives the mean cosine
-    with entities of *other* tuples.
+    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V
+    e_b``; for a deeper model, that of the penultimate states at the last token of a
+    prompt. The paper does not say of which prompt, so the table does. A high cosine
+    alone says little, since all states of a layer may point the same way. The table
+    therefore also gives the mean cosine with entities of *other* tuples.
 
     Args:
         model: ``R`` replicas.
         worlds: Analogies, or two hops as analogies: one world, or one for each replica.
-        prompt: ``entity``: the entity alone. ``premise``: with the relation of the property
-            that both share. ``query``: with the relation of the conclusion. By default
-            ``entity`` for a :class:`~inweights.models.OneLayer`, and ``premise`` for other
-            models, which in trials with a small GPT came closest to the similarities of Table
-            1.
+        prompt: ``entity``: the entity alone. ``premise``: with the relation of the
+            property that both share. ``query``: with the relation of the conclusion. By
+            default ``entity`` for a :class:`~inweights.models.OneLayer`, and
+            ``premise`` for other models, which in trials with a small GPT came closest
+            to the similarities of Table 1.
         layers: Names of layers; by default the last but one, which is ``value`` of a
             :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
-        by_pair: Whether each pair has a row of its own, in place of one row with their mean.
+        by_pair: Whether each pair has a row of its own, in place of one row with their
+            mean.
 
     Returns:
         A row for each replica and layer, and with ``by_pair`` for each pair: ``replica,
         prompt, layer, depth``, perhaps ``one, two`` (names of the pair's entities),
-        ``cosine``, ``other`` (mean cosine of an entity ``one`` with all entities ``two`` from
-        which another conclusion follows; not a number where there are none), ``contrast``
-        (``cosine − other``).
+        ``cosine``, ``other`` (mean cosine of an entity ``one`` with all entities
+        ``two`` from which another conclusion follows; not a number where there are
+        none), ``contrast`` (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, or the layer sees only the last token, which
-            is the same in both prompts.
+        ConfigError: A prompt or layer is unknown, or the layer sees only the last
+            token, which is the same in both prompts.
         DataError: The world has no pairs of entities.
 
     Example:
@@ -146,8 +148,8 @@ def _compare(
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     """Return the pairs of entities that a conclusion links.
 
-    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i, b_i)``,
-    too, where the entity ``b_i`` is the bridge that ``a_i`` leads to.
+    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i,
+    b_i)``, too, where the entity ``b_i`` is the bridge that ``a_i`` leads to.
 
     Raises:
         DataError: The world has no conclusions, or neither similarities nor first hops.
@@ -186,11 +188,16 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     entities = conclusions[:, 0].tolist()
     # Reversed, so that of several conclusions about an entity the first one stays.
     concluded = dict(reversed(list(zip(entities, answers[:, 0].tolist(), strict=True))))
-    # A conclusion is about one entity of a pair: about b in an analogy, about a in two hops.
-    labels = np.array([concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()])
+    # A conclusion is about one entity of a pair: about b in an analogy, about a in two
+    # hops.
+    labels = np.array(
+        [concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()]
+    )
     shared = "similarity" if "similarity" in facts.role_names else "first_hop"
     first = facts.prompt(int(facts.with_role(shared)[0]))
-    relation = {"entity": first[:0], "premise": first[1:], "query": conclusions[0, 1:]}[prompt]
+    relation = {"entity": first[:0], "premise": first[1:], "query": conclusions[0, 1:]}[
+        prompt
+    ]
     after = np.broadcast_to(relation, (len(pairs), len(relation)))
     one = np.concatenate([pairs[:, [0]], after], axis=1)
     two = np.concatenate([pairs[:, [1]], after], axis=1)
@@ -215,19 +222,21 @@ def predicted_similarity(
         world: Config of an analogy, or of two hops as an analogy.
         roles: Roles of the facts that stage 1 trains on, each with its weight.
         seed: Root seed of the world.
-        model: Gives the initial scale ``κ0`` and the width ``m``; by default the paper's.
+        model: Gives the initial scale ``κ0`` and the width ``m``; by default the
+            paper's.
         rate: Learning rate ``η`` of stage 1.
         steps: Number of steps ``T1`` of stage 1.
-        course: Name of one of the paper's curricula, whose closed form is given as well; by
-            default none.
+        course: Name of one of the paper's curricula, whose closed form is given as
+            well; by default none.
         rho: ``ρ`` of the closed form.
-        by_pair: Whether each pair has a row of its own, in place of one row with their mean.
+        by_pair: Whether each pair has a row of its own, in place of one row with their
+            mean.
 
     Returns:
-        One row, or one for each pair: with ``by_pair`` the entities ``one`` and ``two``;
-        ``from_facts``, the predicted cosine
-        (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`); with a
-        ``course``, ``closed_form``
+        One row, or one for each pair: with ``by_pair`` the entities ``one`` and
+        ``two``; ``from_facts``, the predicted cosine
+        (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`); with
+        a ``course``, ``closed_form``
         (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
 
     Raises:
@@ -236,7 +245,13 @@ def predicted_similarity(
     built, about = world.build(seed), model or OneLayerConfig()
     pairs = entity_pairs(built)
     cosines = linear_cosines(
-        built, pairs, roles, rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
+        built,
+        pairs,
+        roles,
+        rate=rate,
+        steps=steps,
+        kappa=about.kappa,
+        hidden=about.hidden,
     )
     table = pl.DataFrame({"from_facts": cosines})
     if by_pair:
@@ -248,5 +263,9 @@ def predicted_similarity(
         table = table.mean()
     if course is None:
         return table
-    start = noise(len(pairs), rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden)
-    return table.with_columns(closed_form=pl.lit(curriculum_cosine(course, rho=rho, noise=start)))
+    start = noise(
+        len(pairs), rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
+    )
+    return table.with_columns(
+        closed_form=pl.lit(curriculum_cosine(course, rho=rho, noise=start))
+    )

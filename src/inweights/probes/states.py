@@ -1,10 +1,10 @@
 """Hidden states at the ends of prompts, and what probes share to make tables of them.
 
-:func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets, some at
-a time; :func:`by_replica` and :func:`share` make rows of a table.
+:func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets,
+some at a time; :func:`by_replica` and :func:`share` make rows of a table.
 
-Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens of a
-prompt, ``D`` width.
+Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens
+of a prompt, ``D`` width.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
-#: Positions of a replica whose states are computed at once. Like the number of logits, it does not
-#: depend on how many replicas there are, so that a run is the same alone and in company.
+#: Positions of a replica whose states are computed at once. Like the number of logits,
+#: it does not depend on how many replicas there are, so that a run is the same alone
+#: and in company.
 MAX_POSITIONS = 2**14
 
 
 @torch.no_grad()
 def last_states(
-    model: Model, prompts: Sequence[Int[Ids, "m T"]], layers: Sequence[str] | None = None
+    model: Model,
+    prompts: Sequence[Int[Ids, "m T"]],
+    layers: Sequence[str] | None = None,
 ) -> dict[str, Float[Tensor, "R m D"]]:
     """Return the hidden state of every prompt at its last position, by layer.
 
@@ -39,7 +42,9 @@ def last_states(
         layers: Names of layers; by default all.
     """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
-    blocks = tokens.to(model.column.device).split(max(1, MAX_POSITIONS // tokens.shape[-1]), -2)
+    blocks = tokens.to(model.column.device).split(
+        max(1, MAX_POSITIONS // tokens.shape[-1]), -2
+    )
     found = [model.hidden(pack([block]), layers=layers) for block in blocks]
     if len(found) == 1:
         return found[0]
@@ -54,13 +59,16 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
 
     Args:
         replicas: Number of replicas ``R``.
-        columns: Columns by name: a tensor ``[R]``, or one value that all replicas share.
+        columns: Columns by name: a tensor ``[R]``, or one value that all replicas
+            share.
 
     Example:
         >>> by_replica(2, layer="final", accuracy=torch.tensor([0.5, 1.0]))[1]
         {'replica': 1, 'layer': 'final', 'accuracy': 1.0}
     """
-    rows: list[dict[str, object]] = [{"replica": replica} for replica in range(replicas)]
+    rows: list[dict[str, object]] = [
+        {"replica": replica} for replica in range(replicas)
+    ]
     for name, column in columns.items():
         values = column.tolist() if isinstance(column, Tensor) else [column] * replicas
         for row, value in zip(rows, values, strict=True):
@@ -77,8 +85,8 @@ def share(
 
     Args:
         right: Whether each statement is right, perhaps at several places.
-        among: Statements that count; by default all. Where none counts, the share is not a
-            number.
+        among: Statements that count; by default all. Where none counts, the share is
+            not a number.
 
     Example:
         >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()
@@ -102,9 +110,10 @@ def cosine_blocks(
         groups: Group of every state: one row for all replicas, or a row for each.
 
     Yields:
-        Which rows of ``one`` these are, their cosines, and which pairs belong to one group.
-        Copy results that outlast a block into an array that was allocated before: a view keeps
-        the whole block in memory, and small arrays between blocks fragment it.
+        Which rows of ``one`` these are, their cosines, and which pairs belong to one
+        group. Copy results that outlast a block into an array that was allocated
+        before: a view keeps the whole block in memory, and small arrays between blocks
+        fragment it.
     """
     ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)

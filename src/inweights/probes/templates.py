@@ -28,26 +28,26 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Return the logits of every output for tokens or prompts, as a long table.
 
-    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt
-    are the sums of its tokens' rows. For other models a row holds the model's logits for the
-    prompt.
+    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a
+    prompt are the sums of its tokens' rows. For other models a row holds the model's
+    logits for the prompt.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
-        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own), or a
-            role of the world's facts or queries (its prompts).
+        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own),
+            or a role of the world's facts or queries (its prompts).
 
     Returns:
-        A row for each replica, prompt and output token of the world: ``replica, row`` (the
-        prompt), ``row_group`` (group of its first token), ``column`` (the output),
-        ``column_group``, ``value`` (logit, centred over the outputs of its prompt), ``top``
-        (whether it is the largest of its prompt), ``answer`` (whether the output is the right
-        answer).
+        A row for each replica, prompt and output token of the world: ``replica, row``
+        (the prompt), ``row_group`` (group of its first token), ``column`` (the output),
+        ``column_group``, ``value`` (logit, centred over the outputs of its prompt),
+        ``top`` (whether it is the largest of its prompt), ``answer`` (whether the
+        output is the right answer).
 
     Raises:
-        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the table would
-            need too much memory.
+        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the
+            table would need too much memory.
 
     Example:
         >>> import inweights as iw
@@ -61,7 +61,9 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
     shown = torch.from_numpy(np.stack(prompts) if len(each) > 1 else prompts[0])
     cells = model.replicas * len(prompts[0]) * len(each[0].outputs)
     check_memory(
-        f"a table of {cells:,} logits", _BYTES * cells, hint="ask for the rows of one role"
+        f"a table of {cells:,} logits",
+        _BYTES * cells,
+        hint="ask for the rows of one role",
     )
     outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
     columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
@@ -75,7 +77,9 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         rows_of = slice(start, start + values.shape[1])
         for replica, (own, parts) in enumerate(zip(values, tables, strict=True)):
             k = replica % len(each)
-            parts.append(_cells(each[k], replica, prompts[k][rows_of], answers[k][rows_of], own))
+            parts.append(
+                _cells(each[k], replica, prompts[k][rows_of], answers[k][rows_of], own)
+            )
     return pl.concat(chain.from_iterable(tables))
 
 
@@ -113,12 +117,14 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
         by: Further columns that identify a table, such as ``replica`` or ``seed``.
 
     Returns:
-        A row for each table, prompt and group: ``*by, row, row_group, column_group, column,
-        value``.
+        A row for each table, prompt and group: ``*by, row, row_group, column_group,
+        column, value``.
     """
     keys = [*by, "row", "row_group", "column_group"]
     best = table.sort("value", descending=True, maintain_order=True)
-    return best.group_by(keys, maintain_order=True).agg(pl.col("column", "value").first())
+    return best.group_by(keys, maintain_order=True).agg(
+        pl.col("column", "value").first()
+    )
 
 
 def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
@@ -126,13 +132,17 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
     if rows == "tokens":
         groups = _groups(world)
         order = {group: i for i, group in enumerate(_GROUP_ORDER)}
-        tokens = sorted(world.inputs.tolist(), key=lambda t: (order.get(groups[t], 99), t))
+        tokens = sorted(
+            world.inputs.tolist(), key=lambda t: (order.get(groups[t], 99), t)
+        )
         return np.array(tokens)[:, None], np.full(len(tokens), -1)
     for part in (world.facts, world.queries):
         if rows in part.role_names:
             prompts, answers = part.matrix(part.with_role(rows))
             return prompts, answers[:, 0]
-    raise unknown_name("rows", rows, ["tokens", *world.facts.role_names, *world.queries.role_names])
+    raise unknown_name(
+        "rows", rows, ["tokens", *world.facts.role_names, *world.queries.role_names]
+    )
 
 
 def _groups(world: World) -> dict[int, str]:

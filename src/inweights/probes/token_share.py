@@ -1,8 +1,9 @@
 """How much of what a model sees of a prompt says which token it ends with.
 
-:func:`token_share` compares token embeddings with what positions add to them, before any block. It
-is what a recipe measures while it trains, to say why a memory becomes geometric or does not.
-Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt, ``D`` width, ``V`` tokens.
+:func:`token_share` compares token embeddings with what positions add to them, before
+any block. It is what a recipe measures while it trains, to say why a memory becomes
+geometric or does not. Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt,
+``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -26,21 +27,23 @@ from inweights.worlds.world import Ids, World, Worlds
 def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataFrame:
     """Measure how much of the state before the first block depends on the prompt's last token.
 
-    That state is the token's embedding and what the model adds for its position. Through a residual
-    stream it reaches the head as it is, but for the norm. What all prompts share in it says
-    nothing about the token.
+    That state is the token's embedding and what the model adds for its position.
+    Through a residual stream it reaches the head as it is, but for the norm. What all
+    prompts share in it says nothing about the token.
 
     Args:
-        model: ``R`` replicas with a table of token embeddings and a state ``embedding``.
+        model: ``R`` replicas with a table of token embeddings and a state
+            ``embedding``.
         worlds: One world, or one for each replica.
         role: Role of the facts whose prompts are read.
 
     Returns:
-        A row for each replica: ``replica``; ``token`` and ``added``, the root mean square length of
-        the last tokens' embeddings and of what is added to them; ``ratio``, the second over the
-        first; ``share``, which part of the normalised states' energy differs between prompts
-        (0 to 1); ``gradient``, the same of the gradient that the head receives from those states
-        while all answers are equally likely, as at the start (0 to 1).
+        A row for each replica: ``replica``; ``token`` and ``added``, the root mean
+        square length of the last tokens' embeddings and of what is added to them;
+        ``ratio``, the second over the first; ``share``, which part of the normalised
+        states' energy differs between prompts (0 to 1); ``gradient``, the same of the
+        gradient that the head receives from those states while all answers are equally
+        likely, as at the start (0 to 1).
 
     Raises:
         ConfigError: The model has no table of token embeddings.
@@ -60,7 +63,9 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
     if embeddings is None:
         raise ConfigError("token_share needs a model with a table of token embeddings")
     asked = [_facts_of(world, role) for world in each]
-    states = last_states(model, [prompts for prompts, _ in asked], ["embedding"])["embedding"]
+    states = last_states(model, [prompts for prompts, _ in asked], ["embedding"])[
+        "embedding"
+    ]
     last = _stacked([prompts[:, -1] for prompts, _ in asked], states)
     answers = _stacked([answer for _, answer in asked], states)
     tokens = rows_of(embeddings, last)
@@ -100,18 +105,24 @@ def _energy(vectors: Float[Tensor, "R m D"]) -> Float[Tensor, " R"]:
 
 
 def _share_of_gradient(
-    common: Float[Tensor, "R _ D"], apart: Float[Tensor, "R m D"], answers: Tensor, outputs: int
+    common: Float[Tensor, "R _ D"],
+    apart: Float[Tensor, "R m D"],
+    answers: Tensor,
+    outputs: int,
 ) -> Float[Tensor, " R"]:
     """Return which part of the head's gradient is due to what differs between prompts.
 
-    With equal probabilities the gradient of answer ``w`` is ``Σ_{i: y_i = w} h_i − Σ_i h_i / K``.
+    With equal probabilities the gradient of answer ``w`` is ``Σ_{i: y_i = w} h_i − Σ_i
+    h_i / K``.
     """
     replicas, count, width = apart.shape
     answers = answers.expand(replicas, count)
     size = int(answers.max()) + 1
     asked = torch.zeros(replicas, size, dtype=apart.dtype, device=apart.device)
     asked.scatter_add_(1, answers, torch.ones_like(answers, dtype=apart.dtype))
-    differing = torch.zeros(replicas, size, width, dtype=apart.dtype, device=apart.device)
+    differing = torch.zeros(
+        replicas, size, width, dtype=apart.dtype, device=apart.device
+    )
     differing.scatter_add_(1, answers.unsqueeze(-1).expand(-1, -1, width), apart)
     never = outputs - (asked > 0).sum(1)  # answers that no prompt has
     excess = torch.where(asked > 0, asked - count / outputs, 0.0).square().sum(1)

@@ -1,8 +1,8 @@
 """Find recipes by name: the papers' figures and tables, and our own.
 
-:func:`get_recipe` returns one, :func:`recipe_names` lists them, :func:`register` adds one of a
-plugin. Each built-in recipe is a module and a TOML file of its name, loaded when it is needed.
-``actions`` runs them.
+:func:`get_recipe` returns one, :func:`recipe_names` lists them, :func:`register` adds
+one of a plugin. Each built-in recipe is a module and a TOML file of its name, loaded
+when it is needed. ``actions`` runs them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,17 @@ from inweights.support.border import guard_names
 if TYPE_CHECKING:
     from inweights.experiments.grammar.recipe import Recipe
 
-__all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_like", "register"]
+__all__ = [
+    "full_name",
+    "get_recipe",
+    "is_built_in",
+    "recipe_names",
+    "recipes_like",
+    "register",
+]
 
-#: Every built-in recipe, in the order of the papers; each is a module of its name, imported when it
-#: is asked for.
+#: Every built-in recipe, in the order of the papers; each is a module of its name,
+#: imported when it is asked for.
 _FOLDERS = {
     "identity-bridge": "fig1 fig1b fig2 fig2-tied fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
@@ -63,7 +70,8 @@ def full_name(name: str) -> str:
     """Return the full name of a recipe; its last part is enough where that is unique.
 
     Raises:
-        ConfigError: No recipe has the name, or several have; the message names those that fit.
+        ConfigError: No recipe has the name, or several have; the message names those
+            that fit.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -90,9 +98,13 @@ def full_name(name: str) -> str:
         close = nearest(name, names) or nearest(name, parts)
         whole = [known for known in names if close and known.endswith(close)]
         question = (
-            f"; did you mean {' or '.join(repr(n) for n in whole)}?" if 0 < len(whole) < 4 else "."
+            f"; did you mean {' or '.join(repr(n) for n in whole)}?"
+            if 0 < len(whole) < 4
+            else "."
         )
-        raise ConfigError(f"unknown recipe '{name}'{question} 'inweights list' shows all of them.")
+        raise ConfigError(
+            f"unknown recipe '{name}'{question} 'inweights list' shows all of them."
+        )
     return fitting[0]
 
 
@@ -136,7 +148,9 @@ def register(recipe: Recipe) -> Recipe:
         ConfigError: A recipe of this name exists.
     """
     if recipe.name in recipe_names():
-        raise ConfigError(f"a recipe '{recipe.name}' exists already; choose another name")
+        raise ConfigError(
+            f"a recipe '{recipe.name}' exists already; choose another name"
+        )
     _registered[recipe.name] = recipe
     return recipe
 

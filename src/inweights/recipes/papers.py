@@ -1,8 +1,8 @@
 """Make the recipe of a module from its code and the TOML file beside it, and describe the papers.
 
-:func:`recipe` is called for every built-in recipe; :func:`papers` and :func:`protocol` return
-what is known of the papers. ``papers.toml`` has each paper's title and the notes that several
-of its recipes share.
+:func:`recipe` is called for every built-in recipe; :func:`papers` and :func:`protocol`
+return what is known of the papers. ``papers.toml`` has each paper's title and the notes
+that several of its recipes share.
 """
 
 import importlib
@@ -57,10 +57,10 @@ def papers() -> Mapping[str, PaperEntry]:
 def recipe(module: str) -> Recipe:
     """Return the recipe of a module, whose words are in the TOML file of the same name beside it.
 
-    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their ids in
-    the file, and ``derive`` where it computes further tables. A scale that the file does not
-    have is that of the ``Settings`` with their defaults; without ``seeds`` in it there are 2,
-    8 and 16 at ``smoke``, ``cpu`` and ``paper``.
+    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their
+    ids in the file, and ``derive`` where it computes further tables. A scale that the
+    file does not have is that of the ``Settings`` with their defaults; without
+    ``seeds`` in it there are 2, 8 and 16 at ``smoke``, ``cpu`` and ``paper``.
 
     Args:
         module: Its full name; its folder is that of the paper.
@@ -79,7 +79,9 @@ def recipe(module: str) -> Recipe:
     configs: dict[str, dict[str, Any]] = {}
     for paper, about in papers().items():
         notes |= {f"{paper}/{note}": texts for note, texts in about.notes.items()}
-        configs |= {f"{paper}/{config}": values for config, values in about.configs.items()}
+        configs |= {
+            f"{paper}/{config}": values for config, values in about.configs.items()
+        }
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),

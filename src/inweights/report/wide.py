@@ -1,7 +1,8 @@
 """Make a wide table of a tidy one: a column for each role, measure or model.
 
-:func:`pivot` is the public name. What a sweep returns has a row for each number; the wide table
-has a row for each condition and seed, as a spreadsheet or a paired comparison takes it.
+:func:`pivot` is the public name. What a sweep returns has a row for each number; the
+wide table has a row for each condition and seed, as a spreadsheet or a paired
+comparison takes it.
 """
 
 from collections.abc import Sequence
@@ -18,8 +19,9 @@ def pivot(
 ) -> pl.DataFrame:
     """Return a wide table: a row per condition and seed, a column for each value of ``on``.
 
-    A value that is also the name of a column of the index is written ``on = value``: in a sweep
-    over ``world.identity`` the setting ``identity`` and the role ``identity`` stay apart.
+    A value that is also the name of a column of the index is written ``on = value``: in
+    a sweep over ``world.identity`` the setting ``identity`` and the role ``identity``
+    stay apart.
 
     Args:
         table: Frame of polars or pandas, as a sweep or a probe returns it.
@@ -28,12 +30,12 @@ def pivot(
         index: Columns that tell rows apart; if left out, what was varied, and ``seed``.
 
     Returns:
-        The columns of the index, and a column for each value of ``on``, in order of appearance;
-        null where there is no number.
+        The columns of the index, and a column for each value of ``on``, in order of
+        appearance; null where there is no number.
 
     Raises:
-        DataError: A column is missing, or one cell has several numbers; the columns in which these
-            differ are named.
+        DataError: A column is missing, or one cell has several numbers; the columns in
+            which these differ are named.
 
     Example:
         >>> sweep = pl.DataFrame({
@@ -58,7 +60,9 @@ def pivot(
     # Numbered, so that no value is a column's name before it has one of its own.
     numbered = {value: f"\0{place}" for place, value in enumerate(names)}
     places = [numbered[value] for value in rows[on].to_list()]
-    wide = rows.with_columns(pl.Series("\0on", places)).pivot("\0on", index=keys, values=values)
+    wide = rows.with_columns(pl.Series("\0on", places)).pivot(
+        "\0on", index=keys, values=values
+    )
     return wide.rename({numbered[value]: name for value, name in names.items()})
 
 
@@ -82,8 +86,14 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
         return
     first = several.row(0, named=True)
     where = ", ".join(f"{name} {tidy.plain(first[name])}" for name in keys)
-    telling = [name for name in others if first[name] > 1 and not table[name].dtype.is_float()]
-    apart = f" They differ in {', '.join(telling)}: filter, or add to index." if telling else ""
+    telling = [
+        name for name in others if first[name] > 1 and not table[name].dtype.is_float()
+    ]
+    apart = (
+        f" They differ in {', '.join(telling)}: filter, or add to index."
+        if telling
+        else ""
+    )
     raise DataError(
         f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, and a cell of a wide table "
         f"holds one.{apart}"

@@ -1,13 +1,19 @@
 """Store, find and resume runs in folders; independent of models.
 
-:class:`RunStore` finds :class:`RunFolder` objects by their config; :func:`environment` records
-where a run was made. The sub-package ``tables`` stores the tables of single trainings, which
-runs share.
+:class:`RunStore` finds :class:`RunFolder` objects by their config; :func:`environment`
+records where a run was made. The sub-package ``tables`` stores the tables of single
+trainings, which runs share.
 """
 
 from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment, repositories
-from inweights.runs.files import explained_writes, read_json, read_tables, write_json, write_tables
+from inweights.runs.files import (
+    explained_writes,
+    read_json,
+    read_tables,
+    write_json,
+    write_tables,
+)
 from inweights.runs.folder import RunFolder
 from inweights.runs.store import RunStore, default_root
 from inweights.support.border import guard_names

@@ -1,7 +1,8 @@
 """Read what a run folder records about its run, for lists of runs.
 
-:func:`about` returns the overrides, plugins and duration; :func:`when` and :func:`written`
-format times and seeds. Nothing here verifies a result: for that see :meth:`.RunFolder.verify`.
+:func:`about` returns the overrides, plugins and duration; :func:`when` and
+:func:`written` format times and seeds. Nothing here verifies a result: for that see
+:meth:`.RunFolder.verify`.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ def written(seeds: Sequence[Any]) -> str:
         seeds: Root seeds, in order.
 
     Returns:
-        ``first..last`` for consecutive numbers, else a list with commas. A single seed ends
-        with a comma.
+        ``first..last`` for consecutive numbers, else a list with commas. A single seed
+        ends with a comma.
 
     Example:
         >>> written([100, 101, 102]), written([7, 9]), written([7])
@@ -101,7 +102,11 @@ def written(seeds: Sequence[Any]) -> str:
     """
     seeds = list(seeds)
     numbers = all(isinstance(seed, int) for seed in seeds)
-    if numbers and len(seeds) > 1 and seeds == list(range(seeds[0], seeds[0] + len(seeds))):
+    if (
+        numbers
+        and len(seeds) > 1
+        and seeds == list(range(seeds[0], seeds[0] + len(seeds)))
+    ):
         return f"{seeds[0]}..{seeds[-1]}"
     if len(seeds) == 1:
         return f"{seeds[0]},"  # the comma distinguishes a seed from a number of seeds

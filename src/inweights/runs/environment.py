@@ -1,7 +1,7 @@
 """Record where a run was made: versions, commits and machine.
 
-:func:`environment` is stored with every run; :func:`repositories` and :func:`file_at` read
-git.
+:func:`environment` is stored with every run; :func:`repositories` and :func:`file_at`
+read git.
 """
 
 import os
@@ -24,16 +24,17 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what a run was made with: versions, commits, processor, linear algebra and threads.
 
-    The record names no user, host or path. Of torch and of libraries of linear algebra it
-    describes what is loaded in this process, and loads nothing.
+    The record names no user, host or path. Of torch and of libraries of linear algebra
+    it describes what is loaded in this process, and loads nothing.
 
     Args:
-        commits: Commits to record, as from :func:`repositories`, which is called by default.
+        commits: Commits to record, as from :func:`repositories`, which is called by
+            default.
 
     Returns:
-        ``python``, ``packages`` (version by name), ``repositories``, ``system``, ``machine``,
-        ``processor``, ``cores``, ``blas`` (one entry per loaded library) and ``torch`` (empty
-        where torch is not loaded).
+        ``python``, ``packages`` (version by name), ``repositories``, ``system``,
+        ``machine``, ``processor``, ``cores``, ``blas`` (one entry per loaded library)
+        and ``torch`` (empty where torch is not loaded).
 
     Example:
         >>> sorted(environment({}))[:4]
@@ -82,13 +83,15 @@ def repositories() -> dict[str, dict[str, Any]]:
     """Return commits of the library's checkout and of the current folder's repository.
 
     Returns:
-        ``inweights`` where the library runs from a checkout, ``current folder`` where that is in
-        another repository; none without git. Each has its ``commit``, and ``clean``: whether all
-        tracked files are as committed, or None where that cannot be told.
+        ``inweights`` where the library runs from a checkout, ``current folder`` where
+        that is in another repository; none without git. Each has its ``commit``, and
+        ``clean``: whether all tracked files are as committed, or None where that cannot
+        be told.
     """
     found: dict[str, dict[str, Any]] = {}
     own = _top(_LIBRARY)
-    if own is not None and own == _LIBRARY.parents[1]:  # else it is installed inside of another
+    # Else it is installed inside of another.
+    if own is not None and own == _LIBRARY.parents[1]:
         found["inweights"] = _state(own)
     here = _top(Path.cwd())
     if here is not None and here != own:
@@ -104,8 +107,8 @@ def file_at(commit: str, path: Path) -> bytes | None:
         path: The file, in the working tree.
 
     Returns:
-        Its bytes; ``None`` without git, outside a repository, or where the commit has no such
-        file.
+        Its bytes; ``None`` without git, outside a repository, or where the commit has
+        no such file.
 
     Example:
         >>> file_at("not-a-commit", Path("README.md")) is None
@@ -127,9 +130,13 @@ def _top(folder: Path) -> Path | None:
 def _state(top: Path) -> dict[str, Any]:
     """Commit of a repository, and whether its tracked files are as committed."""
     # A repository of somebody else may name programs that 'status' would run.
-    filters = _git(top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
+    filters = _git(
+        top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\."
+    )
     clean = None
-    if filters is not None and not re.search(r"^(local|worktree)\b", filters, re.MULTILINE):
+    if filters is not None and not re.search(
+        r"^(local|worktree)\b", filters, re.MULTILINE
+    ):
         changed = _git(
             top,
             "-c",
@@ -141,7 +148,10 @@ def _state(top: Path) -> dict[str, Any]:
             "--ignore-submodules=all",
         )
         clean = None if changed is None else not changed
-    return {"commit": _git(top, "rev-parse", "--verify", "--quiet", "HEAD"), "clean": clean}
+    return {
+        "commit": _git(top, "rev-parse", "--verify", "--quiet", "HEAD"),
+        "clean": clean,
+    }
 
 
 def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
@@ -150,7 +160,9 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
     if program is None:
         return None
     # Variables such as GIT_DIR, which hooks of git set, would name another repository.
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_")
+    }
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program, no shell
             [program, "-C", str(folder), *words],
@@ -174,7 +186,8 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
 def _packages() -> tuple[tuple[str, str], ...]:
     """Return versions of all installed packages that the library needs, directly or through others.
 
-    Its optional parts count where they are installed, except for what builds and tests it.
+    Its optional parts count where they are installed, except for what builds and tests
+    it.
     """
     found: dict[str, str] = {}
     pending = ["inweights"]
@@ -188,7 +201,8 @@ def _packages() -> tuple[tuple[str, str], ...]:
             if name == "inweights":
                 found[name] = "not installed"
             continue
-        # Its own parser takes milliseconds for each, as it reads their long descriptions.
+        # Its own parser takes milliseconds for each, as it reads their long
+        # descriptions.
         head = (package.read_text("METADATA") or "").partition("\n\n")[0]
         version = re.search(r"^Version: *(\S+)", head, re.MULTILINE)
         found[name] = version[1] if version else package.version

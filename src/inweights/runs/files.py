@@ -1,7 +1,7 @@
 """Read and write JSON files and folders of tables; each is written completely or not at all.
 
-:class:`~inweights.runs.RunFolder` stores everything through these functions, which turn errors
-of the system into one clear line.
+:class:`~inweights.runs.RunFolder` stores everything through these functions, which turn
+errors of the system into one clear line.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def explained_writes(path: Path) -> Iterator[None]:
         path: What is written, for the message.
 
     Raises:
-        WriteError: The block raised an OSError or an error of polars. The message says that
-            the same command can be run again.
+        WriteError: The block raised an OSError or an error of polars. The message says
+            that the same command can be run again.
 
     Example:
         >>> with explained_writes(Path("runs")):
@@ -97,7 +97,9 @@ def write_json(path: Path, value: Any) -> None:
         {'n': 3}
     """
     with explained_writes(path):
-        publish_file(path, msgspec.json.format(msgspec.json.encode(value, order="sorted")))
+        publish_file(
+            path, msgspec.json.format(msgspec.json.encode(value, order="sorted"))
+        )
 
 
 def read_json(path: Path, kind: type[T]) -> T:
@@ -111,7 +113,8 @@ def read_json(path: Path, kind: type[T]) -> T:
         A value of this type.
 
     Raises:
-        FolderError: The file is a link, is missing, cannot be read, or holds something else.
+        FolderError: The file is a link, is missing, cannot be read, or holds something
+            else.
     """
     refuse_link(path)
     try:

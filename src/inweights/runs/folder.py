@@ -5,17 +5,19 @@ Beside the folder ``<hash>`` of a complete run two others may stand for a while:
 - ``<hash>.work``: a run at work, or a complete one that is judged and drawn again;
 - ``<hash>.old``: the complete run that a newer one is about to replace.
 
-Publishing is manifest → rename → remove. The manifest, with the hash of every file, is written in
-``.work``; the folder is renamed, an earlier one to ``.old`` first; and only then is anything
-removed. So the result is on the disk at every moment, whole under one of the three names, and
-:meth:`RunFolder.recover` gives it its own name again if the process was killed in between.
+Publishing is manifest → rename → remove. The manifest, with the hash of every file, is
+written in ``.work``; the folder is renamed, an earlier one to ``.old`` first; and only
+then is anything removed. So the result is on the disk at every moment, whole under one
+of the three names, and
+:meth:`RunFolder.recover` gives it its own name again if the process was killed in
+between.
 
-One process at a time works on a run: it holds a lock, a file in ``.locks`` at the root of the
-store, which no renaming and no removing of run folders touches. The system frees the lock when the
-process ends, in whatever way.
+One process at a time works on a run: it holds a lock, a file in ``.locks`` at the root
+of the store, which no renaming and no removing of run folders touches. The system frees
+the lock when the process ends, in whatever way.
 
-A run may come from elsewhere. Its manifest names every file, and none outside; links are refused,
-also where something is removed. Only the root of the store may be a link.
+A run may come from elsewhere. Its manifest names every file, and none outside; links
+are refused, also where something is removed. Only the root of the store may be a link.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ from filelock import FileLock, Timeout
 
 from inweights.config import digest
 from inweights.errors import FolderError, RunError
-from inweights.runs.files import explained_writes, hash_of, read_json, read_tables, write_json
+from inweights.runs.files import (
+    explained_writes,
+    hash_of,
+    read_json,
+    read_tables,
+    write_json,
+)
 from inweights.runs.manifest import MANIFEST, Manifest, files_of, is_whole, verify
 from inweights.support.border import guarded
 from inweights.support.links import within
@@ -47,8 +55,8 @@ CONFIG = "config.json"
 class RunFolder:
     """Folder of one run on disk, complete or in progress.
 
-    Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a ``RunError``)
-    where the system refuses.
+    Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a
+    ``RunError``) where the system refuses.
 
     Args:
         root: Root of the store.
@@ -79,9 +87,10 @@ class RunFolder:
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
         """State of the run, without reading all of it.
 
-        ``at work``: a process holds the run's lock. ``interrupted``: none does, and the run is
-        not complete. ``damaged``: a link, an unreadable manifest, or a config that does not
-        fit the name.
+        ``at work``: a process holds the run's lock. ``interrupted``: none does, and the
+        run is
+        not complete. ``damaged``: a link, an unreadable manifest, or a config that does
+        not fit the name.
         """
         try:
             self._refuse_links()
@@ -217,7 +226,9 @@ class RunFolder:
         with explained_writes(self.work):
             remove(self.work)
             files_of(self.path)
-            shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(MANIFEST))
+            shutil.copytree(
+                self.path, self.work, ignore=shutil.ignore_patterns(MANIFEST)
+            )
             self._begun = _identity(self.work / CONFIG)
         return self.work
 
@@ -225,8 +236,8 @@ class RunFolder:
         """Check that the folder in progress is the one that was begun.
 
         Raises:
-            RunError: It was removed or replaced since :meth:`begin` or :meth:`reopen`, or
-                neither was called.
+            RunError: It was removed or replaced since :meth:`begin` or :meth:`reopen`,
+                or neither was called.
         """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
@@ -244,7 +255,8 @@ class RunFolder:
         with self.held(), explained_writes(self.path):
             remove(self.work)
             remove(self.old)
-            (self.path / MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
+            # What is half removed is not whole.
+            (self.path / MANIFEST).unlink(missing_ok=True)
             remove(self.path)
 
     def seal(self) -> None:
@@ -253,7 +265,8 @@ class RunFolder:
         Only sealed folders count as complete.
 
         Raises:
-            RunError: The folder was removed or replaced in the meantime; see :meth:`check`.
+            RunError: The folder was removed or replaced in the meantime; see
+                :meth:`check`.
             FolderError: A link is in the folder.
             WriteError: Something cannot be written.
 
@@ -269,7 +282,8 @@ class RunFolder:
         """
         with self.held(), explained_writes(self.work):
             self.check()
-            for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
+            # Of a write that was cut short.
+            for unfinished in self.work.glob(f"*{PARTIAL}"):
                 remove(unfinished)
             hashes = {name: hash_of(self.work / name) for name in files_of(self.work)}
             write_json(self.work / MANIFEST, {"files": hashes})

@@ -1,7 +1,7 @@
 """Verify complete runs against their manifest, which lists every file with its hash.
 
-:func:`verify` and :func:`is_whole` notice any change; :class:`~inweights.runs.RunFolder`
-writes the manifest.
+:func:`verify` and :func:`is_whole` notice any change;
+:class:`~inweights.runs.RunFolder` writes the manifest.
 """
 
 from pathlib import Path
@@ -33,8 +33,8 @@ def verify(path: Path) -> None:
         path: Folder of the run.
 
     Raises:
-        FolderError: A file is, one is a link, or the manifest cannot be read. The message
-            names the file.
+        FolderError: A file is, one is a link, or the manifest cannot be read. The
+            message names the file.
         OSError: A file cannot be read.
 
     Example:
@@ -56,7 +56,9 @@ def verify(path: Path) -> None:
         if name not in there:  # nor is any name that leads out of the folder
             raise FolderError(f"{path} is incomplete: {name} is missing; {again}")
         if hash_of(path / name) != expected:
-            raise FolderError(f"{path} was edited: {name} differs from what was written; {again}")
+            raise FolderError(
+                f"{path} was edited: {name} differs from what was written; {again}"
+            )
 
 
 def files_of(path: Path) -> list[str]:

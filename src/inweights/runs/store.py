@@ -69,11 +69,12 @@ class RunStore:
         """Yield all runs of one recipe, newest first, without reading folders of others.
 
         Args:
-            name: Name of the recipe, ``<paper>/<recipe>``. Anything else, such as a path, has
-                no runs.
+            name: Name of the recipe, ``<paper>/<recipe>``. Anything else, such as a
+                path, has no runs.
 
         Raises:
-            FolderError: The store cannot be read, or a link stands in the recipe's place.
+            FolderError: The store cannot be read, or a link stands in the recipe's
+                place.
         """
         parts = name.split("/")
         if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
@@ -82,12 +83,15 @@ class RunStore:
     def __iter__(self) -> Iterator[RunFolder]:
         """Yield all runs, newest first, including those in progress."""
         papers = _folders(self.root)
-        yield from self._found([recipe for paper in papers for recipe in _folders(paper)])
+        yield from self._found(
+            [recipe for paper in papers for recipe in _folders(paper)]
+        )
 
     def _found(self, recipes: Iterable[Path]) -> Iterator[RunFolder]:
         """Yield the runs in folders of recipes, newest first."""
         if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
-            raise FolderError(f"{self.root} cannot be read: permission denied")  # nor is it empty
+            # Nor is it empty.
+            raise FolderError(f"{self.root} cannot be read: permission denied")
         found: dict[Path, Path] = {}
         for place in (run for recipe in recipes for run in _names(recipe)):
             # <hash>, <hash>.old, <hash>.work
@@ -100,7 +104,9 @@ class RunStore:
                 config = read_json(file, dict[str, Any])
             except FolderError:
                 config = {}
-            folder = RunFolder(self.root, path.relative_to(self.root).as_posix(), config)
+            folder = RunFolder(
+                self.root, path.relative_to(self.root).as_posix(), config
+            )
             with suppress(RunError):  # a damaged run is listed like any other
                 folder.settle()
             yield folder
@@ -110,7 +116,9 @@ def _folders(home: Path) -> list[Path]:
     """Return the folders in a folder; a link is left out, with a warning."""
     found = _names(home)
     for link in filter(Path.is_symlink, found):
-        warnings.warn(f"{link} is a link, which is not followed: it is left out", stacklevel=2)
+        warnings.warn(
+            f"{link} is a link, which is not followed: it is left out", stacklevel=2
+        )
     return [place for place in found if place.is_dir() and not place.is_symlink()]
 
 

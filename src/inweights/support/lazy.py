@@ -1,8 +1,8 @@
 """Load the public names of a package when they are first used.
 
-So ``import inweights`` and ``inweights --help`` load no torch, and no more than a command
-needs. A package names each once, below ``if TYPE_CHECKING``, where type checkers and editors
-read it, too; :func:`lazily` reads the names from there.
+So ``import inweights`` and ``inweights --help`` load no torch, and no more than a
+command needs. A package names each once, below ``if TYPE_CHECKING``, where type
+checkers and editors read it, too; :func:`lazily` reads the names from there.
 """
 
 import ast
@@ -19,13 +19,14 @@ from inweights.support.border import at_the_border
 def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
     """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
 
-    Gives it ``__getattr__``, ``__dir__`` and ``__all__``. Functions come guarded: an argument that
-    they cannot work with is named (:mod:`inweights.support.border`).
+    Gives it ``__getattr__``, ``__dir__`` and ``__all__``. Functions come guarded: an
+    argument that they cannot work with is named (:mod:`inweights.support.border`).
 
     Args:
         package: Its ``__name__``.
         own: Public names that it defines itself.
-        renamed: Former public names with those of today: they still work, with a warning.
+        renamed: Former public names with those of today: they still work, with a
+            warning.
 
     Example:
         >>> import inweights.training

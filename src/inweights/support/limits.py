@@ -1,8 +1,8 @@
 """Limit memory and cores, and read only files that end; too much is rejected before it is made.
 
-A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX_MEMORY``,
-which ``--max-memory`` sets, or else :data:`SHARE` of the memory that this process may have.
-Processes that train inherit it.
+A size is estimated before anything of it is made. The limit is
+``$INWEIGHTS_MAX_MEMORY``, which ``--max-memory`` sets, or else :data:`SHARE` of the
+memory that this process may have. Processes that train inherit it.
 """
 
 import errno
@@ -26,7 +26,8 @@ MAX_ROWS = 3_000_000
 MAX_NAME = 10_000
 #: What is assumed where the system does not say how much memory there is.
 _UNKNOWN = 8 * 10**9
-#: Bytes that a byte of text takes while it is read: text, lines, cells and what is made of them.
+#: Bytes that a byte of text takes while it is read: text, lines, cells and what is made
+#: of them.
 _TEXT = 10
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
@@ -41,10 +42,14 @@ def parse_bytes(text: str) -> int:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
         (8000000000, 1500000, 1000000)
     """
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper())
+    found = re.fullmatch(
+        r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper()
+    )
     size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not size:
-        raise ConfigError(f"a memory size must have the form 8GB or 500MB, got '{text}'")
+        raise ConfigError(
+            f"a memory size must have the form 8GB or 500MB, got '{text}'"
+        )
     return size
 
 
@@ -77,7 +82,10 @@ def _machine() -> int:
     known = []
     with suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for file in (
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ):
         with suppress(OSError, ValueError):  # "max" where there is none
             known.append(int(Path(file).read_text(encoding="ascii")))
     return min((size for size in known if size > 0), default=_UNKNOWN)
@@ -112,7 +120,11 @@ def at_most(size: str) -> Iterator[None]:
 
 
 def check_memory(
-    what: str, needed: float, *, error: type[InweightsError] = ConfigError, hint: str = ""
+    what: str,
+    needed: float,
+    *,
+    error: type[InweightsError] = ConfigError,
+    hint: str = "",
 ) -> None:
     """Raise an error if something would take more memory than the limit.
 
@@ -161,13 +173,15 @@ def check_file(
         factor: Bytes of memory that reading takes for each byte of the file.
 
     Raises:
-        InweightsError: It is missing, a folder, pipe or device, or too large; of the class
-            ``error``.
+        InweightsError: It is missing, a folder, pipe or device, or too large; of the
+            class ``error``.
     """
     try:
         found = path.stat()
     except (OSError, ValueError) as why:
-        raise error(f"cannot read {path}: {getattr(why, 'strerror', None) or why}") from None
+        raise error(
+            f"cannot read {path}: {getattr(why, 'strerror', None) or why}"
+        ) from None
     if not stat.S_ISREG(found.st_mode):
         raise error(_no_file(path, found))
     if not found.st_size and _has_something(path):
@@ -175,7 +189,9 @@ def check_file(
             f"cannot read {path}: it is a system file without a size; copy its content to an "
             "ordinary file"
         )
-    check_memory(f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts")
+    check_memory(
+        f"reading {path}", factor * found.st_size, error=error, hint="cut it into parts"
+    )
 
 
 def _no_file(path: str | Path, found: os.stat_result) -> str:
@@ -252,13 +268,16 @@ def read_text(
         most: Largest size in bytes; None for the memory limit alone.
 
     Raises:
-        InweightsError: It cannot be read, is too large, or is no text; of the class ``error``.
+        InweightsError: It cannot be read, is too large, or is no text; of the class
+            ``error``.
     """
     check_file(path, error=error)
     try:
         size = path.stat().st_size
         if most is not None and size > most:
-            raise error(f"{path} has {written(size)}; such a file has at most {written(most)}")
+            raise error(
+                f"{path} has {written(size)}; such a file has at most {written(most)}"
+            )
         encoding = encoding_of(path)
         return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
     except OSError as why:
@@ -278,4 +297,6 @@ def encoding_of(path: Path) -> str:
 
 def launched_by_torchrun() -> bool:
     """Return whether this is one of several processes that torchrun started together."""
-    return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
+    return (
+        "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
+    )

@@ -1,9 +1,9 @@
 """Find files below a folder without following ``..`` or links.
 
-Stores, plans and run folders may come from elsewhere. Only the folder that a user named may be
-a link itself. Every step below it is checked before it is used; a link that somebody puts
-there between the two is not noticed, and the last step alone is opened without following
-links.
+Stores, plans and run folders may come from elsewhere. Only the folder that a user named
+may be a link itself. Every step below it is checked before it is used; a link that
+somebody puts there between the two is not noticed, and the last step alone is opened
+without following links.
 """
 
 import os
@@ -28,7 +28,8 @@ def within(root: str | Path, name: str) -> Path:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
         '/tmp/inweights-doctest/ab/abcd'
     """
-    place = str(root)  # stores ask this for each file; paths as objects take most of its time
+    # Stores ask this for each file; paths as objects take most of its time.
+    place = str(root)
     for part in name.split("/") if name else ():
         if part in ("", ".", "..") or os.path.split(part) != ("", part):
             raise FolderError(f"'{name}' is not a name of a file within {root}")

@@ -1,9 +1,10 @@
 """Find the files that options name as texts or paths, since they count with their content.
 
-A text is taken for the name of a file if it looks like one (it has an ending such as ``.pt``,
-or a separator) and the file exists. So ``path="bag.pt"`` is another run once the file has
-changed, and ``mode="train"`` never looks for a file ``train``. A folder may be read or written
-to, and nothing tells which: it counts with its name alone, and a warning says so.
+A text is taken for the name of a file if it looks like one (it has an ending such as
+``.pt``, or a separator) and the file exists. So ``path="bag.pt"`` is another run once
+the file has changed, and ``mode="train"`` never looks for a file ``train``. A folder
+may be read or written to, and nothing tells which: it counts with its name alone, and a
+warning says so.
 """
 
 import os
@@ -26,8 +27,8 @@ def files_of(options: Any) -> dict[str, str]:
     """Return the hash of each file that options name, by its name and :data:`MARK`.
 
     Args:
-        options: Keyword arguments of a user's function, or any value; lists and tables are
-            searched.
+        options: Keyword arguments of a user's function, or any value; lists and tables
+            are searched.
 
     Raises:
         DataError: A file cannot be read.
@@ -61,8 +62,13 @@ def _names(value: Any) -> Iterator[str]:
 def _is_a_file(name: str | Path) -> bool:
     if isinstance(name, str):
         separated = os.sep in name or (os.altsep or os.sep) in name
-        last = PurePath(name).name.strip(".")  # "/" and ".." stand for more than a file's name
-        if len(name) > _MAX_NAME or not last or not (separated or PurePath(name).suffix):
+        # "/" and ".." stand for more than a file's name.
+        last = PurePath(name).name.strip(".")
+        if (
+            len(name) > _MAX_NAME
+            or not last
+            or not (separated or PurePath(name).suffix)
+        ):
             return False
     try:
         path = Path(name)

@@ -1,8 +1,8 @@
 """Import modules of users that add worlds, models, probes, drawings or recipes.
 
-A plugin is a module that can be imported, a file or package in the current folder, or a path.
-Its code runs when somebody names it in this call, or has installed it as an entry point; never
-because a file, such as that of a finished run, says so.
+A plugin is a module that can be imported, a file or package in the current folder, or a
+path. Its code runs when somebody names it in this call, or has installed it as an entry
+point; never because a file, such as that of a finished run, says so.
 """
 
 import importlib
@@ -34,7 +34,9 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
             entry.load()
     for module in modules:
         if not module.strip():
-            raise ConfigError("a plugin is a module or a file, such as my_lab or ./my_lab.py")
+            raise ConfigError(
+                "a plugin is a module or a file, such as my_lab or ./my_lab.py"
+            )
         with _tried(f"the plugin '{module}'"):
             _load(module)
 
@@ -63,7 +65,9 @@ def _load(plugin: str) -> ModuleType:
             return known
         raise ConfigError(f"another module has the name '{name}'; rename the file")
     places = [str(file.parent)] if file.name == "__init__.py" else None
-    spec = importlib.util.spec_from_file_location(name, file, submodule_search_locations=places)
+    spec = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=places
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -115,7 +119,11 @@ def _tried(what: str, *, warn: bool = False) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        why = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+        why = (
+            str(error)
+            if isinstance(error, ConfigError)
+            else f"{type(error).__name__}: {error}"
+        )
         text = f"cannot import {what}: {' '.join(why.split())}"
         if not warn:
             raise ConfigError(text) from error

@@ -1,6 +1,7 @@
 """Report the progress of long work, and write times and numbers for people.
 
-:data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library calls;
+:data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library
+calls;
 :func:`shown` shows them in one line.
 """
 
@@ -15,7 +16,8 @@ Progress = Callable[[int, int, str], None]
 #: Called with what is being solved, the iterations made and the certified gap so far.
 SolverProgress = Callable[[str, int, float], None]
 
-#: Seconds before anything is shown, and between two lines of a log or two changes of one line.
+#: Seconds before anything is shown, and between two lines of a log or two changes of
+#: one line.
 _FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
 
 
@@ -23,11 +25,12 @@ _FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Provide the progress callback of a program that calls the library.
 
-    The line has an estimate. A notebook's cell and a terminal show one line that changes; a
-    log gets a line each half minute.
+    The line has an estimate. A notebook's cell and a terminal show one line that
+    changes; a log gets a line each half minute.
 
     Args:
-        progress: A callback of the caller's own; True for one line; None or False for none.
+        progress: A callback of the caller's own; True for one line; None or False for
+            none.
 
     Yields:
         The callback, or None.
@@ -43,13 +46,16 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     def report(done: int, total: int, what: str) -> None:
         nonlocal last, before, wrote
         now = time.monotonic()
-        before = done if before is None else before  # what was there already took no time
+        # What was there already took no time.
+        before = done if before is None else before
         if now - began < _FIRST or now - last < pause:
             return
         last = now
         text = f"{100 * done // max(1, total):3d}%  {what}"
         if done > before:
-            text += f", {duration((now - began) * (total - done) / (done - before))} left"
+            text += (
+                f", {duration((now - began) * (total - done) / (done - before))} left"
+            )
         wrote = True
         write(text)
 
@@ -69,8 +75,12 @@ def _line() -> tuple[Callable[[str], None], float]:
         cell: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         shows = iter([cell.display])
 
-        def change(text: str) -> None:  # nothing as HTML, since an empty text would stay as a line
-            next(shows, cell.update)({"text/plain" if text else "text/html": text}, raw=True)
+        def change(
+            text: str,
+        ) -> None:  # nothing as HTML, since an empty text would stay as a line
+            next(shows, cell.update)(
+                {"text/plain" if text else "text/html": text}, raw=True
+            )
 
         return change, _CHANGE
     terminal = sys.stderr.isatty()

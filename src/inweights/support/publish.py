@@ -10,16 +10,18 @@ from pathlib import Path
 PARTIAL = ".partial"
 
 
-def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = True) -> None:
+def publish_file(
+    path: Path, content: bytes, *, new: bool = False, sync: bool = True
+) -> None:
     """Write a file atomically.
 
     Args:
         path: The file; its folder is made if needed.
         content: What it holds.
-        new: Whether an existing file is kept, so that one of several writers succeeds; by
-            default it is replaced.
-        sync: Whether the content is on the disk before the file has its name. Only a caller
-            who checks what is read can do without.
+        new: Whether an existing file is kept, so that one of several writers succeeds;
+            by default it is replaced.
+        sync: Whether the content is on the disk before the file has its name. Only a
+            caller who checks what is read can do without.
 
     Raises:
         FileExistsError: ``new`` is set and the file exists.
@@ -50,8 +52,8 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
     Args:
         made: The folder.
         path: Its final name.
-        replace: Whether an existing folder is replaced: it is ``<path>.old`` until the new one
-            has its name, and then removed.
+        replace: Whether an existing folder is replaced: it is ``<path>.old`` until the
+            new one has its name, and then removed.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync

@@ -1,7 +1,7 @@
 """Show an object: a few lines in a terminal, a small table in a notebook.
 
-A class that inherits :class:`Carded` returns a :class:`Card`, which is written as text and as
-HTML.
+A class that inherits :class:`Carded` returns a :class:`Card`, which is written as text
+and as HTML.
 """
 
 import html
@@ -34,7 +34,10 @@ class Card:
     @property
     def text(self) -> str:
         """The card as text, in at most twenty lines."""
-        lines = [self.title, *_aligned([(name, _cell(v)) for name, v in self.about.items()])]
+        lines = [
+            self.title,
+            *_aligned([(name, _cell(v)) for name, v in self.about.items()]),
+        ]
         if self.rows:
             shown = [[*map(_cell, row)] for row in self.rows[:_ROWS]]
             lines += ["", *_aligned([list(self.columns), *shown])]
@@ -43,12 +46,19 @@ class Card:
     @property
     def html(self) -> str:
         """The card as HTML; nothing of the object can be read as markup."""
-        about = " · ".join(f"{_safe(name)} {_safe(value)}" for name, value in self.about.items())
-        parts = [f"<strong>{_safe(self.title)}</strong>", f"<div>{about}</div>" if about else ""]
+        about = " · ".join(
+            f"{_safe(name)} {_safe(value)}" for name, value in self.about.items()
+        )
+        parts = [
+            f"<strong>{_safe(self.title)}</strong>",
+            f"<div>{about}</div>" if about else "",
+        ]
         if self.rows:
             head = "".join(f"<th>{_safe(name)}</th>" for name in self.columns)
             body = "".join(_html_row(row) for row in self.rows[:_ROWS])
-            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+            parts.append(
+                f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            )
         parts += [f"<div>{self._rest.strip()}</div>" if self._rest else ""]
         if self.picture:
             import base64

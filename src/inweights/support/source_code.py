@@ -1,6 +1,7 @@
 """Hash a user's modules as parsed source, so that an edited constant, helper or import is noticed.
 
-:func:`module_sources` is the main function; comments, docstrings and formatting do not count.
+:func:`module_sources` is the main function; comments, docstrings and formatting do not
+count.
 """
 
 import ast
@@ -18,7 +19,8 @@ from inweights.errors import ConfigError
 from inweights.support.content import fingerprint
 
 _LENGTH = 16
-#: Folders of installed packages: of these a package counts as a whole, and not its neighbours.
+#: Folders of installed packages: of these a package counts as a whole, and not its
+#: neighbours.
 _INSTALLED = ("site-packages", "dist-packages")
 
 
@@ -26,7 +28,8 @@ def file_of(module: str) -> Path | None:
     """Return the source file of a loaded module; None if it has none, as in a notebook.
 
     Raises:
-        ConfigError: The module is a user's own and its file was edited after it was imported.
+        ConfigError: The module is a user's own and its file was edited after it was
+            imported.
     """
     loaded = sys.modules.get(module)
     name = getattr(loaded, "__file__", None)
@@ -36,7 +39,10 @@ def file_of(module: str) -> Path | None:
     if not file.is_file():
         return None
     # Another loader, such as that of a test runner, may change the code that it loads.
-    if is_own(module, file) and type(getattr(loaded, "__loader__", None)) is SourceFileLoader:
+    if (
+        is_own(module, file)
+        and type(getattr(loaded, "__loader__", None)) is SourceFileLoader
+    ):
         _check_loaded(loaded, file)
     return file
 
@@ -89,7 +95,9 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(path: str, content: str) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
+def _parsed(
+    path: str, content: str
+) -> tuple[str, tuple[tuple[int, tuple[str, ...]], ...]]:
     """The hash of a file's parsed source, and what it imports: level and parts of each name."""
     del content  # with which the file is another one
     tree = ast.parse(Path(path).read_bytes(), path)
@@ -125,7 +133,9 @@ def dumped(node: Any) -> str:
     if isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = fields["body"][1:]
     # What is empty is left out: later versions of Python have fields more.
-    kept = [f"{name}={dumped(one)}" for name, one in fields.items() if one not in (None, [])]
+    kept = [
+        f"{name}={dumped(one)}" for name, one in fields.items() if one not in (None, [])
+    ]
     return f"{type(node).__name__}({','.join(kept)})"
 
 
@@ -140,7 +150,9 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     for function in _functions(module):
         code = said.get(function.__code__.co_qualname)
         own = function.__code__.co_filename == str(file)
-        if own and (code is None or repr(bytecode(code)) != repr(bytecode(function.__code__))):
+        if own and (
+            code is None or repr(bytecode(code)) != repr(bytecode(function.__code__))
+        ):
             raise _edited(file)
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     stored = [name.id for name in names if not isinstance(name.ctx, ast.Load)]
@@ -160,7 +172,9 @@ _checked: dict[str, str] = {}
 def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
     """Functions of a module and methods of its classes, below their decorators."""
     own = [
-        one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__
+        one
+        for one in vars(module).values()
+        if getattr(one, "__module__", "") == module.__name__
     ]
     methods: list[Any] = []
     for kind in own:
@@ -189,7 +203,8 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 def bytecode(code: types.CodeType) -> list[Any]:
     """Return what compiled code does, not where it stands: operations, names and constants."""
     constants = [
-        bytecode(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts
+        bytecode(c) if isinstance(c, types.CodeType) else _constant(c)
+        for c in code.co_consts
     ]
     return [code.co_code.hex(), list(code.co_names), constants]
 

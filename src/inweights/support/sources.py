@@ -1,10 +1,10 @@
 """Make the plain data of which keys are hashed: settings, the files that they name, a user's code.
 
-:func:`plain` and :func:`plain_call` make it, :func:`sources_of` lists the files and modules.
-Files and code count with their content: a file as bytes; a function or a config of a user as
-the parsed source of its module and of every module that this imports from its own folder.
-Comments, docstrings and formatting do not count. The library's own code does not, either: what
-changes its numbers raises a version.
+:func:`plain` and :func:`plain_call` make it, :func:`sources_of` lists the files and
+modules. Files and code count with their content: a file as bytes; a function or a
+config of a user as the parsed source of its module and of every module that this
+imports from its own folder. Comments, docstrings and formatting do not count. The
+library's own code does not, either: what changes its numbers raises a version.
 """
 
 import dis
@@ -24,17 +24,30 @@ from inweights.config.outside import Outside
 from inweights.config.values import encode
 from inweights.errors import ConfigError
 from inweights.support.named_files import MARK, files_of
-from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
+from inweights.support.source_code import (
+    bytecode,
+    file_of,
+    hashed,
+    is_own,
+    module_sources,
+)
 
-#: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
-#: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
-#: ``python -m tests.house.golden`` says where one is due.
+#: Versions, from 2 on, of the library's own whose numbers are others than they were:
+#: names of configs (of worlds, models, learners, optimizers) and of functions. A raised
+#: one is another key. ``python -m tests.house.golden`` says where one is due.
 RAISED: dict[str, int] = {
     "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 #: What code uses and does not change.
-_FIXED = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, tuple, frozenset)
+_FIXED = (
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    type,
+    tuple,
+    frozenset,
+)
 
 
 def sources_of(value: Any) -> dict[str, str]:
@@ -51,10 +64,10 @@ def sources_of(value: Any) -> dict[str, str]:
 def plain(value: Any) -> Any:
     """Return the JSON data of which a value's key is made: names and contents.
 
-    A function of the library is its name, as a changed one raises the version. What is a
-    user's counts with its source, and a file that a config names with its bytes. Lists and
-    tuples are the same here; :func:`plain_call` distinguishes them for a function that sees
-    the difference.
+    A function of the library is its name, as a changed one raises the version. What is
+    a user's counts with its source, and a file that a config names with its bytes.
+    Lists and tuples are the same here; :func:`plain_call` distinguishes them for a
+    function that sees the difference.
 
     Raises:
         ConfigError: A value has no exact form.
@@ -72,8 +85,8 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
     """Return the JSON data of which a call's key is made: function and keyword arguments.
 
     For code that is not the library's, values are distinguished that the code could
-    distinguish, such as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file counts
-    with its content.
+    distinguish, such as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file
+    counts with its content.
 
     Args:
         function: The function.
@@ -103,7 +116,9 @@ def has_own_code(value: Any) -> bool:
     if isinstance(value, partial):
         return has_own_code([value.func, value.args, value.keywords])
     named = value if isinstance(value, types.FunctionType | type) else type(value)
-    if named is type(value) and not (isinstance(value, msgspec.Struct | Enum) or callable(value)):
+    if named is type(value) and not (
+        isinstance(value, msgspec.Struct | Enum) or callable(value)
+    ):
         return is_dataclass(value)
     return named.__module__.partition(".")[0] not in ("inweights", "builtins")
 
@@ -115,11 +130,15 @@ def _named(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         return [public_name(type(value)), identity(value), *_contents(value)]
     if isinstance(value, Enum):
-        return {"$member": [public_name(type(value)), value.name, *_contents(type(value))]}
+        return {
+            "$member": [public_name(type(value)), value.name, *_contents(type(value))]
+        }
     if is_dataclass(value) and not isinstance(value, type):
         if type(value).__module__.startswith("inweights."):
             return msgspec.to_builtins(value, str_keys=True)
-        own = {one.name: encode(getattr(value, one.name), _named) for one in fields(value)}
+        own = {
+            one.name: encode(getattr(value, one.name), _named) for one in fields(value)
+        }
         return {"$fields": [public_name(type(value)), own, *_contents(type(value))]}
     if isinstance(value, partial):
         function, *rest = plain_call(value.func, value.keywords)
@@ -163,7 +182,9 @@ def _contents(value: Any) -> list[list[str]]:
 def public_name(thing: Any) -> str:
     """Return module and name of a function or class, without the library's inner modules."""
     home = thing.__module__
-    return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
+    return (
+        f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
+    )
 
 
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
@@ -177,7 +198,8 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         ConfigError: One has changed.
     """
     now = sources_of(value)
-    # What an option names and was not there when it was planned, the work itself has written.
+    # What an option names and was not there when it was planned, the work itself has
+    # written.
     written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
     changed = [name for name in differing(planned, now) if name not in written]
     if changed:
@@ -207,7 +229,11 @@ def _changeable(name: str) -> list[str]:
     assigned = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
     used = _globals_of(found)
     fixed = (*_PLAIN, *_FIXED)
-    return [name for name, one in used.items() if name in assigned or not isinstance(one, fixed)]
+    return [
+        name
+        for name, one in used.items()
+        if name in assigned or not isinstance(one, fixed)
+    ]
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -217,7 +243,9 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
         one: Hashes by name.
         other: Hashes by name.
     """
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return sorted(
+        name for name in one.keys() | other.keys() if one.get(name) != other.get(name)
+    )
 
 
 def _found(value: Any) -> Iterator[tuple[str, str]]:
@@ -230,7 +258,9 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
         if has_own_code(value):
             yield from files_of([value.args, value.keywords]).items()
         yield from _found([value.func, value.args, value.keywords])
-    elif isinstance(value, Enum) or (is_dataclass(value) and not isinstance(value, type)):
+    elif isinstance(value, Enum) or (
+        is_dataclass(value) and not isinstance(value, type)
+    ):
         yield from _code(type(value))
     elif isinstance(value, type):
         yield from _code(value)
@@ -244,14 +274,20 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
             yield from _found(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            if type(one) not in _PLAIN:  # such as the thousand names in a graph of one's own
+            # Such as the thousand names in a graph of one's own.
+            if type(one) not in _PLAIN:
                 yield from _found(one)
 
 
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
     """The source behind a function or a class that is not the library's."""
     home = thing.__module__
-    if home.partition(".")[0] in ("inweights", "builtins", "torch"):  # versions, not sources
+    # versions, not sources.
+    if home.partition(".")[0] in (
+        "inweights",
+        "builtins",
+        "torch",
+    ):
         if version := RAISED.get(thing.__qualname__):
             yield f"inweights:{thing.__qualname__}", f"version {version}"
         return
@@ -317,13 +353,23 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
         return [[repr(key), _content(one, what, seen)] for key, one in value.items()]
     if isinstance(value, Path):
         return str(value)
-    np: Any = sys.modules.get("numpy")  # whoever has an array has loaded it; 'list' has not
+    # Whoever has an array has loaded it; 'list' has not.
+    np: Any = sys.modules.get("numpy")
     if np and (
-        isinstance(value, np.ndarray) or type(value).__module__.partition(".")[0] == "torch"
+        isinstance(value, np.ndarray)
+        or type(value).__module__.partition(".")[0] == "torch"
     ):
-        with_bytes = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-        return hashed(f"{with_bytes.dtype}{with_bytes.shape}{with_bytes.tobytes().hex()}")
-    if callable(value) and getattr(value, "__module__", None) and hasattr(value, "__name__"):
+        with_bytes = np.asarray(
+            value.detach().cpu() if hasattr(value, "detach") else value
+        )
+        return hashed(
+            f"{with_bytes.dtype}{with_bytes.shape}{with_bytes.tobytes().hex()}"
+        )
+    if (
+        callable(value)
+        and getattr(value, "__module__", None)
+        and hasattr(value, "__name__")
+    ):
         return [value.__module__, value.__name__]  # a built-in function
     raise ConfigError(
         f"{what}, a {type(value).__name__}, whose content cannot be identified, so that changes "
@@ -335,7 +381,10 @@ def _of_own(file: Path, module: str) -> list[str]:
     """Hashes behind a module, if it is one's own."""
     if not is_own(module, file):
         return []
-    return [f"{name} {content}" for name, content in sorted(module_sources(file, module).items())]
+    return [
+        f"{name} {content}"
+        for name, content in sorted(module_sources(file, module).items())
+    ]
 
 
 def _names(code: types.CodeType) -> set[str]:

@@ -1,10 +1,11 @@
 """Predict from the facts alone, before any training, what a model trained on them will answer.
 
-:func:`predict` returns the predicted answers of untrained queries; :class:`Program` with
-:func:`solve`, :func:`solve_soft` and :func:`closed_form` gives the optimum that gradient
-descent tends to. Theory of single papers stands in the sub-packages ``identity_bridge``,
-``feature_resemblance`` and ``geometric_memory``; recipes compare all of it with trained
-models. Importing this package does not import torch.
+:func:`predict` returns the predicted answers of untrained queries; :class:`Program`
+with
+:func:`solve`, :func:`solve_soft` and :func:`closed_form` gives the optimum that
+gradient descent tends to. Theory of single papers stands in the sub-packages
+``identity_bridge``, ``feature_resemblance`` and ``geometric_memory``; recipes compare
+all of it with trained models. Importing this package does not import torch.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from inweights.theory.prediction.largest_part import largest_part as largest_part
     from inweights.theory.prediction.margin_bounds import margin_bounds as margin_bounds
     from inweights.theory.prediction.predict import predict as predict
-    from inweights.theory.prediction.predict import predicted_queries as predicted_queries
+    from inweights.theory.prediction.predict import (
+        predicted_queries as predicted_queries,
+    )
     from inweights.theory.prediction.prediction import Prediction as Prediction
     from inweights.theory.prediction.remedies import Remedy as Remedy
     from inweights.theory.programs.closed_form import MARGIN_LIMIT as MARGIN_LIMIT
@@ -32,7 +35,11 @@ if TYPE_CHECKING:
     from inweights.theory.programs.soft_program import solve_soft as solve_soft
     from inweights.theory.programs.symmetric import Parameters as Parameters
     from inweights.theory.programs.symmetric import average as average
-    from inweights.theory.programs.symmetric_solver import SymmetricSolution as SymmetricSolution
-    from inweights.theory.programs.symmetric_solver import solve_symmetric as solve_symmetric
+    from inweights.theory.programs.symmetric_solver import (
+        SymmetricSolution as SymmetricSolution,
+    )
+    from inweights.theory.programs.symmetric_solver import (
+        solve_symmetric as solve_symmetric,
+    )
 
 lazily(__name__)

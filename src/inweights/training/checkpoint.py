@@ -1,8 +1,10 @@
 """Checkpoints: the state of a training in one file, written atomically and never a pickle.
 
-:class:`State` is what a training needs to go on, :class:`StateFile` writes and reads it, and
-:class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of language models
-uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+:class:`State` is what a training needs to go on, :class:`StateFile` writes and reads
+it, and
+:class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of
+language models uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one
+replica.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class DamagedError(RunError):
     """
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"the checkpoint {path} is damaged ({why}); remove it to start again")
+        super().__init__(
+            f"the checkpoint {path} is damaged ({why}); remove it to start again"
+        )
 
 
 @dataclass(kw_only=True)
@@ -51,12 +55,14 @@ class State:
     """All that a training needs to go on. Random numbers follow from the step.
 
     Attributes:
-        tensors: Names of the attributes that are tensors which every state of the class has.
+        tensors: Names of the attributes that are tensors which every state of the class
+            has.
         phase: Index of the phase.
         step: Number of updates made in the phase.
         total: Number of updates made over all phases.
         values: The trained parameters, as one tensor.
-        optimizer: State of the optimizer, as named tensors; empty at the start of a phase.
+        optimizer: State of the optimizer, as named tensors; empty at the start of a
+            phase.
         tables: The tables recorded so far, each as a list of parts.
     """
 
@@ -75,8 +81,8 @@ class ReplicaState(State):
     """State of a training of replicas; its values are the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on. It
-            is kept on the CPU.
+        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it
+            goes on. It is kept on the CPU.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
@@ -146,7 +152,12 @@ class StateFile(Generic[S]):
             pl.concat(frames).write_ipc(buffer)
             written = np.frombuffer(buffer.getvalue(), dtype=np.uint8)
             tensors[_TABLE + name] = torch.from_numpy(written.copy())
-        about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
+        about = {
+            "key": self.key,
+            "phase": state.phase,
+            "step": state.step,
+            "total": state.total,
+        }
         about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
         content = save({k: v.contiguous() for k, v in tensors.items()}, metadata)
@@ -174,7 +185,9 @@ class StateFile(Generic[S]):
             with open_file(self.path):  # refuses a pipe, which would wait for a writer
                 pass
             with safe_open(self.path, framework="pt") as file:
-                about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
+                about: dict[str, Any] = msgspec.json.decode(
+                    file.metadata()["inweights"]
+                )
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if about.pop("sha256") != fingerprint(about, tensors):
                 raise DamagedError(self.path, "its content was changed")
@@ -196,7 +209,9 @@ class StateFile(Generic[S]):
                 if name.startswith(_OPTIMIZER)
             },
             tables={
-                name.removeprefix(_TABLE): [pl.read_ipc(BytesIO(tensor.numpy().tobytes()))]
+                name.removeprefix(_TABLE): [
+                    pl.read_ipc(BytesIO(tensor.numpy().tobytes()))
+                ]
                 for name, tensor in tensors.items()
                 if name.startswith(_TABLE)
             },

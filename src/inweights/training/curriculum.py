@@ -1,9 +1,10 @@
 """Curricula: which facts are trained on, in which order and how, as values without torch.
 
-A :class:`Curriculum` is a list of :class:`Phase`, each with its facts, loss, optimizer and
-:class:`Stop` rule, and perhaps an :class:`Edit` of stored facts before it. :func:`inweights.train`
-carries it out. Each class raises a ``ConfigError`` for values that are out of range or contradict
-each other.
+A :class:`Curriculum` is a list of :class:`Phase`, each with its facts, loss, optimizer
+and
+:class:`Stop` rule, and perhaps an :class:`Edit` of stored facts before it.
+:func:`inweights.train` carries it out. Each class raises a ``ConfigError`` for values
+that are out of range or contradict each other.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ class Stop(Config):
     """Rule by which a replica stops, and is frozen, before its phase ends.
 
     Attributes:
-        loss_below: Stop if the training loss, in nats, is below this; ``None`` for no such limit.
-        accuracy: Stop if the accuracy on the phase's facts is at least this, from 0 to 1; ``None``
-            for no such limit.
+        loss_below: Stop if the training loss, in nats, is below this; ``None`` for no
+            such limit.
+        accuracy: Stop if the accuracy on the phase's facts is at least this, from 0 to
+            1; ``None`` for no such limit.
         every: Number of steps between two checks.
     """
 
@@ -47,7 +49,9 @@ class Stop(Config):
     def __post_init__(self) -> None:
         check_size("stop.every", self.every, most=MAX_STEPS)
         if self.loss_below is not None and not self.loss_below >= 0:
-            raise ConfigError(f"stop.loss_below must be at least 0, got {self.loss_below}")
+            raise ConfigError(
+                f"stop.loss_below must be at least 0, got {self.loss_below}"
+            )
         if self.accuracy is not None:
             check_size("stop.accuracy", self.accuracy, least=0, most=1)
 
@@ -64,22 +68,25 @@ class Stop(Config):
 class Edit(Config):
     """Change of the weights before a phase that gives some stored facts other answers, all at once.
 
-    The edited facts are the first ones of an order drawn by the root seed of the world; each gets
-    the answer of the next fact whose answer differs. :func:`inweights.probes.after_edits` returns
-    which facts they are, and what follows from them afterwards.
+    The edited facts are the first ones of an order drawn by the root seed of the world;
+    each gets the answer of the next fact whose answer differs.
+    :func:`inweights.probes.after_edits` returns which facts they are, and what follows
+    from them afterwards.
 
     Attributes:
         role: Role of the facts that are edited.
-        method: ``rank-one``: a change of the output matrix of an MLP of a GPT that disturbs the
-            keys of other facts least, by their second moment (ROME, Meng et al. 2022).
-            ``training``: Adam on these facts alone. ``embedding``: Adam on the embeddings of their
-            first tokens alone.
+        method: ``rank-one``: a change of the output matrix of an MLP of a GPT that
+            disturbs the keys of other facts least, by their second moment (ROME, Meng
+            et al. 2022). ``training``: Adam on these facts alone. ``embedding``: Adam
+            on the embeddings of their first tokens alone.
         count: Number of edited facts.
-        share: Share of the role's facts that is edited, in place of ``count``, if above 0.
-        layer: Block of a rank-one edit; by default the last one, in closed form. In another block,
-            what the MLP is to add to the last token is found by gradient descent.
-        steps: Largest number of updates of gradient descent; a replica is frozen once each new
-            answer has a probability of .9.
+        share: Share of the role's facts that is edited, in place of ``count``, if above
+            0.
+        layer: Block of a rank-one edit; by default the last one, in closed form. In
+            another block, what the MLP is to add to the last token is found by gradient
+            descent.
+        steps: Largest number of updates of gradient descent; a replica is frozen once
+            each new answer has a probability of .9.
         rate: Learning rate of gradient descent.
     """
 
@@ -97,7 +104,9 @@ class Edit(Config):
         check_size("edit.steps", self.steps, most=MAX_STEPS)
         check_size("edit.rate", self.rate, above=0, most=MAX_RATE)
         if self.share and self.count != 1:
-            raise ConfigError(f"edit: give count = {self.count} or share = {self.share}, not both")
+            raise ConfigError(
+                f"edit: give count = {self.count} or share = {self.share}, not both"
+            )
 
 
 class Phase(Config):
@@ -105,45 +114,55 @@ class Phase(Config):
 
     Attributes:
         name: Name in tables and messages.
-        roles: Roles of the facts that are trained on, each with its weight in the loss (its
-            multiplicity in the training multiset). Empty: all facts, with weight 1.
+        roles: Roles of the facts that are trained on, each with its weight in the loss
+            (its multiplicity in the training multiset). Empty: all facts, with weight
+            1.
         steps: Number of updates; 0 leaves the model as it was.
-        batch: Number of facts in a step, taken from every prompt length in proportion; 0 is the
-            full batch. Or the number for each role, as in ``{"path": 32}``, 0 meaning all of them;
-            roles joined by ``+`` (``edge+reverse_edge``) are drawn together, and all facts of
-            roles that are not named are in every step. A label's weight is that of its role.
-        pooled: Whether facts with the same input become one sequence with several labels at
-            its last position. The loss and its gradient stay what they are; tokens and logits
-            are computed once for each different input. ``batch`` then counts different inputs.
-        loss: Where the cross-entropy is taken: ``last`` (the last position), ``answer`` (every
-            token of the answer), ``every`` (every next token, prompt included), or chosen tokens
-            of the answer, 0-based. Or a function of one's own, taken at ``at``:
-            ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]`` returns ``[R]``. Where
-            weights of roles differ, it also takes ``weights`` ``[R, n]``, which sum to 1.
+        batch: Number of facts in a step, taken from every prompt length in proportion;
+            0 is the full batch. Or the number for each role, as in ``{"path": 32}``, 0
+            meaning all of them; roles joined by ``+`` (``edge+reverse_edge``) are drawn
+            together, and all facts of roles that are not named are in every step. A
+            label's weight is that of its role.
+        pooled: Whether facts with the same input become one sequence with several
+            labels at its last position. The loss and its gradient stay what they are;
+            tokens and logits are computed once for each different input. ``batch`` then
+            counts different inputs.
+        loss: Where the cross-entropy is taken: ``last`` (the last position), ``answer``
+            (every token of the answer), ``every`` (every next token, prompt included),
+            or chosen tokens of the answer, 0-based. Or a function of one's own, taken
+            at ``at``: ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]``
+            returns ``[R]``. Where weights of roles differ, it also takes ``weights``
+            ``[R, n]``, which sum to 1.
         at: Where a loss function of one's own is taken, as named above.
         penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
-        moves: Patterns of the names of the parameters that are trained, such as ``blocks.*``.
+        moves: Patterns of the names of the parameters that are trained, such as
+            ``blocks.*``.
         freezes: Patterns of those among them that are frozen, such as ``tokens.*``.
-        optimizer: An :class:`Optimizer`; a class or function stands for ``Optimizer(kind=...)``.
-        schedule: A :class:`Schedule` of the rate; a function stands for ``Schedule(kind=...)``.
+        optimizer: An :class:`Optimizer`; a class or function stands for
+            ``Optimizer(kind=...)``.
+        schedule: A :class:`Schedule` of the rate; a function stands for
+            ``Schedule(kind=...)``.
         observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
-            :class:`~inweights.training.Observer`, called after each update. They may change
-            parameters in place: their source is a part of the run's identity.
-        teacherless: Name of a token that the model reads in place of the answer's tokens, so that
-            it has to plan the whole answer from the prompt (Geometric Memory, App. A). Empty: it
-            reads the right tokens before each one that it predicts (teacher forcing).
-        random_offset: Whether each sequence starts at a random position in every step, so that all
-            learned position embeddings are trained.
-        precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their gradients
-            and the optimizer stay in fp32; each matrix product, forwards and backwards, rounds
-            what it takes and what it gives to bfloat16 (and sums up in fp32); norms, the residual
-            stream and the loss are fp32. ``bf16-emulated`` does the same rounding around products
-            in fp32 (:mod:`inweights.training.steps.rounding`; not inside of attention), so that a
-            run is the same to the last bit alone and in company, which kernels for bfloat16 on a
-            CPU do not promise.
+            :class:`~inweights.training.Observer`, called after each update. They may
+            change parameters in place: their source is a part of the run's identity.
+        teacherless: Name of a token that the model reads in place of the answer's
+            tokens, so that it has to plan the whole answer from the prompt (Geometric
+            Memory, App. A). Empty: it reads the right tokens before each one that it
+            predicts (teacher forcing).
+        random_offset: Whether each sequence starts at a random position in every step,
+            so that all learned position embeddings are trained.
+        precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their
+            gradients and the optimizer stay in fp32; each matrix product, forwards and
+            backwards, rounds what it takes and what it gives to bfloat16 (and sums up
+            in fp32); norms, the residual stream and the loss are fp32.
+            ``bf16-emulated`` does the same rounding around products in fp32
+            (:mod:`inweights.training.steps.rounding`; not inside of attention), so that
+            a run is the same to the last bit alone and in company, which kernels for
+            bfloat16 on a CPU do not promise.
         stop: When a replica is frozen before the phase ends.
-        edit: Gives stored facts other answers in the weights before the first step; observers
-            measure before and after it. The facts that are trained on do not change.
+        edit: Gives stored facts other answers in the weights before the first step;
+            observers measure before and after it. The facts that are trained on do not
+            change.
 
     Raises:
         ConfigError: A value is out of range or contradicts another.
@@ -212,7 +231,9 @@ class Phase(Config):
             drawn += [role for role in key.split("+") if role]
         for role in drawn:
             if drawn.count(role) > 1:
-                raise ConfigError(f"phase '{self.name}': batch names the role '{role}' twice")
+                raise ConfigError(
+                    f"phase '{self.name}': batch names the role '{role}' twice"
+                )
         if self.roles:
             check_names(f"role in batch of phase '{self.name}'", drawn, self.roles)
         if self.at != "last" and not isinstance(self.loss, Code):
@@ -221,7 +242,9 @@ class Phase(Config):
                 f"one 'loss' does, loss={self.at!r}"
             )
         if self.place == ():
-            raise ConfigError(f"phase '{self.name}' has no position for the loss; give one")
+            raise ConfigError(
+                f"phase '{self.name}' has no position for the loss; give one"
+            )
         if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(f"phase '{self.name}' trains no parameter")
         for role, weight in self.roles.items():
@@ -285,6 +308,7 @@ class Curriculum(Config):
             return replace(one, **same)
 
         phases = [
-            replace(phase, optimizer=without_numbers(phase.optimizer)) for phase in self.phases
+            replace(phase, optimizer=without_numbers(phase.optimizer))
+            for phase in self.phases
         ]
         return replace(self, phases=tuple(phases))

@@ -1,9 +1,9 @@
 """Learners: ways to obtain a trained model from a world and a model's config.
 
-A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes Node2Vec's descent
-without autograd, an :class:`Optimum` solves a convex program, a :class:`Fixed` one leaves it as it
-is. All of them give a model, which every probe can measure. :func:`register_learner` adds one of
-your own.
+A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes
+Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, a
+:class:`Fixed` one leaves it as it is. All of them give a model, which every probe can
+measure. :func:`register_learner` adds one of your own.
 """
 
 from __future__ import annotations
@@ -33,9 +33,11 @@ __all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 class Descent(Config, tag_field="kind", tag="descent"):
     """Run Node2Vec's gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
 
-    :func:`inweights.train` minimises the mean over facts; the paper's Node2Vec takes for each node
-    the mean over its neighbours, which differs where degrees do. So the updates are those of
-    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial parameters.
+    :func:`inweights.train` minimises the mean over facts; the paper's Node2Vec takes
+    for each node the mean over its neighbours, which differs where degrees do. So the
+    updates are those of
+    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial
+    parameters.
 
     Attributes:
         rate: Learning rate ``η`` of the sum over nodes.
@@ -69,7 +71,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             world: A graph.
             model: Config of the Node2Vec; it draws the initial vectors.
             seed: Root seed of the initial vectors.
-            record: Steps whose vectors, loss and eigenvalues are recorded; the last is in any case.
+            record: Steps whose vectors, loss and eigenvalues are recorded; the last is
+                in any case.
 
         Returns:
             The recorded steps.
@@ -86,7 +89,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
         start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()
         head = None if fresh.head is None else fresh.head.weight.detach()
         targets = None if head is None else head[:, : len(a)].double().numpy()
-        return descend(start, a, rate=self.rate, steps=self.steps, record=record, targets=targets)
+        return descend(
+            start, a, rate=self.rate, steps=self.steps, record=record, targets=targets
+        )
 
     def models(
         self, world: World, model: Node2VecConfig, seed: int, every: int = 0
@@ -100,7 +105,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             every: Steps between two models; 0 yields the last one only.
 
         Returns:
-            An iterator over the same model with one replica, changed in place between steps.
+            An iterator over the same model with one replica, changed in place between
+            steps.
 
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
@@ -116,7 +122,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)
-        seen = model.build(vocabulary=len(world.vocabulary), seeds=[seed]).requires_grad_(False)
+        seen = model.build(
+            vocabulary=len(world.vocabulary), seeds=[seed]
+        ).requires_grad_(False)
         for step, frame in zip(run.steps.tolist(), run.frames, strict=True):
             seen.tokens.weight[:, : frame.shape[1]] = torch.from_numpy(frame)
             if seen.head is not None and run.targets is not None:
@@ -136,15 +144,18 @@ class Descent(Config, tag_field="kind", tag="descent"):
         """Measure the model by a probe, at the end or each ``every`` steps.
 
         Args:
-            probe: ``probe(model, world, **options)`` returns a table with a column ``replica``.
+            probe: ``probe(model, world, **options)`` returns a table with a column
+                ``replica``.
             world: A graph.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Steps between two measurements, from step 0 on; 0 measures at the end only.
+            every: Steps between two measurements, from step 0 on; 0 measures at the end
+                only.
             options: Options of the probe.
 
         Returns:
-            The probe's table without ``replica``; with a column ``step`` if ``every`` is not 0.
+            The probe's table without ``replica``; with a column ``step`` if ``every``
+            is not 0.
 
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
@@ -210,7 +221,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
             _seed: Not used: the optimum is unique.
 
         Raises:
-            SolverError: No matrix has these margins; names facts that exclude each other.
+            SolverError: No matrix has these margins; names facts that exclude each
+                other.
         """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model
@@ -221,8 +233,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 class Fixed(Config, tag_field="kind", tag="fixed"):
     """Leave a model as it is built: trained modules with their weights, others untrained.
 
-    :func:`inweights.sweep` takes it for a trained model, :func:`inweights.wrap`, where no learner
-    is given.
+    :func:`inweights.sweep` takes it for a trained model, :func:`inweights.wrap`, where
+    no learner is given.
 
     Example:
         >>> import inweights as iw
@@ -242,10 +254,13 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
         Args:
             world: Says how many tokens there are.
             model: Config of the model.
-            seed: Root seed of what is drawn; of several trained modules the place of one.
+            seed: Root seed of what is drawn; of several trained modules the place of
+                one.
         """
         built: Model = model.build(
-            vocabulary=len(world.vocabulary), seeds=[seed], candidates=world.outputs.tolist()
+            vocabulary=len(world.vocabulary),
+            seeds=[seed],
+            candidates=world.outputs.tolist(),
         )
         return built
 
@@ -303,6 +318,7 @@ def register_learner(kind: type[Any]) -> type[Any]:
         kind: A class with the members of :class:`OwnLearner`.
 
     Raises:
-        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is taken.
+        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is
+            taken.
     """
     return _KINDS.add(kind)

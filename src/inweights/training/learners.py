@@ -1,6 +1,7 @@
 """Named learners: for each family of worlds a :class:`Curriculum` that learns it.
 
-The settings are those of the recipes. :func:`inweights.train` and :func:`inweights.sweep` take
+The settings are those of the recipes. :func:`inweights.train` and
+:func:`inweights.sweep` take
 :func:`named_for` of the world and the model where no learner is given.
 """
 
@@ -13,7 +14,8 @@ from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 
 #: Rate times width of a GPT that composes (Identity Bridge, Figure 2).
 RATE_WIDTH = 0.064
-#: Training loss at which the joint task of analogies stops (Feature Resemblance, Table 1).
+#: Training loss at which the joint task of analogies stops (Feature Resemblance, Table
+#: 1).
 JOINT_LOSS = 0.0077
 _JOINT = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
 _FACTS = ("two-hop", "hops", "triples", "random-facts", "reversal", "implication")
@@ -35,10 +37,11 @@ def two_hop(
     Args:
         width: Width of the GPT.
         steps: Number of updates.
-        roles: Roles of the facts that are trained on, each with its weight in the loss; by default
-            all facts, with weight 1.
-        random_offset: Whether each sequence starts at a random position in every step, so that all
-            learned position embeddings are trained. Models without them refuse it.
+        roles: Roles of the facts that are trained on, each with its weight in the loss;
+            by default all facts, with weight 1.
+        random_offset: Whether each sequence starts at a random position in every step,
+            so that all learned position embeddings are trained. Models without them
+            refuse it.
 
     Example:
         >>> two_hop(width=128).phases[0].optimizer.rate
@@ -54,14 +57,17 @@ def two_hop(
     return Curriculum(phases=(phase,))
 
 
-def two_hop_mlp(rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0) -> Curriculum:
+def two_hop_mlp(
+    rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0
+) -> Curriculum:
     """Return the curriculum by which an Emb-MLP learns facts: full-batch gradient descent.
 
     It is that of Identity Bridge, §4.
 
     Args:
         rate: Learning rate.
-        steps: Number of updates; after 5000 the direction of the weights hardly changes.
+        steps: Number of updates; after 5000 the direction of the weights hardly
+            changes.
         weight_decay: Coefficient that is added to the gradient, times the weights.
 
     Example:
@@ -82,8 +88,8 @@ def analogy(
     """Return the curriculum by which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
-        parts: For each phase (at most two) the roles that are trained on, with their weights; by
-            default one phase with all premises.
+        parts: For each phase (at most two) the roles that are trained on, with their
+            weights; by default one phase with all premises.
         losses: For each phase the training loss, in nats, below which it stops.
         rate: Learning rate of AdamW.
         steps: Largest number of updates of a phase.
@@ -115,8 +121,8 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT; else it is
-            constant.
+        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT; else
+            it is constant.
 
     Example:
         >>> edges(falls=False).phases[0].schedule.kind
@@ -124,7 +130,9 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
     """
     optimizer = Optimizer(rate=rate, weight_decay=0.0)
     schedule = Schedule(kind="cosine" if falls else "constant")
-    return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer, schedule=schedule),))
+    return Curriculum(
+        phases=(Phase(steps=steps, optimizer=optimizer, schedule=schedule),)
+    )
 
 
 def path_star(
@@ -136,7 +144,8 @@ def path_star(
 ) -> Curriculum:
     """Return the curriculum by which a path-star is learnt (Geometric Memory, Figure 3).
 
-    Edges and paths are trained together by AdamW, whose rate falls linearly over the last fifth.
+    Edges and paths are trained together by AdamW, whose rate falls linearly over the
+    last fifth.
 
     Args:
         rate: Peak learning rate.
@@ -161,12 +170,15 @@ def path_star(
     return Curriculum(phases=(phase,))
 
 
-def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -> Curriculum:
+def in_context_star(
+    rate: float = 3e-3, *, steps: int = 1000, batch: int = 64
+) -> Curriculum:
     """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
-    The settings are ours. The model reads the right tokens of a path before the one it predicts;
-    it then learns every token of a path but the first. For more than about a dozen labels that
-    takes more steps and a lower rate. The rate falls linearly over the last fifth.
+    The settings are ours. The model reads the right tokens of a path before the one it
+    predicts; it then learns every token of a path but the first. For more than about a
+    dozen labels that takes more steps and a lower rate. The rate falls linearly over
+    the last fifth.
 
     Args:
         rate: Peak learning rate of AdamW.
@@ -190,8 +202,8 @@ def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -
 def named_for(world: Any, model: Any) -> Curriculum:
     """Return the named learner for a family of worlds and an architecture.
 
-    Where there is none, such as for a world of one's own, it is a plain :class:`Curriculum`: all
-    facts, by AdamW at a constant rate, for 280 steps.
+    Where there is none, such as for a world of one's own, it is a plain
+    :class:`Curriculum`: all facts, by AdamW at a constant rate, for 280 steps.
 
     Args:
         world: A world, or its config.
@@ -204,14 +216,18 @@ def named_for(world: Any, model: Any) -> Curriculum:
         >>> named_for(iw.TwoHop(), iw.GPTConfig(width=32)) == two_hop(32)
         True
     """
-    config: Any = model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
+    config: Any = (
+        model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
+    )
     family = family_of(world)
     kind = "" if config is None else config.__struct_config__.tag
     gpt = kind in ("gpt", "mamba")
     if family in _FACTS and kind == "emb-mlp":
         return two_hop_mlp()
     if family in _FACTS and gpt:
-        return two_hop(config.width, random_offset=getattr(config, "positions", "") == "learned")
+        return two_hop(
+            config.width, random_offset=getattr(config, "positions", "") == "learned"
+        )
     if family == "analogy" and gpt:
         return analogy()
     if family == "analogical-two-hop" and gpt:
@@ -248,7 +264,9 @@ def family_of(world: Any) -> str:
     settings = getattr(world, "settings", None)
     if settings is None:
         inner = getattr(world, "of", None)
-        return family_of(inner) if inner is not None else str(world.__struct_config__.tag)
+        return (
+            family_of(inner) if inner is not None else str(world.__struct_config__.tag)
+        )
     while settings.get("kind") == "altered":
         settings = settings["of"]
     return str(settings.get("kind", getattr(world, "name", "")))

@@ -1,8 +1,8 @@
 """The training loop, :func:`train`: it moves every replica of a model through all phases.
 
-It reads from top to bottom. Arguments are checked in ``setup.py``, ``phase_update.py`` makes one
-update, ``records.py`` notes losses and measurements, and ``checkpoint.py`` stores the state.
-Shapes: ``R`` replicas, ``P`` parameters of one replica.
+It reads from top to bottom. Arguments are checked in ``setup.py``, ``phase_update.py``
+makes one update, ``records.py`` notes losses and measurements, and ``checkpoint.py``
+stores the state. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,13 +29,14 @@ class Result:
     """What :func:`train` returns: recorded losses, measured tables, and which replicas stopped.
 
     Attributes:
-        losses: Columns ``phase, step, replica, loss`` (nats): a row each ``every`` steps, and one
-            where a replica stopped. Steps count over all phases, each at its full length, so that
-            a replica's rows are the same alone and among others, which may stop later.
-        observed: The table that each measuring observer collected, by the observer's name, with a
-            column ``step`` of the same count.
-        stopped: For each replica the step of the last phase at which it met the stop rule or
-            diverged; -1 where it ran through.
+        losses: Columns ``phase, step, replica, loss`` (nats): a row each ``every``
+            steps, and one where a replica stopped. Steps count over all phases, each at
+            its full length, so that a replica's rows are the same alone and among
+            others, which may stop later.
+        observed: The table that each measuring observer collected, by the observer's
+            name, with a column ``step`` of the same count.
+        stopped: For each replica the step of the last phase at which it met the stop
+            rule or diverged; -1 where it ran through.
     """
 
     losses: pl.DataFrame
@@ -65,32 +66,39 @@ def train(
 ) -> Result:
     """Train every replica of ``model`` in place, all as one tensor program.
 
-    A replica whose recorded loss is infinite or not a number is frozen from that step on.
+    A replica whose recorded loss is infinite or not a number is frozen from that step
+    on.
 
     Args:
         model: ``R`` replicas.
         worlds: One world for all, or one a replica; their facts are trained on.
-        curriculum: One for all, or one a replica; they may differ in rate and decay. Left out, it
-            is :func:`~inweights.training.learners.named_for` of the world and the model.
-        seeds: Root seed of each replica, which decides its data order; a number is so many, counted
-            from 0.
+        curriculum: One for all, or one a replica; they may differ in rate and decay.
+            Left out, it is :func:`~inweights.training.learners.named_for` of the world
+            and the model.
+        seeds: Root seed of each replica, which decides its data order; a number is so
+            many, counted from 0.
         every: Steps between two records of the loss.
         observers: Are notified of each step, and measure on the way.
-        checkpoint: Where the state is stored; a stored state is resumed. By default nowhere.
+        checkpoint: Where the state is stored; a stored state is resumed. By default
+            nowhere.
         progress: Called with the number of steps done.
-        shards: This process's share, where several train one model together, each of them with
-            the same arguments; only the first of them observes and stores checkpoints.
-        cuda_graph: Whether a step is captured once and replayed, on a GPU. By default where it can
-            be: a model of the library, alone, without dropout, noise or code of one's own.
-        keep_diverged: Return the result also if every replica diverged, in place of a RunError.
+        shards: This process's share, where several train one model together, each of
+            them with the same arguments; only the first of them observes and stores
+            checkpoints.
+        cuda_graph: Whether a step is captured once and replayed, on a GPU. By default
+            where it can be: a model of the library, alone, without dropout, noise or
+            code of one's own.
+        keep_diverged: Return the result also if every replica diverged, in place of a
+            RunError.
 
     Returns:
         The recorded losses, the tables of the observers, and where replicas stopped.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
-            a parameter that is not there, moves none, or edits what the model lacks, or the model
-            has dropout and its steps are to be shared or captured.
+        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a
+            phase names a parameter that is not there, moves none, or edits what the
+            model lacks, or the model has dropout and its steps are to be shared or
+            captured.
         DataError: A phase names or edits facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
@@ -103,9 +111,17 @@ def train(
         ['phase', 'step', 'replica', 'loss']
     """
     if every < 1:
-        raise ConfigError(f"the interval of recorded losses must be at least 1, got {every}")
-    setup = prepare(model, worlds, curriculum, seeds, observers, checkpoint, shards, cuda_graph)
-    parameters, observers, checkpoint = setup.parameters, setup.observers, setup.checkpoint
+        raise ConfigError(
+            f"the interval of recorded losses must be at least 1, got {every}"
+        )
+    setup = prepare(
+        model, worlds, curriculum, seeds, observers, checkpoint, shards, cuda_graph
+    )
+    parameters, observers, checkpoint = (
+        setup.parameters,
+        setup.observers,
+        setup.checkpoint,
+    )
     stored = setup.stored_state()
 
     with telling(observers, setup.description) as tables:
@@ -133,18 +149,25 @@ def train(
                         records.record_running(losses, phase, state)
                     state.step += 1
                     state.total += 1
-                    records.notify_step(observers, parameters, phase, state.total, losses)
+                    records.notify_step(
+                        observers, parameters, phase, state.total, losses
+                    )
 
                     checked = phase.stop.due(state.step)
                     if checked:
                         met = update.meets_stop_rule(losses)
-                        records.stop_replicas(met, losses, phase, state, recorded=recorded)
+                        records.stop_replicas(
+                            met, losses, phase, state, recorded=recorded
+                        )
                     if recorded or checked:
                         update.freeze(state.stopped >= 0)
                     done = state.step == phase.steps or update.all_frozen
                     if done:
-                        state.total += phase.steps - state.step  # as if the phase ran through
-                        records.record_end(losses, phase, state, keep_diverged=keep_diverged)
+                        # As if the phase ran through.
+                        state.total += phase.steps - state.step
+                        records.record_end(
+                            losses, phase, state, keep_diverged=keep_diverged
+                        )
                     last = done and not setup.updates_follow(state.phase + 1)
                     records.measure_due(model, observers, state, done=done, last=last)
                     if progress:
@@ -158,7 +181,9 @@ def train(
                 stopped = state.stopped.tolist()
                 state.begin_next_phase()
             parameters.release()
-        tables.update({name: pl.concat(frames) for name, frames in state.tables.items()})
+        tables.update(
+            {name: pl.concat(frames) for name, frames in state.tables.items()}
+        )
 
     observed = {name: table for name, table in tables.items() if name != "losses"}
     return Result(losses=tables["losses"], observed=observed, stopped=tuple(stopped))

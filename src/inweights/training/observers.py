@@ -1,8 +1,8 @@
 """Observers: code that is called while something is trained, and may measure the model on the way.
 
-Progress displays, logs, trackers and measurements are all an :class:`Observer`. :func:`train` shows
-it each :class:`Step`; sweeps and recipes notify it of every stored table. Nothing here imports
-torch.
+Progress displays, logs, trackers and measurements are all an :class:`Observer`.
+:func:`train` shows it each :class:`Step`; sweeps and recipes notify it of every stored
+table. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ class Step:
     Attributes:
         phase: Name of the phase.
         step: Number of updates made, over all phases.
-        losses: Loss of each replica before the update, ``[R]``, on the model's device; empty where
-            the step is one of a whole sweep.
-        gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name. They are views
-            of memory that the next step overwrites: copy what is to be kept.
+        losses: Loss of each replica before the update, ``[R]``, on the model's device;
+            empty where the step is one of a whole sweep.
+        gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
+            They are views of memory that the next step overwrites: copy what is to be
+            kept.
         parameters: The parameters after the update, also views.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
         total: Number of updates that the work takes in all; 0 where it is not known.
@@ -53,13 +54,15 @@ class Step:
 class Observer:
     """Base class for what is called while something is trained; a subclass overrides methods.
 
-    With ``measure`` it also measures the model: at the start, each ``every`` steps, and at the end.
+    With ``measure`` it also measures the model: at the start, each ``every`` steps, and
+    at the end.
 
     Attributes:
         name: Name of the measured table.
-        measure: ``measure(model)`` returns a table with a column ``replica``; ``None`` measures
-            nothing.
-        every: Number of steps between two measurements, and between two calls of :meth:`step`.
+        measure: ``measure(model)`` returns a table with a column ``replica``; ``None``
+            measures nothing.
+        every: Number of steps between two measurements, and between two calls of
+            :meth:`step`.
 
     Example:
         >>> class Largest(Observer):
@@ -82,10 +85,11 @@ class Observer:
         """Called before the first step.
 
         Args:
-            settings: The work as plain values: ``steps`` (of all phases), ``seeds``, and the
-                configs ``model`` and ``learner`` where there are any. For a sweep or a recipe also
-                its ``name``, the ``labels`` that its trials differ in, the ``trials`` with their
-                configs, and the ``folder`` of a recipe's run.
+            settings: The work as plain values: ``steps`` (of all phases), ``seeds``,
+                and the configs ``model`` and ``learner`` where there are any. For a
+                sweep or a recipe also its ``name``, the ``labels`` that its trials
+                differ in, the ``trials`` with their configs, and the ``folder`` of a
+                recipe's run.
         """
 
     def step(self, seen: Step) -> None:
@@ -96,8 +100,9 @@ class Observer:
 
         Args:
             name: Name of the table.
-            table: What was measured, with columns ``replica`` and ``step``; in a sweep, a table of
-                one run as soon as it is stored, with the run's labels and ``seed``.
+            table: What was measured, with columns ``replica`` and ``step``; in a sweep,
+                a table of one run as soon as it is stored, with the run's labels and
+                ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -122,7 +127,12 @@ def telling(
     """
     name = settings.get("name", "training")
     began = time.monotonic()
-    _LOG.info("%s: started, %s steps, seeds %s", name, settings.get("steps"), settings.get("seeds"))
+    _LOG.info(
+        "%s: started, %s steps, seeds %s",
+        name,
+        settings.get("steps"),
+        settings.get("seeds"),
+    )
     tables: dict[str, pl.DataFrame] = {}
     notified: list[Observer] = []
     try:

@@ -23,25 +23,29 @@ class Optimizer(Config):
     """Settings of an optimizer; rate and weight decay may differ between replicas.
 
     Attributes:
-        kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights. Or
-            one's own: a ``torch.optim`` class, or a function that returns optimizers, called with
-            pairs of name and parameter, ``lr``, ``weight_decay`` where that is given, and what a
-            ``functools.partial`` binds. An elementwise class updates all replicas as one matrix;
-            any other optimizer is made for each replica.
+        kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the
+            weights. Or one's own: a ``torch.optim`` class, or a function that returns
+            optimizers, called with pairs of name and parameter, ``lr``,
+            ``weight_decay`` where that is given, and what a ``functools.partial``
+            binds. An elementwise class updates all replicas as one matrix; any other
+            optimizer is made for each replica.
         rate: Peak learning rate.
-        weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for ``sgd`` and
-            ``adam``, as in PyTorch, and for an optimizer of one's own its own default.
-        decayed: Which of the trained parameters decay: ``matrices``, or ``all``. Vectors are gains
-            and biases of norms and biases of layers; a smaller gain of a norm means smaller
-            logits, and says nothing about the size of the weights.
+        weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for
+            ``sgd`` and ``adam``, as in PyTorch, and for an optimizer of one's own its
+            own default.
+        decayed: Which of the trained parameters decay: ``matrices``, or ``all``.
+            Vectors are gains and biases of norms and biases of layers; a smaller gain
+            of a norm means smaller logits, and says nothing about the size of the
+            weights.
         momentum: Momentum of ``sgd``, from 0 to below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
         epsilon: What ``adam`` and ``adamw`` add to the root of the second moment.
-        noise: Standard deviation of normal noise that is added to every entry of the gradient, as
-            a share of the root mean square of the replica's gradient.
+        noise: Standard deviation of normal noise that is added to every entry of the
+            gradient, as a share of the root mean square of the replica's gradient.
 
     Raises:
-        ConfigError: A value is out of range, or has no effect on an optimizer of one's own.
+        ConfigError: A value is out of range, or has no effect on an optimizer of one's
+            own.
 
     Example:
         >>> from inweights.config import identity
@@ -75,7 +79,9 @@ class Optimizer(Config):
         check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
         check_size("optimizer.epsilon", self.epsilon, above=0, most=MAX_RATE)
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"optimizer.betas must be at least 0 and below 1, got {self.betas}")
+            raise ConfigError(
+                f"optimizer.betas must be at least 0 and below 1, got {self.betas}"
+            )
         others = (self.momentum, self.betas, self.epsilon)
         if not isinstance(self.kind, str) and others != (0.0, (0.9, 0.999), 1e-8):
             raise ConfigError(
@@ -93,11 +99,13 @@ class Schedule(Config):
     """Learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a function of one's own,
-            ``function(step, steps)``, which returns the factor at a step, from 0.
+        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a function of
+            one's own, ``function(step, steps)``, which returns the factor at a step,
+            from 0.
         warmup: Number of steps over which the rate first rises linearly.
         final: Factor at the end of the phase.
-        hold: Share of the phase's steps, from its start, before the rate begins to fall.
+        hold: Share of the phase's steps, from its start, before the rate begins to
+            fall.
 
     Raises:
         ConfigError: A value is out of range, or ``hold`` is given where nothing falls.

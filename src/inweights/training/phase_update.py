@@ -1,9 +1,10 @@
 """One update of a phase: the batch, its losses and gradients, and the optimizer's step.
 
-:class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each call makes
-the next update. The loop (``loop.py``) makes one for every phase. What a step computes is
-:func:`update_parameters`, around :func:`compute_gradients`. Shapes: ``R`` replicas, ``P``
-parameters of one replica.
+:class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each
+call makes the next update. The loop (``loop.py``) makes one for every phase. What a
+step computes is
+:func:`update_parameters`, around :func:`compute_gradients`. Shapes: ``R`` replicas,
+``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from inweights.worlds.arrays import Bool, Float
 #: Named tensors, as a checkpoint stores them.
 OptimizerState = dict[str, Tensor]
 
-#: Recording the kernels of a step takes about as long as twenty steps: a phase of fewer steps than
-#: this is not recorded.
+#: Recording the kernels of a step takes about as long as twenty steps: a phase of fewer
+#: steps than this is not recorded.
 MIN_STEPS_RECORDED = 50
-#: Parameters times tokens of a step above which kernels take so long that Python does not count,
-#: while a recording holds all intermediate results at once.
+#: Parameters times tokens of a step above which kernels take so long that Python does
+#: not count, while a recording holds all intermediate results at once.
 MAX_WORK_RECORDED = 2**33
 
 
@@ -47,15 +48,16 @@ class PhaseUpdate:
 
     Args:
         setup: What all phases share.
-        state: Where the training stands: which phase, and which step is next. It is read at each
-            call; a stored state of the optimizer is loaded from it.
+        state: Where the training stands: which phase, and which step is next. It is
+            read at each call; a stored state of the optimizer is loaded from it.
 
     Attributes:
         batches: The batches of the phase.
 
     Raises:
         ConfigError: The phase's loss or optimizer of one's own cannot be used.
-        DataError: The phase's facts are not in the worlds, or the model has no logits for a label.
+        DataError: The phase's facts are not in the worlds, or the model has no logits
+            for a label.
     """
 
     def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
@@ -66,7 +68,9 @@ class PhaseUpdate:
         self._setup = setup
         self._state = state
         self._phase = phase
-        self.batches = Batches(setup.model, setup.worlds, phase, setup.seeds, state.phase)
+        self.batches = Batches(
+            setup.model, setup.worlds, phase, setup.seeds, state.phase
+        )
         self._build_optimizer(settings, moving)
         self._peak_rates = [group["lr"] for group in self._optimizer.param_groups]
         self._load_optimizer(state.optimizer)
@@ -94,7 +98,9 @@ class PhaseUpdate:
             batch = self._setup.shards.part(batch)
         with self._setup.dropout.at(state.phase, state.step):
             losses = self._update(batch)
-        records.notify_step(self._observers, parameters, self._phase, state.total + 1, losses)
+        records.notify_step(
+            self._observers, parameters, self._phase, state.total + 1, losses
+        )
         if before is not None:
             parameters.values[self._frozen] = before
         return losses
@@ -104,8 +110,9 @@ class PhaseUpdate:
         """Return which replicas meet the phase's stop rule, on the CPU.
 
         Args:
-            losses: The last loss of each replica, compared with ``stop.loss_below``. The accuracy
-                on the phase's facts is measured here, where the rule asks for it.
+            losses: The last loss of each replica, compared with ``stop.loss_below``.
+                The accuracy on the phase's facts is measured here, where the rule asks
+                for it.
         """
         stop = self._phase.stop
         model = self._setup.model
@@ -139,7 +146,9 @@ class PhaseUpdate:
             self._setup.shards.gather(state)
         return state
 
-    def _build_optimizer(self, settings: Sequence[Optimizer], moving: Sequence[int]) -> None:
+    def _build_optimizer(
+        self, settings: Sequence[Optimizer], moving: Sequence[int]
+    ) -> None:
         """Build the phase's optimizer, and the two functions that load and return its state."""
         parameters = self._setup.parameters
         self._optimizer: torch.optim.Optimizer | OwnOptimizer
@@ -177,14 +186,18 @@ class PhaseUpdate:
         return self._phase.steps >= MIN_STEPS_RECORDED and work <= MAX_WORK_RECORDED
 
     def _set_rates(self, factor: float) -> None:
-        for group, rate in zip(self._optimizer.param_groups, self._peak_rates, strict=True):
+        for group, rate in zip(
+            self._optimizer.param_groups, self._peak_rates, strict=True
+        ):
             group["lr"] = rate * factor
 
     def _add_noise(self) -> None:
         """Add the step's noise to the gradients of each replica."""
         noise = self._phase.optimizer.noise
         state = self._state
-        self._setup.parameters.add_noise(noise, self._setup.seeds, state.phase, state.step)
+        self._setup.parameters.add_noise(
+            noise, self._setup.seeds, state.phase, state.step
+        )
 
 
 def compute_gradients(
@@ -221,8 +234,10 @@ def update_parameters(
     Args:
         compute: Returns the losses ``[R]`` of a batch and writes their gradients.
         parameters: The matrices of parameters and gradients, ``[R, P]``.
-        optimizer: Steps them. One of the user's own may compute losses several times a step.
-        shards: Where several processes train one model, sums gradients and gathers parameters.
+        optimizer: Steps them. One of the user's own may compute losses several times a
+            step.
+        shards: Where several processes train one model, sums gradients and gathers
+            parameters.
         batch: What is read; of several processes, the part of this one.
     """
     losses = compute(batch)

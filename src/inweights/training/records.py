@@ -1,8 +1,9 @@
 """What the training loop notes on the way: losses, stopped replicas, measurements, notifications.
 
-The loop (``loop.py``) calls these functions after each update. They append rows to the tables of a
-:class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop, and notify
-observers. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+The loop (``loop.py``) calls these functions after each update. They append rows to the
+tables of a
+:class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop,
+and notify observers. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -26,14 +27,16 @@ from inweights.worlds.arrays import Bool, Float
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 
 
-def record_running(losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState) -> None:
+def record_running(
+    losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
+) -> None:
     """Record the losses of the replicas that still train, and stop those that diverged.
 
     Args:
         losses: The loss of each replica at the state's step, nats.
         phase: Named in the table.
-        state: Its table ``losses`` gets the rows; a replica whose loss is infinite or not a number
-            is marked in ``stopped``.
+        state: Its table ``losses`` gets the rows; a replica whose loss is infinite or
+            not a number is marked in ``stopped``.
     """
     losses = losses.cpu()  # once: a GPU waits for each copy
     running = state.stopped < 0
@@ -53,9 +56,11 @@ def stop_replicas(
 
     Args:
         met: Which replicas meet the rule.
-        losses: The loss of each replica before the update that the state has counted last.
+        losses: The loss of each replica before the update that the state has counted
+            last.
         phase: Named in the table.
-        state: Its ``stopped`` gets the step of the phase, its table ``losses`` the rows.
+        state: Its ``stopped`` gets the step of the phase, its table ``losses`` the
+            rows.
         recorded: Whether these losses are in the table already.
     """
     stopping = met & (state.stopped < 0)
@@ -66,12 +71,16 @@ def stop_replicas(
 
 @torch.no_grad()
 def record_end(
-    losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState, *, keep_diverged: bool
+    losses: Float[Tensor, " R"],
+    phase: Phase,
+    state: ReplicaState,
+    *,
+    keep_diverged: bool,
 ) -> None:
     """Record, as a loss that is not a number, the replicas without finite weights after a phase.
 
-    A finite replica gets no further row, and of a stopped one only the weights count, so that the
-    table is the same alone and among others.
+    A finite replica gets no further row, and of a stopped one only the weights count,
+    so that the table is the same alone and among others.
 
     Args:
         losses: The last loss of each replica, on the device of the state's values.
@@ -88,7 +97,11 @@ def record_end(
     if keep_diverged or (finite & losses.isfinite()).any():
         return
     untrained = state.phase == 0 and not (state.stopped != 0).any()
-    advice = "make the logits of the untrained model finite" if untrained else "lower the rate"
+    advice = (
+        "make the logits of the untrained model finite"
+        if untrained
+        else "lower the rate"
+    )
     raise RunError(
         f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
         f"or not a number; {advice}"
@@ -96,7 +109,12 @@ def record_end(
 
 
 def measure_due(
-    model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
+    model: Model,
+    observers: Sequence[Observer],
+    state: ReplicaState,
+    *,
+    done: bool,
+    last: bool,
 ) -> None:
     """Let the observers measure that are due, add the tables to the state, and notify everybody.
 
@@ -104,8 +122,8 @@ def measure_due(
         model: Measured as it is, without gradients.
         observers: Measure at each multiple of their ``every`` steps.
         state: Its tables get what was measured, with a column ``step``.
-        done: Whether the phase is done. Before that, rows of stopped replicas are left out, as
-            they were measured when they stopped.
+        done: Whether the phase is done. Before that, rows of stopped replicas are left
+            out, as they were measured when they stopped.
         last: Whether nothing follows, so that every observer measures.
     """
     stopped: list[int] = []

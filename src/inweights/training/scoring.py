@@ -1,8 +1,8 @@
 """Logits, scores and ranks of a model's answers to the facts or queries of its worlds.
 
-:func:`answer_logits`, :func:`answer_scores` and :func:`answer_ranks` are what probes of accuracy
-and margins are made of; stop rules of training use them, too. Shapes: ``R`` replicas, ``M``
-statements, ``A`` tokens of an answer, ``K`` candidates.
+:func:`answer_logits`, :func:`answer_scores` and :func:`answer_ranks` are what probes of
+accuracy and margins are made of; stop rules of training use them, too. Shapes: ``R``
+replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids, Statements, World, Worlds
 
-#: Logits of a replica that are held at once, 8 MB. The number must not depend on the number of
-#: replicas: products of other sizes may round differently, and a run is the same alone.
+#: Logits of a replica that are held at once, 8 MB. The number must not depend on the
+#: number of replicas: products of other sizes may round differently, and a run is the
+#: same alone.
 MAX_LOGITS = 2**21
 
 
 @torch.no_grad()
 def answer_logits(
-    model: Model, worlds: Worlds, part: Part = "facts", indices: Int[Ids, " M"] | None = None
+    model: Model,
+    worlds: Worlds,
+    part: Part = "facts",
+    indices: Int[Ids, " M"] | None = None,
 ) -> Float[Tensor, "R M K"]:
     """Compute the logits of the first answer token of every statement.
 
@@ -55,7 +59,9 @@ def answer_logits(
     """
     each = as_worlds(worlds, model)
     count = len(getattr(each[0], part)) if indices is None else len(indices)
-    found = torch.zeros(model.replicas, count, len(model.candidates), device=model.column.device)
+    found = torch.zeros(
+        model.replicas, count, len(model.candidates), device=model.column.device
+    )
     for rows, logits in answer_blocks(model, each, part, indices):
         found[:, rows] = logits
     return found
@@ -67,7 +73,8 @@ def answer_blocks(
 ) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
     """Yield the logits of :func:`answer_logits` for some statements at a time.
 
-    So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one block.
+    So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one
+    block.
 
     Args:
         model: The model.
@@ -88,7 +95,9 @@ def answer_blocks(
     device = model.column.device
     order = np.concatenate([group.indices for group in groups])
     wanted = np.arange(len(order)) if indices is None else indices
-    rows = torch.from_numpy(np.argsort(wanted)[np.argsort(np.argsort(order))]).to(device)
+    rows = torch.from_numpy(np.argsort(wanted)[np.argsort(np.argsort(order))]).to(
+        device
+    )
     step = max(1, MAX_LOGITS // len(model.candidates))
     prompts = [group.prompts for group in groups]
     if len(order) > step:
@@ -114,9 +123,10 @@ class Scores:
     Attributes:
         predicted: Column of the largest logit.
         right: Whether it is that of a right answer.
-        right_among: Whether the largest logit among the allowed is that of a right answer.
-        loss: Cross-entropy over all candidates, nats: of a fact that of the answer that it states,
-            of a query that of all its right answers together.
+        right_among: Whether the largest logit among the allowed is that of a right
+            answer.
+        loss: Cross-entropy over all candidates, nats: of a fact that of the answer that
+            it states, of a query that of all its right answers together.
         margin: Largest logit of a right answer less the largest of a wrong one.
         margin_among: The same among the allowed.
     """
@@ -131,7 +141,11 @@ class Scores:
 
 @torch.no_grad()
 def answer_scores(
-    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"], allowed: Bool[Tensor, "R K"]
+    model: Model,
+    worlds: Worlds,
+    part: Part,
+    indices: Int[Ids, " M"],
+    allowed: Bool[Tensor, "R K"],
 ) -> Scores:
     """Compute all :class:`Scores` in one pass over the logits of the first answer tokens.
 
@@ -140,12 +154,13 @@ def answer_scores(
         worlds: One world for all replicas, or one a replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements.
-        allowed: The candidates of the narrower choice (``right_among``, ``margin_among``); the
-            answer of each statement is among them.
+        allowed: The candidates of the narrower choice (``right_among``,
+            ``margin_among``); the answer of each statement is among them.
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model, or an answer is not among its candidates.
+        DataError: The worlds do not fit the model, or an answer is not among its
+            candidates.
     """
     each = as_worlds(worlds, model)
     answers = answer_columns(model, each, part, indices)
@@ -204,7 +219,11 @@ class RightPlaces:
         place[rows] = torch.arange(len(rows), device=rows.device)
         kept = place[self.row] >= 0
         found = torch.zeros(
-            self.worlds, len(rows), logits.shape[-1], dtype=torch.bool, device=logits.device
+            self.worlds,
+            len(rows),
+            logits.shape[-1],
+            dtype=torch.bool,
+            device=logits.device,
         )
         found[self.world[kept], place[self.row[kept]], self.column[kept]] = True
         return found.expand(len(logits), -1, -1)
@@ -283,17 +302,18 @@ def answer_ranks(
 ) -> Int[Tensor, "R M A"]:
     """Count the candidates with a larger logit than the right one, for every token of every answer.
 
-    The tokens before it are given (teacher forcing): so an answer whose ranks are all 0 is also
-    the one that greedy decoding finds. Logits are computed for some statements at a time, so that
-    10^5 candidates do not fill the memory.
+    The tokens before it are given (teacher forcing): so an answer whose ranks are all 0
+    is also the one that greedy decoding finds. Logits are computed for some statements
+    at a time, so that 10^5 candidates do not fill the memory.
 
     Args:
         model: The model.
         worlds: One world for all replicas, or one a replica.
         part: ``facts`` or ``queries``.
-        indices: Indices of ``M`` statements with prompts of one length and answers of one length;
-            by default all.
-        teacherless: Name of a token that the model reads in place of the answer's tokens, as in
+        indices: Indices of ``M`` statements with prompts of one length and answers of
+            one length; by default all.
+        teacherless: Name of a token that the model reads in place of the answer's
+            tokens, as in
             :class:`~inweights.training.Phase`; empty for teacher forcing.
 
     Returns:
@@ -301,8 +321,8 @@ def answer_ranks(
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model, statements differ in length, or a token of an
-            answer is not among the model's candidates.
+        DataError: The worlds do not fit the model, statements differ in length, or a
+            token of an answer is not among the model's candidates.
 
     Example:
         >>> import inweights as iw
@@ -320,7 +340,9 @@ def answer_ranks(
     group = groups[0]
     device = model.column.device
     order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
-    wanted = torch.from_numpy(np.argsort(np.argsort(group.indices if indices is None else indices)))
+    wanted = torch.from_numpy(
+        np.argsort(np.argsort(group.indices if indices is None else indices))
+    )
     back = torch.argsort(order)[wanted].to(device)
     columns = model.columns(group.answers)
     seen = group.answers[..., :-1]
@@ -356,7 +378,8 @@ def answer_columns(
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model, or an answer is not among its candidates.
+        DataError: The worlds do not fit the model, or an answer is not among its
+            candidates.
     """
     columns = []
     for world in as_worlds(worlds, model):

@@ -1,9 +1,9 @@
 """What a training needs before its first step: checked arguments, and what all phases share.
 
-:func:`prepare` turns the arguments of :func:`inweights.train` into a :class:`TrainingSetup`, and
-refuses what cannot be trained before anything is changed. The loop (``loop.py``) reads it, and
-``phase_update.py`` builds the update of each phase from it. Shapes: ``R`` replicas, ``P``
-parameters of one replica.
+:func:`prepare` turns the arguments of :func:`inweights.train` into a
+:class:`TrainingSetup`, and refuses what cannot be trained before anything is changed.
+The loop (``loop.py``) reads it, and ``phase_update.py`` builds the update of each phase
+from it. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ class TrainingSetup:
         parameters: The model's parameters as one matrix ``[R, P]``.
         dropout: Draws the dropout masks of each step.
         edits: For each phase the edit of stored facts before it, if there is one.
-        observers: Are notified of each step, and measure; none but on the first process.
+        observers: Are notified of each step, and measure; none but on the first
+            process.
         checkpoint: Where the state is stored, if anywhere.
         shards: This process's share, where several train one model together.
-        columns: The columns of ``parameters`` that this process steps; ``None`` for all.
+        columns: The columns of ``parameters`` that this process steps; ``None`` for
+            all.
         cuda_graph: Whether steps are captured as a CUDA graph.
     """
 
@@ -123,24 +125,28 @@ def prepare(
     Args:
         model: ``R`` replicas.
         worlds: One world for all, or one a replica.
-        curriculum: One for all, or one a replica; ``None`` for the named learner of world and
-            model.
+        curriculum: One for all, or one a replica; ``None`` for the named learner of
+            world and model.
         seeds: Root seed of each replica, or how many, counted from 0.
         observers: Are notified of each step, and measure on the way.
         checkpoint: Where the state is stored; ``None`` for nowhere.
-        shards: This process's share of a training by several processes; ``None`` for one process.
+        shards: This process's share of a training by several processes; ``None`` for
+            one process.
         cuda_graph: Whether steps are captured; ``None`` for wherever they can be.
 
     Raises:
-        ConfigError: Curricula or seeds do not fit the replicas, a phase names a parameter that is
-            not there or trains none, an edit does not fit the model, or steps that are to be
-            shared or captured cannot be.
-        DataError: Worlds do not fit the model, or an edit names facts that the world lacks.
+        ConfigError: Curricula or seeds do not fit the replicas, a phase names a
+            parameter that is not there or trains none, an edit does not fit the model,
+            or steps that are to be shared or captured cannot be.
+        DataError: Worlds do not fit the model, or an edit names facts that the world
+            lacks.
     """
     each = as_worlds(worlds, model)
     seeds = as_seeds(seeds)
     if len(seeds) != model.replicas:
-        raise ConfigError(f"{model.replicas} replicas need as many seeds, got {len(seeds)}")
+        raise ConfigError(
+            f"{model.replicas} replicas need as many seeds, got {len(seeds)}"
+        )
     given = named_for(each[0], model) if curriculum is None else curriculum
     curricula = _one_for_each_replica(given, model.replicas)
     phases = curricula[0].phases
@@ -158,9 +164,12 @@ def prepare(
         columns = shards.columns(parameters.values.shape[1])
         observers = () if shards.rank else observers
 
-    for phase in phases:  # a phase that names no parameter is refused before the first one trains
+    # A phase that names no parameter is refused before the first one trains.
+    for phase in phases:
         parameters.moving(phase.moves, phase.freezes)
-    edits = [Edited(model, worlds, phase.edit) if phase.edit else None for phase in phases]
+    edits = [
+        Edited(model, worlds, phase.edit) if phase.edit else None for phase in phases
+    ]
     return TrainingSetup(
         model=model,
         worlds=each,

@@ -1,13 +1,15 @@
 """One model on several devices: data-parallel training with a sharded optimizer.
 
-Every process (a *rank*) has the whole model and reads its part of each batch. Gradients are summed
-so that each rank gets the sum for its own columns of the ``[R, P]`` matrix; it updates these
-columns, and holds the optimizer's state for these alone; then all ranks exchange their columns.
-This is stage 1 of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054, §5.1) on one flat parameter.
-Weights of labels are those of the whole batch, so that the sum over ranks is the loss and gradient
-of one process, up to rounding. :func:`inweights.train` takes a :class:`Shards`.
+Every process (a *rank*) has the whole model and reads its part of each batch. Gradients
+are summed so that each rank gets the sum for its own columns of the ``[R, P]`` matrix;
+it updates these columns, and holds the optimizer's state for these alone; then all
+ranks exchange their columns. This is stage 1 of ZeRO (Rajbhandari et al. 2020,
+arXiv:1910.02054, §5.1) on one flat parameter. Weights of labels are those of the whole
+batch, so that the sum over ranks is the loss and gradient of one process, up to
+rounding. :func:`inweights.train` takes a :class:`Shards`.
 
-Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled positions.
+Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled
+positions.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Shards:
         Raises:
             ConfigError: The batch is so small that a process would have no sequence.
         """
-        if batch.at is not self._at:  # shapes and places are the same at every step of a phase
+        # Shapes and places are the same at every step of a phase.
+        if batch.at is not self._at:
             self._at = batch.at
             self._split(batch)
         packed = Packed(
@@ -95,14 +98,19 @@ class Shards:
         self._labelled = (at >= 0).nonzero().flatten()
         self._own_at = at[self._labelled]
         self._own_rows = torch.full_like(at, -1)
-        self._own_rows[self._labelled] = torch.arange(len(self._labelled), device=device)
+        self._own_rows[self._labelled] = torch.arange(
+            len(self._labelled), device=device
+        )
 
-    def reduce(self, losses: Float[Tensor, " R"], gradients: Float[Tensor, "R P"]) -> None:
+    def reduce(
+        self, losses: Float[Tensor, " R"], gradients: Float[Tensor, "R P"]
+    ) -> None:
         """Sum losses and gradients over the ranks, in place.
 
         Args:
             losses: Get the sum on every rank.
-            gradients: Get the sum in this rank's columns; other columns are left as they are.
+            gradients: Get the sum in this rank's columns; other columns are left as
+                they are.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
@@ -111,7 +119,9 @@ class Shards:
         start, end = self.columns(gradients.shape[1])
         gradients[:, start:end] = own[:, : end - start]
 
-    def gather(self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]) -> None:
+    def gather(
+        self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]
+    ) -> None:
         """Fill in the columns of matrices from the ranks that own them, in place; scalars stay."""
         for matrix in matrices.values():
             if matrix.dim():
@@ -121,7 +131,9 @@ class Shards:
 
     def _parts(self, matrix: Float[Tensor, "R P"]) -> Float[Tensor, "ranks R p"]:
         """Return the columns by rank, padded with zeros to equal width."""
-        split = F.pad(matrix, (0, -matrix.shape[1] % self.ranks)).unflatten(1, (self.ranks, -1))
+        split = F.pad(matrix, (0, -matrix.shape[1] % self.ranks)).unflatten(
+            1, (self.ranks, -1)
+        )
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
@@ -168,9 +180,15 @@ class _SharedCheckpoint:
         tensors: dict[str, Tensor] = {}
         words = b""
         if state:
-            tensors = {"values": state.values, "stopped": state.stopped, **state.optimizer}
+            tensors = {
+                "values": state.values,
+                "stopped": state.stopped,
+                **state.optimizer,
+            }
             shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-            words = msgspec.json.encode(_Where(state.phase, state.step, state.total, shapes))
+            words = msgspec.json.encode(
+                _Where(state.phase, state.step, state.total, shapes)
+            )
         if not (words := self._shards.tell(words)):
             return None
         where = msgspec.json.decode(words, type=_Where)

@@ -1,6 +1,7 @@
 """Array types with shapes for signatures: ``Float[Floats, "N D"]``, as jaxtyping defines them.
 
-Type checkers and tests evaluate them; at run time the library does not import jaxtyping.
+Type checkers and tests evaluate them; at run time the library does not import
+jaxtyping.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A world of inputs and labels: the data of deep linear networks (Feature Resemblance §7).
 
-:class:`Labels` has facts and no queries; :func:`inweights.probes.depth.label_cosines` measures
-what a model learnt of it.
+:class:`Labels` has facts and no queries; :func:`inweights.probes.depth.label_cosines`
+measures what a model learnt of it.
 """
 
 import numpy as np
@@ -41,8 +41,12 @@ class Labels(Config, tag_field="kind", tag="labels"):
         """Make the world; the seed decides which inputs get which label."""
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
-        words = Vocabulary({"input": numbered("x", inputs), "label": numbered("y", self.labels)})
+        words = Vocabulary(
+            {"input": numbered("x", inputs), "label": numbered("y", self.labels)}
+        )
         places = np.arange(inputs) % self.labels
         shuffled = Streams(seed).numpy(WORLD, "labels").permutation(places)
-        facts = {"category": (words["input"][:, None], words["label"][shuffled][:, None])}
+        facts = {
+            "category": (words["input"][:, None], words["label"][shuffled][:, None])
+        }
         return World.of(self, seed, words, facts, {})

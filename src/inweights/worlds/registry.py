@@ -1,8 +1,8 @@
 """Worlds by name, for files and the command line; users can register kinds of their own.
 
-:func:`open_world` builds a world by the name of its kind, or reads a folder or file. The
-config that alters another world, :class:`Altered`, is here as well, since it finds the other
-by its kind.
+:func:`open_world` builds a world by the name of its kind, or reads a folder or file.
+The config that alters another world, :class:`Altered`, is here as well, since it finds
+the other by its kind.
 """
 
 import json
@@ -93,7 +93,8 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     Attributes:
         of: Config of the world, or a table with its ``kind``.
-        shuffled: Whether the answers of the facts are permuted, within each role and length.
+        shuffled: Whether the answers of the facts are permuted, within each role and
+            length.
         without: Roles whose facts are left out, joined by ``+``.
 
     Raises:
@@ -113,11 +114,15 @@ class Altered(Config, tag_field="kind", tag="altered"):
         if isinstance(self.of, Mapping):
             values = dict(self.of)
             if "kind" not in values:
-                raise ConfigError('altered: of needs a kind, such as of = { kind = "two-hop" }')
+                raise ConfigError(
+                    'altered: of needs a kind, such as of = { kind = "two-hop" }'
+                )
             found = decode(world_kind(str(values["kind"])), values)
             msgspec.structs.force_setattr(self, "of", found)
         if self.of is not None and not hasattr(self.of, "build"):
-            raise ConfigError(f"altered: of must be the config of a world, got {self.of!r}")
+            raise ConfigError(
+                f"altered: of must be the config of a world, got {self.of!r}"
+            )
 
     @property
     def contents(self) -> Mapping[str, str]:
@@ -132,7 +137,9 @@ class Altered(Config, tag_field="kind", tag="altered"):
             DataError: No fact has a role that is left out, or none remains.
         """
         if self.of is None or not (self.shuffled or self.without):
-            raise ConfigError("altered: set of, the config of a world, and shuffled or without")
+            raise ConfigError(
+                "altered: set of, the config of a world, and shuffled or without"
+            )
         world = cast(WorldConfig, self.of).build(seed)
         facts = world.facts
         without = self.without.split("+") if self.without else []
@@ -145,7 +152,9 @@ class Altered(Config, tag_field="kind", tag="altered"):
         for name in names:
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
-                altered = altered.joined(Statements.build({name: (prompts, answers[order])}))
+                altered = altered.joined(
+                    Statements.build({name: (prompts, answers[order])})
+                )
         return replace(world, facts=altered, settings=to_plain(self))
 
 
@@ -156,27 +165,34 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
     """Build a world by the name of its kind, or read one from its folder or a file of facts.
 
     Args:
-        name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a file of
-            facts (see :class:`Triples`).
+        name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a
+            file of facts (see :class:`Triples`).
         overrides: Changes of the kind's settings, each as ``key=value``.
         seed: Root seed; has no effect on a stored world.
 
     Raises:
         ConfigError: The name is none of these, or a setting does not fit.
-        DataError: The folder or file is damaged, or settings were given for a stored world.
+        DataError: The folder or file is damaged, or settings were given for a stored
+            world.
 
     Example:
         >>> open_world("two-hop", ["n=4"])
         World('two-hop', 14 tokens, 12 facts, 4 queries, seed=0)
     """
     if str(name) in _KINDS:
-        return cast(WorldConfig, apply_overrides(_KINDS[str(name)](), overrides)).build(seed)
+        return cast(WorldConfig, apply_overrides(_KINDS[str(name)](), overrides)).build(
+            seed
+        )
     if Path(name).is_dir():
         if overrides:
-            raise DataError(f"{name} is a stored world, whose settings cannot be changed")
+            raise DataError(
+                f"{name} is a stored world, whose settings cannot be changed"
+            )
         return load_world(name)
     if is_source(str(name)):
-        return open_world("triples", [f"path={json.dumps(str(name))}", *overrides], seed)
+        return open_world(
+            "triples", [f"path={json.dumps(str(name))}", *overrides], seed
+        )
     if Path(name).suffix or "/" in str(name):
         raise missing_file(name, "a world is a kind, a folder or a file of facts")
     hint = "Or name a folder with a world, or a file of facts."

@@ -1,8 +1,8 @@
 """Right answers to a prompt: all that any statement of a world gives to it.
 
 :class:`RightAnswers` looks them up for facts, each of which states one answer;
-:func:`merged_rows` says how queries with the same prompt become one, with the set of its right
-answers.
+:func:`merged_rows` says how queries with the same prompt become one, with the set of
+its right answers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: Roles of facts that state another graph than the rest; see :class:`RightAnswers`.
 _MOVED = "moved_"
-#: Largest number that stands for a prompt; beyond it prompts are compared token by token.
+#: Largest number that stands for a prompt; beyond it prompts are compared token by
+#: token.
 _LARGEST = 2**62
 
 
@@ -48,7 +49,9 @@ class RightAnswers:
         tokens = np.concatenate([first_tokens(statements), statements.further[:, 1]])
         pairs = np.unique(np.stack([owners, tokens], axis=1), axis=0)
         count = int(prompt.max(initial=-1)) + 1
-        return cls(prompt, pairs[:, 1], np.cumsum(np.bincount(pairs[:, 0], minlength=count)))
+        return cls(
+            prompt, pairs[:, 1], np.cumsum(np.bincount(pairs[:, 0], minlength=count))
+        )
 
     @property
     def counts(self) -> Int[Ids, " M"]:
@@ -65,12 +68,15 @@ class RightAnswers:
         """Return every right answer of some statements.
 
         Returns:
-            For each right answer its statement, as a place in ``indices``, and its token.
+            For each right answer its statement, as a place in ``indices``, and its
+            token.
         """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
         places = np.repeat(np.arange(len(indices)), lengths)
-        within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        within = np.arange(len(places)) - np.repeat(
+            np.cumsum(lengths) - lengths, lengths
+        )
         return places, self.tokens[(self.ends[numbers] - lengths)[places] + within]
 
 
@@ -90,7 +96,8 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
 
     Args:
         statements: ``M`` statements.
-        apart: A group of each statement; prompts of different groups get different numbers.
+        apart: A group of each statement; prompts of different groups get different
+            numbers.
 
     Returns:
         A number from 0 for each statement.
@@ -98,7 +105,9 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
     rows = np.repeat(np.arange(len(statements)), lengths)
-    padded = np.zeros((len(statements), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+    padded = np.zeros(
+        (len(statements), int(lengths.max(initial=0)) + 1), dtype=np.int64
+    )
     padded[rows, np.arange(len(rows)) - starts[rows] + 1] = statements.prompts + 1
     padded[:, 0] = apart
     base = int(padded.max(initial=0)) + 1
@@ -116,12 +125,14 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
     Statements that answer in several tokens are not merged.
 
     Returns:
-        The index of the first statement of each role and prompt, ``[m]``; and the further
-        right answers, each as a place among these and a token.
+        The index of the first statement of each role and prompt, ``[m]``; and the
+        further right answers, each as a place among these and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1
-    number = np.where(single, number, number.max(initial=0) + 1 + np.arange(len(number)))
+    number = np.where(
+        single, number, number.max(initial=0) + 1 + np.arange(len(number))
+    )
     _, first, owner = np.unique(number, return_index=True, return_inverse=True)
     firsts = np.sort(first)
     if len(firsts) == len(statements):

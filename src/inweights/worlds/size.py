@@ -15,14 +15,16 @@ from inweights.support.limits import check_memory
 #: Largest count in a world's config.
 MAX_OF = 10**12
 
-#: Bytes of a token: its name, and its place in a dictionary. With the bytes of places, a million
-#: two-hop facts are estimated at 780 MB; measured were 812 MB.
+#: Bytes of a token: its name, and its place in a dictionary. With the bytes of places,
+#: a million two-hop facts are estimated at 780 MB; measured were 812 MB.
 _TOKEN = 180
 #: Bytes of a place in a statement, with the arrays from which a world is built.
 _PLACE = 20
 
 
-def check_world(kind: str, *, tokens: float, statements: float, length: float = 3.0) -> None:
+def check_world(
+    kind: str, *, tokens: float, statements: float, length: float = 3.0
+) -> None:
     """Refuse a world that does not fit into memory.
 
     Args:
@@ -32,10 +34,13 @@ def check_world(kind: str, *, tokens: float, statements: float, length: float = 
         length: Mean number of tokens of a statement, prompt and answer together.
 
     Raises:
-        ConfigError: It does not fit; the message states the memory needed and available.
+        ConfigError: It does not fit; the message states the memory needed and
+            available.
     """
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"
-    check_memory(what, _TOKEN * tokens + _PLACE * length * statements, hint="make it smaller")
+    check_memory(
+        what, _TOKEN * tokens + _PLACE * length * statements, hint="make it smaller"
+    )
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:

@@ -1,6 +1,7 @@
 """Statements ``prompt → answer`` with roles: the facts and queries of a world, stored in columns.
 
-:class:`Statements` holds many of them as NumPy arrays; :class:`Statement` is a single one. A
+:class:`Statements` holds many of them as NumPy arrays; :class:`Statement` is a single
+one. A
 :class:`~inweights.worlds.World` has one of each for its facts and its queries.
 """
 
@@ -39,9 +40,9 @@ class Statement(NamedTuple):
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
-    Iterating and indexing give single statements; :meth:`World.table` returns all in words. A
-    fact is a prompt with one answer, since that is trained on. A query is a prompt with the
-    set of its right answers.
+    Iterating and indexing give single statements; :meth:`World.table` returns all in
+    words. A fact is a prompt with one answer, since that is trained on. A query is a
+    prompt with the set of its right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -51,7 +52,8 @@ class Statements:
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether a query is out of distribution, ``[M]``.
-        further: Right answers of a query besides its first: its index and a token, ``[F, 2]``.
+        further: Right answers of a query besides its first: its index and a token,
+            ``[F, 2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -74,13 +76,15 @@ class Statements:
 
     @classmethod
     def build(
-        cls, parts: Mapping[str, tuple[Any, Any]], out_of_distribution: Bools | bool = False
+        cls,
+        parts: Mapping[str, tuple[Any, Any]],
+        out_of_distribution: Bools | bool = False,
     ) -> Statements:
         """Build statements from one pair of matrices for each role.
 
         Args:
-            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids. Roles
-                without statements are left out.
+            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids.
+                Roles without statements are left out.
             out_of_distribution: Whether each statement, or all of them, is out of
                 distribution.
 
@@ -146,7 +150,9 @@ class Statements:
 
     def __repr__(self) -> str:
         counts = np.bincount(self.roles, minlength=len(self.role_names))
-        roles = [counted(n, role) for n, role in zip(counts, self.role_names, strict=True)]
+        roles = [
+            counted(n, role) for n, role in zip(counts, self.role_names, strict=True)
+        ]
         if not len(self):
             return "Statements(0)"
         return f"Statements({len(self):,}: {', '.join(roles)})"
@@ -168,9 +174,9 @@ class Statements:
     def right_answers(self, index: int) -> Int[Ids, " k"]:
         """Return first tokens of all right answers to the prompt of a statement, its own first.
 
-        A right answer is one that any of these statements gives to the same prompt. Roles that
-        begin with ``moved_`` state another graph than the rest: they are compared with each
-        other only.
+        A right answer is one that any of these statements gives to the same prompt.
+        Roles that begin with ``moved_`` state another graph than the rest: they are
+        compared with each other only.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -185,12 +191,14 @@ class Statements:
         """Number of right answers to the prompt of each statement, ``[M]``."""
         return self._right.counts
 
-    def right_pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
+    def right_pairs(
+        self, indices: Int[Ids, " m"]
+    ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
         """Return every right answer of some statements.
 
         Returns:
-            For each right answer its statement, as a place in ``indices``, and its first
-            token.
+            For each right answer its statement, as a place in ``indices``, and its
+            first token.
         """
         return self._right.pairs(indices)
 
@@ -259,14 +267,20 @@ class Statements:
         shapes = set(zip(lengths.tolist(), widths.tolist(), strict=True))
         for length, width in sorted(shapes):
             rows = chosen[(lengths == length) & (widths == width)]
-            prompts = self.prompts[(self.prompt_ends[rows] - length)[:, None] + np.arange(length)]
-            answers = self.answers[(self.answer_ends[rows] - width)[:, None] + np.arange(width)]
+            prompts = self.prompts[
+                (self.prompt_ends[rows] - length)[:, None] + np.arange(length)
+            ]
+            answers = self.answers[
+                (self.answer_ends[rows] - width)[:, None] + np.arange(width)
+            ]
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
         """Return these statements followed by those of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
-        places = np.array([names.index(name) for name in other.role_names], dtype=np.int16)
+        places = np.array(
+            [names.index(name) for name in other.role_names], dtype=np.int16
+        )
         return Statements(
             np.concatenate([self.prompts, other.prompts]),
             np.concatenate([self.prompt_ends, other.prompt_ends + len(self.prompts)]),

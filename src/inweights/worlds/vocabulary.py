@@ -1,7 +1,7 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-:class:`Vocabulary` is what worlds share with models; the functions make names of generated
-tokens.
+:class:`Vocabulary` is what worlds share with models; the functions make names of
+generated tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,10 +41,14 @@ class Vocabulary:
             seen: set[str] = set()
             for name in self.names:
                 if name in seen:
-                    raise DataError(f"the token name '{name}' occurs twice in the vocabulary")
+                    raise DataError(
+                        f"the token name '{name}' occurs twice in the vocabulary"
+                    )
                 seen.add(name)
         ends = np.cumsum([0, *(len(names) for names in groups.values())])
-        self._spans = {g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)}
+        self._spans = {
+            g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)
+        }
 
     def __len__(self) -> int:
         return len(self.names)

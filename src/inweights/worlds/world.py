@@ -77,12 +77,14 @@ class World:
         name: Name of the world's family.
         vocabulary: All tokens.
         facts: Statements that are trained on: each is a prompt with one answer.
-        queries: Statements that are never trained on: each is a prompt with the set of its
-            right answers. Those of one role and prompt are merged into one.
+        queries: Statements that are never trained on: each is a prompt with the set of
+            its right answers. Those of one role and prompt are merged into one.
         settings: The resolved config that the world was built from, with its ``kind``.
         seed: Root seed that it was built with.
-        why_out_of_distribution: The rule by which a query is out of distribution, in words.
-        asks: The kinds of queries that were generated, and how to generate others, in words.
+        why_out_of_distribution: The rule by which a query is out of distribution, in
+            words.
+        asks: The kinds of queries that were generated, and how to generate others, in
+            words.
 
     Raises:
         DataError: A token id is not in the vocabulary.
@@ -102,7 +104,9 @@ class World:
         object.__setattr__(self, "queries", self.queries.by_prompt())
         for kind, part in (("fact", self.facts), ("query", self.queries)):
             for tokens in (part.prompts, part.answers, part.further[:, 1]):
-                if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(self.vocabulary):
+                if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(
+                    self.vocabulary
+                ):
                     raise DataError(
                         f"a {kind} has a token id outside 0 to {len(self.vocabulary) - 1}"
                     )
@@ -128,8 +132,8 @@ class World:
             facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
             queries: The same for queries.
             why: The rule by which a query is out of distribution, in words.
-            out_of_distribution: Whether each query, or all of them, is out of distribution;
-                has no effect on statements, which know it.
+            out_of_distribution: Whether each query, or all of them, is out of
+                distribution; has no effect on statements, which know it.
 
         Raises:
             DataError: A shape does not fit, or a token id is not in the vocabulary.
@@ -150,7 +154,9 @@ class World:
     def outputs(self) -> Ids:
         """Tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
         further = self.queries.further[:, 1]
-        return np.unique(np.concatenate([self.facts.answers, self.queries.answers, further]))
+        return np.unique(
+            np.concatenate([self.facts.answers, self.queries.answers, further])
+        )
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
@@ -168,8 +174,8 @@ class World:
     def complexity(self) -> int:
         """Largest number of objects that a subject leads to (Identity Bridge §3.2).
 
-        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where the
-        world has none.
+        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where
+        the world has none.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -185,10 +191,10 @@ class World:
         """Return all facts and queries in words.
 
         Returns:
-            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``, ``prompt``
-            and ``answer`` (names of tokens, joined by spaces), ``out_of_distribution``,
-            ``right_answers`` (number of right answers to this prompt; ``answer`` is the
-            first).
+            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``,
+            ``prompt`` and ``answer`` (names of tokens, joined by spaces),
+            ``out_of_distribution``, ``right_answers`` (number of right answers to this
+            prompt; ``answer`` is the first).
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -233,7 +239,9 @@ class World:
             >>> bare.with_facts("identity", bridge, bridge)
             World('two-hop', 11 tokens, 8 facts, 3 queries, seed=0)
         """
-        return replace(self, facts=self.facts.joined(Statements.build({role: (prompts, answers)})))
+        return replace(
+            self, facts=self.facts.joined(Statements.build({role: (prompts, answers)}))
+        )
 
     #: :meth:`table` under the name that other libraries use.
     to_frame = table
@@ -249,7 +257,9 @@ class World:
                     words = f"{text(first.prompt)} → {text(first.answer)}"
                     rows.append((part, role, len(indices), words))
         about = {"tokens": len(self.vocabulary), "seed": self.seed}
-        return Card(self.name, about, ("part", "role", "number", "first one"), rows).html
+        return Card(
+            self.name, about, ("part", "role", "number", "first one"), rows
+        ).html
 
     def __repr__(self) -> str:
         asks = f" ({self.asks})" if self.asks else ""

@@ -1,7 +1,8 @@
 """Give the verdict on every claim of a ledger, from its scores alone.
 
-:func:`read_board` returns a :class:`Board`, the table of verdicts; :func:`verdict_lines` what
-of it the ledger does not hold yet; :func:`holm` corrects for the number of claims.
+:func:`read_board` returns a :class:`Board`, the table of verdicts;
+:func:`verdict_lines` what of it the ledger does not hold yet; :func:`holm` corrects for
+the number of claims.
 """
 
 import math
@@ -15,14 +16,27 @@ import polars as pl
 from msgspec import structs
 
 from inweights.actions.ledger.ledger import Entry, Ledger, read_ledger
-from inweights.actions.ledger.lines import BY_MEAN, LEDGER, Earlier, JudgedLine, Stated, Withdrawn
+from inweights.actions.ledger.lines import (
+    BY_MEAN,
+    LEDGER,
+    Earlier,
+    JudgedLine,
+    Stated,
+    Withdrawn,
+)
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
 from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.claims.numbers import Numbers
 from inweights.experiments.claims.target import ROUNDING, Rounding
-from inweights.experiments.claims.verdict import decide, first_seeds, lies, span_of, unjudged
+from inweights.experiments.claims.verdict import (
+    decide,
+    first_seeds,
+    lies,
+    span_of,
+    unjudged,
+)
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
@@ -49,7 +63,9 @@ class Board(Carded):
         verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)
         rows = [(*key, count) for key, count in verdicts.items()]
         about = {"claims": len(self.claims), "withdrawn": len(self.withdrawn)}
-        return Card(f"Board at scale {self.scale}", about, ("paper", "verdict", "claims"), rows)
+        return Card(
+            f"Board at scale {self.scale}", about, ("paper", "verdict", "claims"), rows
+        )
 
     @property
     def verdicts(self) -> pl.DataFrame:
@@ -64,11 +80,24 @@ class Board(Carded):
     @property
     def ledger(self) -> pl.DataFrame:
         """The ledger as a frame, a row for each line about a claim."""
-        names = ("date", "scale", "version", "verdict", "seeds", "why", "commit", "hash", "block")
+        names = (
+            "date",
+            "scale",
+            "version",
+            "verdict",
+            "seeds",
+            "why",
+            "commit",
+            "hash",
+            "block",
+        )
         rows: list[dict[str, Any]] = []
         for line in self.ledger_lines.lines:
             if line.key:
-                about = {"kind": line.__struct_config__.tag, "claim": line.key.partition(" ")[0]}
+                about = {
+                    "kind": line.__struct_config__.tag,
+                    "claim": line.key.partition(" ")[0],
+                }
                 rows.append(about | {name: getattr(line, name, None) for name in names})
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -76,11 +105,13 @@ class Board(Carded):
     def false_at_most(self) -> float:
         """How many of the papers' verdicts are expected to be wrong, at most.
 
-        An interval misses on each side with half of its error; a further interim analysis adds
-        half of the first's.
+        An interval misses on each side with half of its error; a further interim
+        analysis adds half of the first's.
         """
         return sum(
-            (1 if None in (c.target.least, c.target.most) else 2) * 0.75 * version_alpha(c.version)
+            (1 if None in (c.target.least, c.target.most) else 2)
+            * 0.75
+            * version_alpha(c.version)
             for c in _tested(self.claims)
         )
 
@@ -102,22 +133,33 @@ def read_board(
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    ledger, scores = read_ledger(results / LEDGER), with_rows(read_scores(results), more)
+    ledger, scores = (
+        read_ledger(results / LEDGER),
+        with_rows(read_scores(results), more),
+    )
     homes = None if only is None else set(only)
-    standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
-    claims = [_result(e, stated, e.claim or stated.claim, scores) for stated, e in standing]
+    standing = [
+        (e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim
+    ]
+    claims = [
+        _result(e, stated, e.claim or stated.claim, scores) for stated, e in standing
+    ]
     place = {line.claim.id: n for n, line in enumerate(ledger.statements)}
     first: dict[str, int] = {}
     for name, n in place.items():
         first.setdefault(name.rpartition("/")[0], n)
     claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
     withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
-    shown = [c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes]
+    shown = [
+        c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes
+    ]
     gone = [w for w in withdrawn if homes is None or w.name.rpartition("/")[0] in homes]
     return Board(scale, tuple(shown), tuple(gone), ledger, scores)
 
 
-def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
+def _result(
+    entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame
+) -> ClaimResult:
     """Return the verdict on one claim."""
     numbers = numbers_in(scores, stated)
     if not numbers.cases and numbers.why == "no scores yet":
@@ -139,8 +181,8 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
 def _rounding(entry: Entry, seeds: int) -> float:
     """Return how near to an edge a number lies on it.
 
-    Older verdicts were compared to the last bit. Their numbers are in single precision, so
-    that another comparison would give some of them, on the same seeds, other counts.
+    Older verdicts were compared to the last bit. Their numbers are in single precision,
+    so that another comparison would give some of them, on the same seeds, other counts.
     """
     given = entry.judged_anew
     return given.rounding if given and given.seeds >= seeds else ROUNDING
@@ -153,14 +195,19 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
             last[f"version {line.version}"] = line
         elif isinstance(line, Earlier) and called_now(line.verdict, now) != now.verdict:
-            last |= {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
-    return tuple(f"{which}: {line.verdict}, {line.date}" for which, line in last.items())
+            last |= (
+                {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
+            )
+    return tuple(
+        f"{which}: {line.verdict}, {line.date}" for which, line in last.items()
+    )
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
     """Return what a verdict of the ledger is called today: a substitute's has a word of its own.
 
-    Until 27 November 2026 a substitute that missed its target was *not reproduced*, as others.
+    Until 27 November 2026 a substitute that missed its target was *not reproduced*, as
+    others.
 
     Args:
         verdict: The word that stands in the ledger.
@@ -187,7 +234,9 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         now = (claim.verdict, claim.replicates, size)
         if known and (called_now(known.verdict, claim), known.seeds, known.size) == now:
             continue
-        own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
+        own = board.scores.filter(
+            pl.col("claim") == claim.id, pl.col("version") == claim.version
+        )
         same = ("version", "verdict", "measured", "low", "high", "hits")
         line = JudgedLine(
             date=date,
@@ -195,7 +244,9 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
             scale=board.scale,
             seeds=claim.replicates,
             size=size,
-            rounding=_rounding(board.ledger_lines.entry(claim.id, board.scale), claim.replicates),
+            rounding=_rounding(
+                board.ledger_lines.entry(claim.id, board.scale), claim.replicates
+            ),
             environment=own["environment"][-1],
             **{name: getattr(claim, name) for name in same},
         )
@@ -206,9 +257,9 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
     """Return the claims, those of papers marked whose verdicts hold together.
 
-    With all marked ones, one or more are wrong once in twenty times at most (Holm, *A simple
-    sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6,
-    1979).
+    With all marked ones, one or more are wrong once in twenty times at most (Holm, *A
+    simple sequentially rejective multiple test procedure*, Scandinavian Journal of
+    Statistics 6, 1979).
     """
     ranked = sorted(_tested(claims), key=lambda claim: claim.p or 0.0)
     together: set[str] = set()
@@ -235,7 +286,8 @@ def least_alpha(
         claim: The claim.
         numbers: Its numbers.
         reproduced: Whether its verdict is ``reproduced``, and not ``not reproduced``.
-        rounding: Share of the size of a number within which it lies on an edge of the target.
+        rounding: Share of the size of a number within which it lies on an edge of the
+            target.
     """
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     cases = [list(case.values()) for case in numbers.cases.values()]
@@ -243,7 +295,9 @@ def least_alpha(
     return max(every) if reproduced else min(1.0, len(every) * min(every))
 
 
-def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding) -> float:
+def _least(
+    claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
+) -> float:
     """Return the same for the numbers of one case."""
     target, count = claim.target, len(values)
     below = sum(target.falls_short(value, rounding) for value in values)
@@ -264,7 +318,8 @@ def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Ro
 def _at_most(hits: int, count: int, share: float) -> float:
     """Return the probability of at most so many hits (binomial distribution)."""
     return math.fsum(
-        math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(hits + 1)
+        math.comb(count, k) * share**k * (1 - share) ** (count - k)
+        for k in range(hits + 1)
     )
 
 

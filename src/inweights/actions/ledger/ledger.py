@@ -1,8 +1,8 @@
 """Read and add to the ledger, a file of lines that hold each other by their hashes.
 
-:func:`read_ledger` returns a :class:`Ledger`, which has an :class:`Entry` per claim. No line
-can be changed or left out without the next one showing it. :mod:`~.lines` has the kinds of
-lines.
+:func:`read_ledger` returns a :class:`Ledger`, which has an :class:`Entry` per claim. No
+line can be changed or left out without the next one showing it. :mod:`~.lines` has the
+kinds of lines.
 """
 
 import hashlib
@@ -13,7 +13,14 @@ from typing import Any
 
 import msgspec
 
-from inweights.actions.ledger.lines import Earlier, JudgedLine, Line, Reworded, Stated, Withdrawn
+from inweights.actions.ledger.lines import (
+    Earlier,
+    JudgedLine,
+    Line,
+    Reworded,
+    Stated,
+    Withdrawn,
+)
 from inweights.errors import DataError
 from inweights.experiments.claims.claim import Claim
 from inweights.support.limits import check_file, read_bytes
@@ -52,7 +59,11 @@ class Entry:
     def judged_anew(self) -> JudgedLine | None:
         """The last verdict of the version that stands; ``None`` without any."""
         last = self.verdict
-        own = isinstance(last, JudgedLine) and self.stated and last.version == self.stated.version
+        own = (
+            isinstance(last, JudgedLine)
+            and self.stated
+            and last.version == self.stated.version
+        )
         return last if own and isinstance(last, JudgedLine) else None
 
     def add(self, line: Line) -> None:
@@ -127,7 +138,9 @@ class Ledger:
         before = read_bytes(path) if path.exists() else b""
         known = before.splitlines()
         if (hashlib.sha256(known[-1]).hexdigest() if known else "") != self.last:
-            raise DataError(f"{path} changed while it was used; run the same command again")
+            raise DataError(
+                f"{path} changed while it was used; run the same command again"
+            )
         added, last = [], self.last
         for line in lines:
             text = msgspec.json.encode({**_lean(line), "previous": last})
@@ -176,7 +189,9 @@ def ledger_of(content: bytes, where: str) -> Ledger:
             previous = fields.pop("previous", None)
             lines.append(msgspec.convert(fields, Line))
         except (UnicodeDecodeError, RecursionError, msgspec.MsgspecError) as error:
-            raise DataError(f"{where}, line {number}: no line of a ledger: {error}") from None
+            raise DataError(
+                f"{where}, line {number}: no line of a ledger: {error}"
+            ) from None
         if previous != last:
             raise DataError(
                 f"{where}, line {number}: the line before was changed or removed; a ledger is only "
@@ -191,7 +206,9 @@ def _lean(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]
-        claim["score"] = {name: value for name, value in claim["score"].items() if value}
+        claim["score"] = {
+            name: value for name, value in claim["score"].items() if value
+        }
         edges = claim["target"].items()
         claim["target"] = {name: value for name, value in edges if value is not None}
         fields["claim"] = {name: value for name, value in claim.items() if value}

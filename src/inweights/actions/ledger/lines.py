@@ -9,7 +9,8 @@ from inweights.experiments.claims.claim import Claim
 
 #: Name of the ledger in the folder of results.
 LEDGER = "ledger.jsonl"
-#: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no other's.
+#: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no
+#: other's.
 BLOCK = 1_000_000
 #: How a verdict of before the ledger is called, where its claim's version still stands.
 BY_MEAN = "by the interval of the mean, on other seeds"
@@ -89,9 +90,12 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
         scale: Scale at which it is judged.
         version: Of the claim.
         seeds: How many seeds its recipe states.
-        block: Block of seeds that it is judged on; no seed of it was used when it was stated.
-        hash: Of everything that can move its number or its verdict, but the code of ``derive``.
-        code: Of that code, and of what it calls; "" of claims that were stated before it was taken.
+        block: Block of seeds that it is judged on; no seed of it was used when it was
+            stated.
+        hash: Of everything that can move its number or its verdict, but the code of
+            ``derive``.
+        code: Of that code, and of what it calls; "" of claims that were stated before
+            it was taken.
     """
 
     claim: Claim
@@ -132,10 +136,10 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
         low: Lower end of its interval.
         high: Upper end.
         hits: Number of seeds that meet the target by themselves.
-        size: Whether a number beside a one-sided target is the published one; "" without
-            either.
-        rounding: How near to an edge of the target a number lay on it, as a share of its size;
-            verdicts until 27 November 2026 were compared to the last bit.
+        size: Whether a number beside a one-sided target is the published one; ""
+            without either.
+        rounding: How near to an edge of the target a number lay on it, as a share of
+            its size; verdicts until 27 November 2026 were compared to the last bit.
         environment: Where the last of the seeds was run.
     """
 

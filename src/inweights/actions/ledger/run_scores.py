@@ -43,7 +43,8 @@ def scores_of_runs(
     blocks = {
         line.block: line
         for claim in recipe.claims
-        if (line := ledger.entry(claim.id, scale).stated) and claim.id in (held.versions or {})
+        if (line := ledger.entry(claim.id, scale).stated)
+        and claim.id in (held.versions or {})
     }
     for block in blocks:
         for folder in own_folders(recipe, scale, store, block * BLOCK, further=True):
@@ -59,7 +60,11 @@ def scores_of_runs(
                 continue
             for claim in part.claims:
                 line = ledger.entry(claim.id, scale).stated
-                if line is None or line.block != block or claim.id not in (held.versions or {}):
+                if (
+                    line is None
+                    or line.block != block
+                    or claim.id not in (held.versions or {})
+                ):
                     continue
                 known = before.entry(claim.id, scale).stated if before else None
                 if known and (known.hash, known.block) == (line.hash, line.block):
@@ -83,7 +88,11 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
     torch = about.get("packages", {}).get("torch", "")
     where = f"{about.get('processor', '?')}, torch {torch}, commit {commit[:10]}"
     if not commit:
-        return None, "its run does not say its commit: run it in a checkout, with git", where
+        return (
+            None,
+            "its run does not say its commit: run it in a checkout, with git",
+            where,
+        )
     if own.get("clean") is False:
         return None, "its run was made with changes that were not committed", where
     ledger = _at(commit, path)

@@ -1,6 +1,7 @@
 """Keep the scores of claims: a row for each claim, version, case and seed.
 
-:func:`read_scores` reads them, :func:`add_scores` adds those of a run (:func:`rows_of`), and
+:func:`read_scores` reads them, :func:`add_scores` adds those of a run
+(:func:`rows_of`), and
 :func:`numbers_in` takes those of one claim, which :mod:`~.board` judges.
 """
 
@@ -88,7 +89,9 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
         added += every.height - known.height
         if every.height > known.height:
             content = io.BytesIO()
-            every.sort(_KEY).write_parquet(content, compression="zstd", statistics=False)
+            every.sort(_KEY).write_parquet(
+                content, compression="zstd", statistics=False
+            )
             publish_file(file, content.getvalue())
     return added
 
@@ -107,7 +110,10 @@ def rows_of(
     about = {"claim": stated.claim.id, "scale": stated.scale, "version": stated.version}
     about |= {"environment": environment}
     if numbers.why:
-        return [{**about, "case": "", "seed": s, "number": None, "why": numbers.why} for s in seeds]
+        return [
+            {**about, "case": "", "seed": s, "number": None, "why": numbers.why}
+            for s in seeds
+        ]
     return [
         {**about, "case": case, "seed": seed, "number": number, "why": None}
         for case, of_seeds in numbers.cases.items()
@@ -132,7 +138,9 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     if reasons := rows["why"].drop_nulls().unique(maintain_order=True).to_list():
         return Numbers(why=reasons[0])
     cases: dict[str, dict[int, float]] = {}
-    for case, seed, number in rows.sort("seed").select("case", "seed", "number").iter_rows():
+    for case, seed, number in (
+        rows.sort("seed").select("case", "seed", "number").iter_rows()
+    ):
         of_seeds = cases.setdefault(case, {})
         if stated.claim.score.exact or seed == stated.block * BLOCK + len(of_seeds):
             of_seeds[seed] = number

@@ -1,7 +1,7 @@
 """State claims in the ledger: which are new or changed, and their seeds.
 
-:func:`state` and :func:`withdraw` return lines for the ledger; :func:`on_its_block` gives a
-recipe the seeds and versions that the ledger holds.
+:func:`state` and :func:`withdraw` return lines for the ledger; :func:`on_its_block`
+gives a recipe the seeds and versions that the ledger holds.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,14 @@ from functools import cache, partial
 from typing import Any
 
 from inweights.actions.ledger.ledger import Entry, Ledger
-from inweights.actions.ledger.lines import BLOCK, Line, Reworded, RuleChange, Stated, Withdrawn
+from inweights.actions.ledger.lines import (
+    BLOCK,
+    Line,
+    Reworded,
+    RuleChange,
+    Stated,
+    Withdrawn,
+)
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import Claim
@@ -24,10 +31,11 @@ from inweights.support.called_code import hash_of_calls
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """Return a hash of all that can move the number or the verdict of each claim.
 
-    That is its score, target and rule, how many seeds are stated, the recipe's version, and
-    the keys of everything that the recipe trains and measures at the scale: settings, and
-    raised versions of world, model, learner and probe. Words are not part of it; source,
-    protocol and printed number are not either, and are compared beside it (:func:`stands`).
+    That is its score, target and rule, how many seeds are stated, the recipe's version,
+    and the keys of everything that the recipe trains and measures at the scale:
+    settings, and raised versions of world, model, learner and probe. Words are not part
+    of it; source, protocol and printed number are not either, and are compared beside
+    it (:func:`stands`).
 
     Args:
         recipe: The recipe.
@@ -48,13 +56,15 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 def code_hash(recipe: Recipe) -> str:
     """Return a hash of the code that makes a recipe's derived tables, "" where there is none.
 
-    That is the parsed source of ``derive`` and of what it calls in the package of the recipe
-    (:func:`~inweights.support.called_code.hash_of_calls`); of the library's own recipes, in
-    ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
+    That is the parsed source of ``derive`` and of what it calls in the package of the
+    recipe (:func:`~inweights.support.called_code.hash_of_calls`); of the library's own
+    recipes, in ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
     """
     if recipe.derive is None:
         return ""
-    function = recipe.derive.func if isinstance(recipe.derive, partial) else recipe.derive
+    function = (
+        recipe.derive.func if isinstance(recipe.derive, partial) else recipe.derive
+    )
     package = function.__module__.partition(".")[0]
     within = "inweights.recipes" if package == "inweights" else package
     return hash_of_calls(recipe.derive, within)
@@ -67,8 +77,8 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
         entry: What the ledger holds of it.
         claim: The claim as its recipe states it.
         now: Its hash by :func:`hashes`.
-        code: Returns the hash of its recipe's code (:func:`code_hash`); asked only of claims that
-            were stated with one, from 27 November 2026 on.
+        code: Returns the hash of its recipe's code (:func:`code_hash`); asked only of
+            claims that were stated with one, from 27 November 2026 on.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -107,25 +117,27 @@ def state(
 ) -> list[Line]:
     """Return the lines that the ledger needs for the claims of recipes.
 
-    All that is stated at once shares one block of seeds, which no claim was stated on before,
-    so that runs are shared between recipes, and nobody has seen a number of it.
+    All that is stated at once shares one block of seeds, which no claim was stated on
+    before, so that runs are shared between recipes, and nobody has seen a number of it.
 
     Args:
         recipes: The recipes.
         scale: Scale at which the claims are judged.
         ledger: The ledger.
         date: Of today, as ``2026-11-27``.
-        anew: Why every claim that was not judged in its present version is stated again, on
-            one new block, as the same version where score, target and rule are the same; by
-            default they are not. It is for a change of the whole library before a run, such as
-            other rounding, which favours no claim.
+        anew: Why every claim that was not judged in its present version is stated
+            again, on one new block, as the same version where score, target and rule
+            are the same; by default they are not. It is for a change of the whole
+            library before a run, such as other rounding, which favours no claim.
 
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe.
     """
     block, lines = ledger.next_block, list[Line]()
     if anew:
-        lines.append(RuleChange(date=date, says=f"Claims not judged yet are stated anew: {anew}"))
+        lines.append(
+            RuleChange(date=date, says=f"Claims not judged yet are stated anew: {anew}")
+        )
     for recipe in recipes:
         if scale not in recipe.scales:
             continue
@@ -141,11 +153,18 @@ def state(
             entry = ledger.entry(claim.id, scale)
             about: dict[str, Any] = {"date": date, "claim": claim, "scale": scale}
             known = entry.claim
-            open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
+            open_one = (
+                bool(anew) and entry.stated is not None and entry.judged_anew is None
+            )
             if open_one or not stands(entry, claim, now[claim.id], code):
                 kept = open_one and known and _score(known) == _score(claim)
-                about |= {"version": entry.version + (not kept), "seeds": recipe.seeds[scale]}
-                lines.append(Stated(**about, block=block, hash=now[claim.id], code=code()))
+                about |= {
+                    "version": entry.version + (not kept),
+                    "seeds": recipe.seeds[scale],
+                }
+                lines.append(
+                    Stated(**about, block=block, hash=now[claim.id], code=code())
+                )
             elif known and known != claim:  # in words alone
                 lines.append(Reworded(**about, before=known.text))
     return lines
@@ -164,10 +183,14 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
     Raises:
         ConfigError: The ledger has no such claim, or no reason is given.
     """
-    standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
+    standing = {
+        one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn
+    }
     check_names("claim", [name], standing, hint="The ledger has no other.")
     if not why.strip():
-        raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
+        raise ConfigError(
+            "say why the claim is withdrawn: --why 'the score measures …'"
+        )
     entry = standing[name]
     last = entry.verdict
     return Withdrawn(
@@ -184,9 +207,9 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     """Return a recipe with the seeds and versions that a ledger gives its claims.
 
-    Its seeds count on from the newest block that one of its claims is stated on. A claim that
-    the ledger does not hold unchanged has no version, and is not judged. A recipe that is not
-    in the ledger is returned unchanged.
+    Its seeds count on from the newest block that one of its claims is stated on. A
+    claim that the ledger does not hold unchanged has no version, and is not judged. A
+    recipe that is not in the ledger is returned unchanged.
 
     Args:
         recipe: The recipe.

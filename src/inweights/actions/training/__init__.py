@@ -1,6 +1,7 @@
 """Compare ways to give a language model a user's facts, at equal tokens on the same questions.
 
-:class:`TrainingSettings` say what is compared, :func:`training_recipe` makes a recipe of it,
+:class:`TrainingSettings` say what is compared, :func:`training_recipe` makes a recipe
+of it,
 :func:`teach_and_ask` is one way and one seed.
 """
 

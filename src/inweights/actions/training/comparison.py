@@ -22,25 +22,32 @@ from inweights.support.progress import plural
 #: Groups of questions in their order, and after what is stated all that is held out.
 _ORDER = (*GROUPS[:3], "held out", *GROUPS[3:])
 _FIXED = ("untrained", "retrieval")
-#: Share of the facts below which they are not learnt; growth of perplexity that is damage.
+#: Share of the facts below which they are not learnt; growth of perplexity that is
+#: damage.
 _KNOWN, _GROWN = 0.9, 1.5
 
 
 def training_recipe(
-    name: str, settings: TrainingSettings | Mapping[str, Any], sizes: Sequence[Size] = ()
+    name: str,
+    settings: TrainingSettings | Mapping[str, Any],
+    sizes: Sequence[Size] = (),
 ) -> Recipe:
     """Return the comparison as a recipe that :func:`inweights.run` takes.
 
     Args:
         name: Name of the recipe, ``training/<name>``.
         settings: What is compared; plain values, as a run stores them, are read.
-        sizes: What each way takes, which decides its share of the progress; by default one way
-            counts like another.
+        sizes: What each way takes, which decides its share of the progress; by default
+            one way counts like another.
 
     Raises:
         ConfigError: Plain values do not fit.
     """
-    own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
+    own = (
+        settings
+        if isinstance(settings, TrainingSettings)
+        else decode(TrainingSettings, settings)
+    )
     ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
     by_way = {size.way: size for size in sizes}
     return Recipe(
@@ -62,7 +69,13 @@ def training_recipe(
 
 def _figure(table: str, words: Mapping[str, Any]) -> Figure:
     """Return a figure with a panel for each thing that is measured, the ways side by side."""
-    drawn = {"axis": "what", "value": "way", "y": "value", "y_label": words["unit"], "columns": 3}
+    drawn = {
+        "axis": "what",
+        "value": "way",
+        "y": "value",
+        "y_label": words["unit"],
+        "columns": 3,
+    }
     if words["unit"] == "share":
         drawn["y_limits"] = (0.0, 1.0)
     said = {"title": words["title"], "caption": words["caption"]}
@@ -96,30 +109,47 @@ def _expected(size: Size | None) -> dict[str, Any]:
     training = size.preparation + size.training if size else 4.0
     asking = size.asking if size else 1.0
     whole = training + asking
-    parts = {"training": training, "asking": asking / 2, "answering in words": asking / 2}
+    parts = {
+        "training": training,
+        "asking": asking / 2,
+        "answering in words": asking / 2,
+    }
     stages = {stage: part / whole for stage, part in parts.items()}
     return {"effort": max(1, round(1000 * whole)), "stages": stages}
 
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what figures draw, and means over seeds, a column per way."""
-    order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)  # what is no group comes last
+    # What is no group comes last.
+    order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)
     measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
-    n = pl.col("n")  # what is known, and so how many questions a group has, differs by way
-    one = pl.col("kind").is_in(["accuracy", "in words"]) & (n.n_unique().over("kind", "name") == 1)
-    what = pl.when(one).then(pl.format("{} (of {})", "name", n)).otherwise("name").alias("what")
+    # What is known, and so how many questions a group has, differs by way.
+    n = pl.col("n")
+    one = pl.col("kind").is_in(["accuracy", "in words"]) & (
+        n.n_unique().over("kind", "name") == 1
+    )
+    what = (
+        pl.when(one)
+        .then(pl.format("{} (of {})", "name", n))
+        .otherwise("name")
+        .alias("what")
+    )
     columns = ("way", "seed", what, "value", "n")
     drawn = {
         table: measured.filter(kind=words["kind"]).select(columns)
         for table, words in WORDS["figures"].items()
     }
-    means = measured.group_by("kind", "name", "way", maintain_order=True).agg(pl.mean("value"))
+    means = measured.group_by("kind", "name", "way", maintain_order=True).agg(
+        pl.mean("value")
+    )
     ways = tables["measured"]["way"].unique(maintain_order=True)
     overview = means.pivot("way", index=["kind", "name"], values="value")
     return {**drawn, "overview": overview.select("kind", "name", *ways)}
 
 
-def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+def _results(
+    settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
+) -> list[str]:
     """Return in sentences what was compared, and the range of the means."""
     measured, overview = tables["measured"], tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}
@@ -132,7 +162,9 @@ def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> 
         for value, way in sorted(pairs, key=lambda pair: -pair[0]):
             shown.setdefault(f"{value:{form}}", []).append(f"'{way}'")
         most, *others = [f"{text} ({', '.join(ways)})" for text, ways in shown.items()]
-        return f"from {others[-1]} to {most}" if others else f"{next(iter(shown))} (all)"
+        return (
+            f"from {others[-1]} to {most}" if others else f"{next(iter(shown))} (all)"
+        )
 
     return [
         f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} of each "
@@ -150,13 +182,20 @@ def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> 
     ]
 
 
-def _cautions(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+def _cautions(
+    settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
+) -> list[str]:
     """Return which facts were not learnt, and what was lost, in sentences."""
-    means = tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
+    means = (
+        tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
+    )
     found, value = [], {(way, kind, name): mean for way, kind, name, mean in means}
     before = value.get(("untrained", "language", "perplexity"), float("inf"))
     for way in (way for way in settings.ways if way not in _FIXED):
-        known, now = value[way, "accuracy", "facts"], value[way, "language", "perplexity"]
+        known, now = (
+            value[way, "accuracy", "facts"],
+            value[way, "language", "perplexity"],
+        )
         if known < _KNOWN:
             found.append(
                 f"With '{way}' {known:.0%} of the facts are known, so that its other numbers say "

@@ -35,15 +35,15 @@ class TrainingSettings(Config):
         tokens: Tokens of one pass, the same for every way; 0 takes the mixture once.
         questions: Questions of each kind, at most.
         retrieved: Facts before a question, at most.
-        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for all
-            epochs.
+        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for
+            all epochs.
         device: Where the model lives.
         dtype: Type of its weights.
         chat: Whether its chat template is used.
-        header: ``yes`` or ``no``: whether the first row of the facts is a header; if empty, the
-            rows decide.
-        columns: Columns of subject, relation and object, by name or number; if empty, the header
-            or the values decide.
+        header: ``yes`` or ``no``: whether the first row of the facts is a header; if
+            empty, the rows decide.
+        columns: Columns of subject, relation and object, by name or number; if empty,
+            the header or the values decide.
         wide: Whether each column but the first is a relation.
         labels: File of ids and labels; the ids in the facts are replaced.
 

@@ -80,7 +80,11 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     )
     mixture = making(strategies=settings.strategy, budget=settings.tokens)
     entities = making(strategies=["entities"], budget=mixture.tokens["train"])
-    tables = {"facts": mixture.control, "entities": entities.train, "mixture": mixture.train}
+    tables = {
+        "facts": mixture.control,
+        "entities": entities.train,
+        "mixture": mixture.train,
+    }
     turn = "turn" if settings.chat else "prompt"
     trained = {}
     for way, table in tables.items():
@@ -101,7 +105,9 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return some questions of each kind, without compositions that one way states."""
     told = pl.col("told").list.len() > 0
-    related = entities.filter(told & (pl.col("role") == "composition"))["prompt"].to_list()
+    related = entities.filter(told & (pl.col("role") == "composition"))[
+        "prompt"
+    ].to_list()
     fair = told | pl.col("stated") | ~pl.col("prompt").is_in(related)
     asked = mixture.filter(pl.col("prompt").is_in(entities["prompt"].to_list()) & fair)
     drawn = Streams(0).numpy(EVALUATION, "compared").permutation(asked.height)
@@ -133,16 +139,16 @@ def teach_and_ask(
     Args:
         settings: What is compared.
         way: One of its ways.
-        seed: Root seed of the order and the adapters; texts and questions are the same for
-            all.
+        seed: Root seed of the order and the adapters; texts and questions are the same
+            for all.
         progress: Called with updates or questions done, their number, and the stage.
 
     Returns:
-        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated),
-        by group of questions; ``kept``: plain questions, and the share of them answered with a
-        ``new name``; ``language``: ``perplexity`` of plain text; ``minutes`` of ``training``
-        and of ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a
-        ``question``.
+        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words``
+        (generated), by group of questions; ``kept``: plain questions, and the share of
+        them answered with a ``new name``; ``language``: ``perplexity`` of plain text;
+        ``minutes`` of ``training`` and of ``asking``; ``cost``: ``tokens`` read,
+        ``updates`` and mean tokens of a ``question``.
 
     Raises:
         ConfigError: The model cannot be loaded, or the tuning does not fit.
@@ -153,11 +159,18 @@ def teach_and_ask(
     questions, done = made.asked(way, settings.retrieved), None
     if way in made.trained:
         tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
-        done = language.finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
+        done = language.finetune(
+            lm, made.trained[way], settings.tuning, seed=seed, progress=tell
+        )
     trained = time.perf_counter()
     answers = language.ask(lm, questions, progress=progress)
-    said = answers.with_columns(hit=language.say(lm, questions, progress=progress)["exact"])
-    by_kind = {"accuracy": groups(answers, questions), "in words": groups(said, questions)}
+    said = answers.with_columns(
+        hit=language.say(lm, questions, progress=progress)["exact"]
+    )
+    by_kind = {
+        "accuracy": groups(answers, questions),
+        "in words": groups(said, questions),
+    }
     rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
     general = language.general_knowledge(
         lm, sorted({name for q in questions for name in q.candidates})
@@ -182,7 +195,9 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
     rows = [(name, hit, n) for name, n, hit in found.select(pl.nth(0, 1, 2)).rows()]
     held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
     total = sum(n for _, n in held)
-    return rows + ([("held out", sum(hit * n for hit, n in held) / total, total)] if held else [])
+    return rows + (
+        [("held out", sum(hit * n for hit, n in held) / total, total)] if held else []
+    )
 
 
 def _mean(column: pl.Series) -> float:
@@ -235,11 +250,15 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
         asked = made.asked(way, settings.retrieved)
         question = plain if asked is made.questions else _seconds_each(lm, asked)
         asking = question * len(asked) + plain * GENERAL
-        found.append(Size(way, len(rows), tokens, updates, preparation, each * tokens, asking))
+        found.append(
+            Size(way, len(rows), tokens, updates, preparation, each * tokens, asking)
+        )
     return found
 
 
-def _seconds_each(lm: language.LanguageModel, questions: Sequence[language.Question]) -> float:
+def _seconds_each(
+    lm: language.LanguageModel, questions: Sequence[language.Question]
+) -> float:
     """Return the seconds of one question, asked and answered in words, by a few of them."""
     few = questions[:: max(1, len(questions) // 8)]
     began = time.perf_counter()

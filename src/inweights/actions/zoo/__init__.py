@@ -1,8 +1,8 @@
 """Load small trained models that come with the library: ``iw.load("two-hop/gpt")``.
 
-Each has a :class:`Card`: its configs, seeds and accuracy, and the claim that it illustrates.
-Weights are safetensors, one file a model. ``python -m benchmarks.zoo`` in a clone makes all of
-it again.
+Each has a :class:`Card`: its configs, seeds and accuracy, and the claim that it
+illustrates. Weights are safetensors, one file a model. ``python -m benchmarks.zoo`` in
+a clone makes all of it again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Card(Config):
         learner: The same of how it was trained or solved.
         seeds: Root seed of each replica.
         accuracy: By part and role, the mean over replicas.
-        hop_correlation: Of a graph, the rank correlation of cosine and distance in hops; else
-            ``None``.
+        hop_correlation: Of a graph, the rank correlation of cosine and distance in
+            hops; else ``None``.
         bytes: Size of its file.
     """
 

@@ -1,7 +1,9 @@
 """Find pairs of names that differ by one or two letters, or by an initial.
 
-:func:`similar_names` yields them with the difference in words. It looks at the names alone;
-:mod:`inweights.audit.correction.near` then asks the facts whether two names can be one entity.
+:func:`similar_names` yields them with the difference in words. It looks at the names
+alone;
+:mod:`inweights.audit.correction.near` then asks the facts whether two names can be one
+entity.
 """
 
 from collections import defaultdict
@@ -82,7 +84,9 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
         keys = {name}
         for least in edits:
             if len(name) >= least - 1:
-                keys |= {key[:k] + key[k + 1 :] for key in keys for k in range(len(key))}
+                keys |= {
+                    key[:k] + key[k + 1 :] for key in keys for k in range(len(key))
+                }
         for key in keys:
             found[key].append(i)
     return {key: members for key, members in found.items() if 1 < len(members) <= _MOST}

@@ -1,6 +1,7 @@
 """What entities of one kind have in common: which relations they begin and end.
 
-:class:`EntityKinds` answers from the facts alone whether two names can be one entity, which
+:class:`EntityKinds` answers from the facts alone whether two names can be one entity,
+which
 :mod:`inweights.audit.correction.near` asks of each pair of similar names.
 """
 
@@ -9,10 +10,11 @@ from itertools import product
 
 from inweights.worlds.world import Ids
 
-#: Share of the entities of a kind that makes a rule of what they have, and their least number.
+#: Share of the entities of a kind that makes a rule of what they have, and their least
+#: number.
 _RULE, _FEWEST = 0.75, 3
-#: Most uses of a misspelt name. For a value that begins no fact: least uses of the other name,
-#: as a multiple of its own.
+#: Most uses of a misspelt name. For a value that begins no fact: least uses of the
+#: other name, as a multiple of its own.
 _RARE, _COMMON = 2, 3
 
 #: A relation, and the column in which an entity stands: 0 as subject, 2 as object.
@@ -39,14 +41,18 @@ class EntityKinds:
         for own in self.roles.values():
             self.holders.update(own.keys())
             self.together.update(product(own, own))
-        single = Counter(r for (_, r), values in self.values.items() if len(values) == 1)
-        self.functional = {r for r, count in single.items() if count >= _RULE * self.holders[r, 0]}
+        single = Counter(
+            r for (_, r), values in self.values.items() if len(values) == 1
+        )
+        self.functional = {
+            r for r, count in single.items() if count >= _RULE * self.holders[r, 0]
+        }
 
     def are_alike(self, a: int, b: int) -> bool:
         """Return whether two entities are of one kind.
 
-        They are if they share a role, or if most entities in a role of the one are in a role of
-        the other.
+        They are if they share a role, or if most entities in a role of the one are in a
+        role of the other.
 
         Args:
             a: Number of an entity.

@@ -1,9 +1,9 @@
 """Write a corrected copy of a set of facts, with a list of all changes.
 
-:func:`mend` changes only what needs no knowledge of the world: spellings of one name are
-unified, repeated facts removed, and facts that cannot be right as they stand are set apart for
-their owner to decide. :func:`write_mended` writes the result, which ``inweights audit --fix``
-calls.
+:func:`mend` changes only what needs no knowledge of the world: spellings of one name
+are unified, repeated facts removed, and facts that cannot be right as they stand are
+set apart for their owner to decide. :func:`write_mended` writes the result, which
+``inweights audit --fix`` calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,12 +41,12 @@ class Mended:
         facts: The facts that remain: ``line`` (of the file), ``subject``, ``relation``,
             ``object``, ``stage``.
         apart: Facts that were set apart: the same columns, and ``why``.
-        changes: A row for each change: ``line``, ``change`` (``renamed``, ``split``, ``left
-            out``, ``set apart`` or ``to decide``), ``before``, ``after``, ``why``. Of ``to
-            decide`` nothing was changed: near spellings that were not renamed, and second
-            values where most others have one.
-        missing: Facts that a symmetric or inverse relation lacks, for their owner to accept:
-            ``subject``, ``relation``, ``object``, ``why``.
+        changes: A row for each change: ``line``, ``change`` (``renamed``, ``split``,
+            ``left out``, ``set apart`` or ``to decide``), ``before``, ``after``,
+            ``why``. Of ``to decide`` nothing was changed: near spellings that were not
+            renamed, and second values where most others have one.
+        missing: Facts that a symmetric or inverse relation lacks, for their owner to
+            accept: ``subject``, ``relation``, ``object``, ``why``.
     """
 
     facts: pl.DataFrame
@@ -71,19 +71,21 @@ class Mended:
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     r"""Repair names, merge spellings, remove duplicates, and set doubtful facts apart.
 
-    Broken names have a character reference (``&amp;``), markup or quotes around them; cells
-    with several values are split where each part is a name elsewhere; dates become
-    ``YYYY-MM-DD`` where others of the relation are written so and the day is certain
-    (:mod:`inweights.audit.correction.repairs`).
+    Broken names have a character reference (``&amp;``), markup or quotes around them;
+    cells with several values are split where each part is a name elsewhere; dates
+    become ``YYYY-MM-DD`` where others of the relation are written so and the day is
+    certain (:mod:`inweights.audit.correction.repairs`).
 
-    Of several spellings the one that most facts use is kept. Set apart are facts about a name
-    that stands for nothing (``n/a``), and all values of a subject that has several dates or
-    numbers, or several values of a relation where nine in ten subjects have one.
+    Of several spellings the one that most facts use is kept. Set apart are facts about
+    a name that stands for nothing (``n/a``), and all values of a subject that has
+    several dates or numbers, or several values of a relation where nine in ten subjects
+    have one.
 
     Args:
         knowledge: The facts.
         near: Whether to rename near spellings, too
-            (:func:`~inweights.audit.correction.near.near_spellings`), where the facts speak for it.
+            (:func:`~inweights.audit.correction.near.near_spellings`), where the facts
+            speak for it.
 
     Returns:
         The remaining facts, those set apart, all changes, and missing facts.
@@ -137,7 +139,10 @@ def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
     for columns, names in (((0, 2), facts.entities), ((1,), facts.relations)):
         new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
         triples[:, columns] = new[triples[:, columns]]
-        changes += [(line, "renamed", old, name, f"they {_SPELT}") for line, old, name in renamed]
+        changes += [
+            (line, "renamed", old, name, f"they {_SPELT}")
+            for line, old, name in renamed
+        ]
     return triples
 
 
@@ -191,7 +196,9 @@ def _as_table(facts: Knowledge, triples: Ids) -> pl.DataFrame:
     )
 
 
-def _rename_near(facts: Knowledge, triples: Ids, near: bool, changes: list[Change]) -> Ids:
+def _rename_near(
+    facts: Knowledge, triples: Ids, near: bool, changes: list[Change]
+) -> Ids:
     """Return the facts with near spellings renamed; those that are not are changes to decide."""
     new = np.arange(len(facts.entities))
     for found in near_spellings(facts.entities, triples):
@@ -251,7 +258,9 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
     return Path(folder) / "facts.csv"
 
 
-def _joined(names: Sequence[str], used: Ids, lines: Ids) -> tuple[Ids, list[tuple[int, str, str]]]:
+def _joined(
+    names: Sequence[str], used: Ids, lines: Ids
+) -> tuple[Ids, list[tuple[int, str, str]]]:
     """Join names that differ in writing only, under the spelling that most facts use.
 
     Args:
@@ -260,7 +269,8 @@ def _joined(names: Sequence[str], used: Ids, lines: Ids) -> tuple[Ids, list[tupl
         lines: Line of each fact, ``[M]``.
 
     Returns:
-        The new number of each name, and line, old and new name of each name that changes.
+        The new number of each name, and line, old and new name of each name that
+        changes.
     """
     uses = np.bincount(used.ravel(), minlength=len(names))
     first = np.full(len(names), np.iinfo(np.int64).max)

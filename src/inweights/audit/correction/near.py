@@ -1,8 +1,8 @@
 """Find near spellings of one name, and rows that a symmetric or inverse relation lacks.
 
-:func:`near_spellings` compares names by edits and then asks the facts whether two names can be
-one entity; :func:`missing_rows` finds facts that another one implies. :func:`~inweights.audit.mend`
-and the findings of an audit use both.
+:func:`near_spellings` compares names by edits and then asks the facts whether two names
+can be one entity; :func:`missing_rows` finds facts that another one implies.
+:func:`~inweights.audit.mend` and the findings of an audit use both.
 """
 
 from collections import Counter, defaultdict
@@ -16,8 +16,8 @@ from inweights.audit.correction.edits import similar_names
 from inweights.audit.correction.kinds import EntityKinds
 from inweights.worlds.world import Ids
 
-#: Share of the facts of a relation that another relation states turned, and their least number.
-#: Where nearly all facts of the other relation are among them, half will do.
+#: Share of the facts of a relation that another relation states turned, and their least
+#: number. Where nearly all facts of the other relation are among them, half will do.
 _TURNED, _HALF, _PAIRS = 0.6, 0.5, 2
 
 
@@ -29,11 +29,12 @@ class Near(NamedTuple):
         other: Number of the commoner one.
         why: How they differ, and what their facts say.
         agree: How many of their facts say that they are one entity.
-        sure: Whether the rarer name can be replaced without asking: no fact speaks against it,
-            and it lacks what others of its kind have, or has what the other lacks.
-        torn: Whether the two have different values of a relation that normally has one value,
-            while the rarer name has no other fact and lacks what others of its kind have. Then
-            it is either one name with a wrong value, or two names.
+        sure: Whether the rarer name can be replaced without asking: no fact speaks
+            against it, and it lacks what others of its kind have, or has what the other
+            lacks.
+        torn: Whether the two have different values of a relation that normally has one
+            value, while the rarer name has no other fact and lacks what others of its
+            kind have. Then it is either one name with a wrong value, or two names.
     """
 
     name: int
@@ -47,8 +48,8 @@ class Near(NamedTuple):
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     """Return pairs of names that are one or two edits apart, or an initial, and of one kind.
 
-    If a name is near several others, at most one pair is marked sure: that with most facts that
-    agree, if it is the only one with so many.
+    If a name is near several others, at most one pair is marked sure: that with most
+    facts that agree, if it is the only one with so many.
 
     Args:
         names: Names of all entities.
@@ -67,7 +68,9 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     rivals: defaultdict[int, list[int]] = defaultdict(list)
     for near in found:
         rivals[near.name].append(near.agree)
-    decided = [near._replace(sure=near.sure and _is_best(near, rivals)) for near in found]
+    decided = [
+        near._replace(sure=near.sure and _is_best(near, rivals)) for near in found
+    ]
     return sorted(decided, key=lambda n: (not n.sure, -n.agree, n.name, n.why, n.other))
 
 
@@ -94,15 +97,15 @@ def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     """Return facts that symmetric or inverse relations imply and the file does not state.
 
-    A relation counts as symmetric, or as the inverse of another, if most of its facts are also
-    stated in the other direction.
+    A relation counts as symmetric, or as the inverse of another, if most of its facts
+    are also stated in the other direction.
 
     Args:
         triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
 
     Returns:
-        Pairs of a missing fact ``(subject, relation, object)`` and the index of the fact that
-        implies it.
+        Pairs of a missing fact ``(subject, relation, object)`` and the index of the
+        fact that implies it.
     """
     stated: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()
@@ -122,7 +125,9 @@ def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     return list(lacking.items())
 
 
-def _inverses(both: Counter[tuple[int, int]], size: Counter[int]) -> dict[int, list[int]]:
+def _inverses(
+    both: Counter[tuple[int, int]], size: Counter[int]
+) -> dict[int, list[int]]:
     """Return the inverses of each relation; of a symmetric one they include itself.
 
     Args:

@@ -1,8 +1,9 @@
 """Repair broken names, split cells with several values, and write dates in one format.
 
-:func:`repaired_facts` changes only what is certain: a name that is visibly broken (markup,
-character references), a cell all of whose parts are names elsewhere, a date whose day is
-unambiguous. Everything else is listed as ``to decide``. It is the first step of
+:func:`repaired_facts` changes only what is certain: a name that is visibly broken
+(markup, character references), a cell all of whose parts are names elsewhere, a date
+whose day is unambiguous. Everything else is listed as ``to decide``. It is the first
+step of
 :func:`~inweights.audit.mend`.
 """
 
@@ -27,9 +28,9 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         facts: The facts.
 
     Returns:
-        The repaired facts (the same object if nothing is broken), and the changes: ``(line,
-        change, before, after, reason)``, where change is ``renamed``, ``split`` or ``to
-        decide``.
+        The repaired facts (the same object if nothing is broken), and the changes:
+        ``(line, change, before, after, reason)``, where change is ``renamed``,
+        ``split`` or ``to decide``.
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)
@@ -40,13 +41,17 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
     for i in range(len(facts)):
         names = facts.names(i)
         line = int(facts.lines[i])
-        subject, relation, value = (_repair_name(n, line, reported, changes) for n in names)
+        subject, relation, value = (
+            _repair_name(n, line, reported, changes) for n in names
+        )
         if relation in with_dates and names[1] == relation:
             value = _repair_date(names, value, line, changes)
         parts = parts_of(value, known, sure=True)
         if parts:
             before = ", ".join(names)
-            changes.append((line, "split", before, "; ".join(parts), "each is a name elsewhere"))
+            changes.append(
+                (line, "split", before, "; ".join(parts), "each is a name elsewhere")
+            )
         for part in parts or (value,):
             rows.append((subject, relation, part))
             origin.append(i)
@@ -54,10 +59,14 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         return facts, changes
     place = np.array(origin)
     named = numbered(rows)
-    return replace(facts, **named, lines=facts.lines[place], stages=facts.stages[place]), changes
+    return replace(
+        facts, **named, lines=facts.lines[place], stages=facts.stages[place]
+    ), changes
 
 
-def _repair_name(name: str, line: int, reported: set[str], changes: list[Change]) -> str:
+def _repair_name(
+    name: str, line: int, reported: set[str], changes: list[Change]
+) -> str:
     """Return a name without what is broken; the change is listed once for each name."""
     new, why = repaired(name)
     if why and name not in reported:
@@ -79,18 +88,24 @@ def _relations_of_dates(facts: Knowledge) -> set[str]:
     }
 
 
-def _repair_date(names: tuple[str, str, str], value: str, line: int, changes: list[Change]) -> str:
+def _repair_date(
+    names: tuple[str, str, str], value: str, line: int, changes: list[Change]
+) -> str:
     """Return a date as ``YYYY-MM-DD`` where its day is certain; else list it as to decide."""
     before = ", ".join(names)
     found = written_date(value)
     if found is None:
         day = serial_day(value)
         if day:
-            changes.append((line, "to decide", before, day, "may be a spreadsheet's day"))
+            changes.append(
+                (line, "to decide", before, day, "may be a spreadsheet's day")
+            )
     elif not found.exists:
         changes.append((line, "to decide", before, "", "there is no such day"))
     elif not found.day:
-        changes.append((line, "to decide", before, "", "day and month may be either way round"))
+        changes.append(
+            (line, "to decide", before, "", "day and month may be either way round")
+        )
     elif found.day != value:
         why = f"a date in another format, {found.form}"
         changes.append((line, "renamed", value, found.day, why))

@@ -1,7 +1,7 @@
 """Find the questions that training texts answer by direct statement.
 
-:func:`mark_direct_answers` adds the column ``told`` to held-out questions: only questions without
-such texts test what a model composes.
+:func:`mark_direct_answers` adds the column ``told`` to held-out questions: only
+questions without such texts test what a model composes.
 """
 
 from collections import defaultdict
@@ -21,8 +21,8 @@ def mark_direct_answers(
 ) -> pl.DataFrame:
     """Return questions with the roles of the rows that answer each by direct statement.
 
-    Questions whose very prompt is trained are left out, as where a relation has the name of a
-    chain of others.
+    Questions whose very prompt is trained are left out, as where a relation has the
+    name of a chain of others.
 
     Args:
         questions: Held-out questions.
@@ -31,8 +31,8 @@ def mark_direct_answers(
         turns: What a user says in chat in each row.
 
     Returns:
-        The questions, with the columns ``told`` (roles of rows) and ``itself`` (whether the
-        answer is the subject).
+        The questions, with the columns ``told`` (roles of rows) and ``itself`` (whether
+        the answer is the subject).
 
     Raises:
         DataError: A text answers a question and is not marked.
@@ -43,26 +43,37 @@ def mark_direct_answers(
         for pair in row.says:
             roles[pair][row.role] = None
     prompts = list({row.prompt for row in rows})
-    is_new = ~pl.col("prompt").is_in(prompts) & ~pl.col("question").is_in(turns.unique().to_list())
+    is_new = ~pl.col("prompt").is_in(prompts) & ~pl.col("question").is_in(
+        turns.unique().to_list()
+    )
     asked = questions.filter(is_new)
     pairs: list[tuple[int, int]] = []
-    for role, subject, answer, bases in asked.select("role", "subject", "answer", "facts").rows():
+    for role, subject, answer, bases in asked.select(
+        "role", "subject", "answer", "facts"
+    ).rows():
         # A reversal is asked from the object of its fact.
-        start = int(facts.triples[bases[0], 2]) if role == "reversal" else number[subject]
+        start = (
+            int(facts.triples[bases[0], 2]) if role == "reversal" else number[subject]
+        )
         pairs.append((start, number[answer]))
     _check_unmarked(rows, facts, {pair for pair in pairs if pair not in roles})
-    stated = pl.Series([list(roles.get(pair, ())) for pair in pairs], dtype=pl.List(pl.String))
+    stated = pl.Series(
+        [list(roles.get(pair, ())) for pair in pairs], dtype=pl.List(pl.String)
+    )
     itself = pl.Series([start == answer for start, answer in pairs], dtype=pl.Boolean)
     return asked.with_columns(told=stated, itself=itself)
 
 
-def _check_unmarked(rows: Sequence[Row], facts: Knowledge, unmarked: Set[tuple[int, int]]) -> None:
+def _check_unmarked(
+    rows: Sequence[Row], facts: Knowledge, unmarked: Set[tuple[int, int]]
+) -> None:
     """Raise an error for a text that names what is asked about alone, and then the answer.
 
     Args:
         rows: Rows of the training set.
         facts: The facts.
-        unmarked: Pairs of what is asked about and the answer, of questions that no row answers.
+        unmarked: Pairs of what is asked about and the answer, of questions that no row
+            answers.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     answers = {answer for _, answer in unmarked}

@@ -1,8 +1,8 @@
 """Questions that follow from facts and are never trained on, with candidate answers.
 
 :func:`held_out` returns compositions, analogies and reversals as a table.
-:func:`~inweights.audit.augment` adds which of them its training texts answer directly, and an audit
-shows samples of their wording (:func:`worded`).
+:func:`~inweights.audit.augment` adds which of them its training texts answer directly,
+and an audit shows samples of their wording (:func:`worded`).
 """
 
 from collections import defaultdict
@@ -42,26 +42,29 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
+def held_out(
+    facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool
+) -> pl.DataFrame:
     """Return questions that follow from the facts, each with its answer and wrong candidates.
 
     Args:
         facts: The facts.
         words: Templates of prompts and questions, and other names of the entities.
-        seed: Root seed that decides which questions and candidates are drawn where there are
-            too many.
+        seed: Root seed that decides which questions and candidates are drawn where
+            there are too many.
         reverse: Whether to ask reversals; not where these are trained.
 
     Returns:
-        A row for each question: ``role`` (``composition``: ``subject``, ``first``, ``second``,
-        through ``bridge``; ``analogy``: what ``bridge``, which has the same value of ``first`` as
-        ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
-        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
-        composition; no other is right; a question that has no other than the answer is left out),
-        ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
-        ``also_right`` (the other right answers to the prompt, with their other names),
-        ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on),
-        ``question`` (the prompt as a user asks it in chat).
+        A row for each question: ``role`` (``composition``: ``subject``, ``first``,
+        ``second``, through ``bridge``; ``analogy``: what ``bridge``, which has the same
+        value of ``first`` as ``subject``, has for ``second``, and others like it have
+        too; ``reversal``: from the object back), ``prompt``, ``answer``, ``candidates``
+        (of the answer's kind, and the bridge of a composition; no other is right; a
+        question that has no other than the answer is left out), ``label`` (the answer's
+        place among them), ``accepted`` (the answer and its other names), ``also_right``
+        (the other right answers to the prompt, with their other names), ``stated``
+        (whether a fact says so outright), ``facts`` (numbers of those that it rests
+        on), ``question`` (the prompt as a user asks it in chat).
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -84,7 +87,8 @@ def with_left_out(
         reverse: Whether to ask reversals.
 
     Returns:
-        The questions, and how many were left out because their only candidate is the answer.
+        The questions, and how many were left out because their only candidate is the
+        answer.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
@@ -112,7 +116,9 @@ def with_left_out(
     return pl.DataFrame(rows, schema=_SCHEMA), left_out
 
 
-def _names_by_relation(facts: Knowledge) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+def _names_by_relation(
+    facts: Knowledge,
+) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
     """Return the names of the objects, and of the subjects, of each relation, each once."""
     objects: defaultdict[int, dict[str, None]] = defaultdict(dict)
     subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
@@ -152,7 +158,9 @@ def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
     # A model that stops half-way answers with the bridge, which is a candidate, too.
     halfway = [bridge] if bridge is not None and bridge not in right else []
     wrong = (name for name in picked if name not in right and name != bridge)
-    return sorted([*halfway, *islice(wrong, CANDIDATES - 1 - len(halfway)), draft.answer])
+    return sorted(
+        [*halfway, *islice(wrong, CANDIDATES - 1 - len(halfway)), draft.answer]
+    )
 
 
 def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
@@ -169,7 +177,9 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
     rows = []
     for _, few in part.frame().group_by("relation", maintain_order=True):
-        for k, (s, r, o) in enumerate(few.select("subject", "relation", "object").rows()[:shown]):
+        for k, (s, r, o) in enumerate(
+            few.select("subject", "relation", "object").rows()[:shown]
+        ):
             prompt, answer = words.state(r, s, o, k)
             rows.append((f"fact: {r}", prompt, answer.strip()))
     asked = held_out(part, words, reverse=True)

@@ -1,6 +1,7 @@
 """The kinds of questions that follow from facts: compositions, analogies and reversals.
 
-Each generator yields :class:`Draft` objects in a random order that its random generator decides;
+Each generator yields :class:`Draft` objects in a random order that its random generator
+decides;
 :func:`inweights.audit.questions.held_out.held_out` gives them candidates.
 """
 
@@ -17,7 +18,8 @@ from inweights.worlds.knowledge.two_steps import spread_chains
 from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
-#: Share of the facts whose value nobody else has, above which a relation is one-to-one, by kind.
+#: Share of the facts whose value nobody else has, above which a relation is one-to-one,
+#: by kind.
 SINGLE = {"person": 0.5, "other": 0.9}
 
 
@@ -106,8 +108,8 @@ def compositions(
 def chains_of(facts: Knowledge, most: int) -> Ids:
     """Return pairs of facts that form a chain, spread evenly over the facts if there are too many.
 
-    Facts of an entity about itself form no chain: a model that answers with the bridge would
-    be right.
+    Facts of an entity about itself form no chain: a model that answers with the bridge
+    would be right.
 
     Args:
         facts: The facts.
@@ -128,8 +130,8 @@ def analogies(
 ) -> Iterator[Draft]:
     """Yield what entities lack that all others with a value in common agree on.
 
-    If all entities that share a value, and have a further relation, have the same object of it,
-    the question is whether the others of them have it, too.
+    If all entities that share a value, and have a further relation, have the same
+    object of it, the question is whether the others of them have it, too.
 
     Args:
         facts: The facts.
@@ -145,13 +147,20 @@ def analogies(
             has[s].setdefault(r, []).append((i, o))
             sharing[r, o].append((i, s))
     identifying = of_one_each(facts, words)
-    plain = literals(names, facts.triples)  # a number that two share makes neither like the other
-    groups = [(r, m) for (r, value), m in sharing.items() if len(m) > 1 and not plain[value]]
+    # A number that two share makes neither like the other.
+    plain = literals(names, facts.triples)
+    groups = [
+        (r, m) for (r, value), m in sharing.items() if len(m) > 1 and not plain[value]
+    ]
     drafted: set[tuple[int, int]] = set()
     for k in rng.permutation(len(groups)).tolist():
         shared, members = groups[k]
         for attribute, agreed in _agreed(members, has).items():
-            if attribute in (shared, *identifying) or agreed is None or plain[agreed.value]:
+            if (
+                attribute in (shared, *identifying)
+                or agreed is None
+                or plain[agreed.value]
+            ):
                 continue
             for own_fact, entity in members:
                 known = attribute in has[entity] or (entity, attribute) in drafted
@@ -183,7 +192,8 @@ class _Agreed(NamedTuple):
 
 
 def _agreed(
-    members: Sequence[tuple[int, int]], has: Mapping[int, Mapping[int, Sequence[tuple[int, int]]]]
+    members: Sequence[tuple[int, int]],
+    has: Mapping[int, Mapping[int, Sequence[tuple[int, int]]]],
 ) -> dict[int, _Agreed | None]:
     """Return the value that entities agree on, by relation; None where they do not.
 
@@ -195,7 +205,9 @@ def _agreed(
     for fact, entity in members:
         for relation, own in has[entity].items():
             other_fact, value = own[0]
-            known = found.setdefault(relation, _Agreed(value, (fact, other_fact), entity))
+            known = found.setdefault(
+                relation, _Agreed(value, (fact, other_fact), entity)
+            )
             if len(own) > 1 or (known and known.value != value):
                 found[relation] = None
     return found
@@ -204,8 +216,9 @@ def _agreed(
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Return relations whose values distinguish subjects, so that those of others suggest nothing.
 
-    A relation counts if its values are names (such as nicknames), or if nearly every value has
-    one subject; of relations to persons (such as mentors), half of the values suffice.
+    A relation counts if its values are names (such as nicknames), or if nearly every
+    value has one subject; of relations to persons (such as mentors), half of the values
+    suffice.
 
     Args:
         facts: The facts.

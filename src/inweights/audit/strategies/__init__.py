@@ -1,7 +1,8 @@
 """Strategies that add training texts to facts; each has a name for ``--strategy``.
 
-:data:`STRATEGIES` lists them by name; each takes a :class:`StrategyInput` (the facts and settings)
-and yields a :class:`Row` for each text. :func:`~inweights.audit.augment` runs them.
+:data:`STRATEGIES` lists them by name; each takes a :class:`StrategyInput` (the facts
+and settings) and yields a :class:`Row` for each text. :func:`~inweights.audit.augment`
+runs them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,14 @@ from inweights.audit.strategies.statements import (
     questions_and_answers,
     reversals,
 )
-from inweights.audit.strategies.texts import derive, entities, identities, passages, replay, steps
+from inweights.audit.strategies.texts import (
+    derive,
+    entities,
+    identities,
+    passages,
+    replay,
+    steps,
+)
 from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "StrategyInput", "plain", "strategies_of"]

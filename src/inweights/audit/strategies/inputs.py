@@ -1,7 +1,8 @@
 """The input of a strategy, and the rows that it makes.
 
 :class:`StrategyInput` holds the facts, their wordings and the limits of
-:func:`~inweights.audit.augment`, and lists chains of facts; :class:`Row` is one training text.
+:func:`~inweights.audit.augment`, and lists chains of facts; :class:`Row` is one
+training text.
 """
 
 from collections import defaultdict, deque
@@ -30,11 +31,11 @@ class Row(NamedTuple):
         line: Line of that fact in the file; else -1.
         role: What kind of text it is, such as ``fact`` or ``derived``.
         stage: Stage of the curriculum in which it is trained.
-        prompt: Beginning of the text, which is not learnt in training by completion; may be
-            empty.
+        prompt: Beginning of the text, which is not learnt in training by completion;
+            may be empty.
         completion: The part that is learnt, with the space before it.
-        says: Pairs of entities that one sentence of the text names in this order: a question
-            from the first to the second is then answered by direct statement.
+        says: Pairs of entities that one sentence of the text names in this order: a
+            question from the first to the second is then answered by direct statement.
     """
 
     fact: int
@@ -112,13 +113,15 @@ class StrategyInput:
         Args:
             chain: Numbers of the facts, in order.
         """
-        return int(self.facts.triples[chain[0], 0]), int(self.facts.triples[chain[-1], 2])
+        return int(self.facts.triples[chain[0], 0]), int(
+            self.facts.triples[chain[-1], 2]
+        )
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
         """Return chains of a given length, without held-out bridges, cycles and doubtful facts.
 
-        If there are more than :attr:`most`, the chains of :attr:`first` are taken first, and
-        then every fact begins one chain before any begins a second.
+        If there are more than :attr:`most`, the chains of :attr:`first` are taken
+        first, and then every fact begins one chain before any begins a second.
 
         Args:
             hops: Number of facts in a chain.
@@ -126,7 +129,9 @@ class StrategyInput:
         Returns:
             Numbers of the facts of each chain, sorted.
         """
-        first = [pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)]
+        first = [
+            pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)
+        ]
         wanted = dict.fromkeys(first)
         others = (found for found in self._all_chains(hops) if found not in wanted)
         return sorted(islice(chain(wanted, others), self.most))
@@ -146,7 +151,9 @@ class StrategyInput:
             if s != o and s not in self.held:
                 after[s].append(j)
 
-        def grow(begun: tuple[int, ...], seen: frozenset[int]) -> Iterator[tuple[int, ...]]:
+        def grow(
+            begun: tuple[int, ...], seen: frozenset[int]
+        ) -> Iterator[tuple[int, ...]]:
             if len(begun) == hops:
                 yield begun
                 return
@@ -158,7 +165,9 @@ class StrategyInput:
 
         starts = self.rng(f"chains of {hops}").permutation(len(triples)).tolist()
         real = [i for i in starts if triples[i][0] != triples[i][2]]
-        waiting = deque(grow((i,), frozenset((triples[i][0], triples[i][2]))) for i in real)
+        waiting = deque(
+            grow((i,), frozenset((triples[i][0], triples[i][2]))) for i in real
+        )
         while waiting:
             begun = waiting.popleft()
             for found in islice(begun, 1):

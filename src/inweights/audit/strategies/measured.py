@@ -1,8 +1,8 @@
 """Measured effects of the strategies by kind of question, and the choice that follows from them.
 
-:data:`MEASURED` is read from the TOML file beside this module; :func:`choose` implements the
-strategy ``auto`` of :func:`~inweights.audit.augment`, and :func:`evidence` is what the command
-line prints about a strategy.
+:data:`MEASURED` is read from the TOML file beside this module; :func:`choose`
+implements the strategy ``auto`` of :func:`~inweights.audit.augment`, and
+:func:`evidence` is what the command line prints about a strategy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,9 @@ class Measured(NamedTuple):
     Attributes:
         strategy: Name of the strategy.
         asked: Kind of question, a name of ``ASKED``.
-        gain: Median over the seeds of the accuracy less that of a control with as many tokens;
-            its exact 95% interval (order statistics) goes from ``low`` to ``high``.
+        gain: Median over the seeds of the accuracy less that of a control with as many
+            tokens; its exact 95% interval (order statistics) goes from ``low`` to
+            ``high``.
         low: Lower end of the interval.
         high: Upper end of the interval.
         seeds: Number of seeds.
@@ -63,7 +64,8 @@ def _measured() -> Iterator[Measured]:
 
 #: All measurements.
 MEASURED = tuple(_measured())
-#: A median gain from which on a strategy is taken that no interval decides; a cost to report.
+#: A median gain from which on a strategy is taken that no interval decides; a cost to
+#: report.
 _WORTH = 0.1
 
 
@@ -84,8 +86,9 @@ class Choice(NamedTuple):
 def choose(wanted: Sequence[str]) -> list[Choice]:
     """Choose the strategy with the best measured effect for each kind of question.
 
-    That is the one with the largest median gain among those whose whole interval lies above
-    the control; without such a one, the best median if it is at least .1; else none.
+    That is the one with the largest median gain among those whose whole interval lies
+    above the control; without such a one, the best median if it is at least .1; else
+    none.
 
     Args:
         wanted: Kinds of questions, names of ``ASKED``.
@@ -102,24 +105,37 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     choices = []
     check_names("kind of question", wanted, ASKED)
     for asked in dict.fromkeys(wanted):
-        rows = sorted((row for row in MEASURED if row.asked == asked), key=lambda row: -row.gain)
+        rows = sorted(
+            (row for row in MEASURED if row.asked == asked), key=lambda row: -row.gain
+        )
         sure = [row for row in rows if row.low > 0]
         worth = [row for row in rows if row.gain >= _WORTH]
         best = next(iter([*sure, *worth]), None)
         if best is None:
-            why = ", ".join(f"{row.strategy} {_gain(row)} ({_within(row)})" for row in rows)
-            choices.append(Choice(asked, "", f"no strategy is known to help ({_SOURCE}): {why}"))
+            why = ", ".join(
+                f"{row.strategy} {_gain(row)} ({_within(row)})" for row in rows
+            )
+            choices.append(
+                Choice(asked, "", f"no strategy is known to help ({_SOURCE}): {why}")
+            )
         else:
             choices.append(Choice(asked, best.strategy, _in_words(best)))
     taken = {choice.strategy for choice in choices}
-    return [choice._replace(why=choice.why + _cost(choice, taken)) for choice in choices]
+    return [
+        choice._replace(why=choice.why + _cost(choice, taken)) for choice in choices
+    ]
 
 
 def evidence(strategy: str) -> str:
     """Return what was measured of a strategy, in words."""
     rows = (row for row in MEASURED if row.strategy == strategy)
-    said = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
-    return said or "not measured there; 'inweights compare-training' measures it on your facts"
+    said = "; ".join(
+        f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows
+    )
+    return (
+        said
+        or "not measured there; 'inweights compare-training' measures it on your facts"
+    )
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:

@@ -1,7 +1,7 @@
 """Find the entities that a text names.
 
-:class:`Mentions` is used to mark questions that a training text answers directly, and to check
-texts that a model reworded.
+:class:`Mentions` is used to mark questions that a training text answers directly, and
+to check texts that a model reworded.
 """
 
 import re
@@ -24,7 +24,9 @@ class Mentions:
             parts = tuple(_PART.findall(name))
             if parts:
                 found[parts[0]].append((parts, number))
-        self._names = {first: sorted(found[first], key=lambda n: -len(n[0])) for first in found}
+        self._names = {
+            first: sorted(found[first], key=lambda n: -len(n[0])) for first in found
+        }
 
     def __call__(self, text: str) -> list[int]:
         """Return the numbers of the names that a text contains, in the order of the text."""

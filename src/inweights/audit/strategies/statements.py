@@ -1,7 +1,8 @@
 """Strategies that state one fact per text: plainly, reworded, as a question, from its object.
 
-:func:`plain` is part of every training set; :func:`paraphrases`, :func:`questions_and_answers`
-and :func:`reversals` are strategies of :data:`~inweights.audit.strategies.STRATEGIES`.
+:func:`plain` is part of every training set; :func:`paraphrases`,
+:func:`questions_and_answers` and :func:`reversals` are strategies of
+:data:`~inweights.audit.strategies.STRATEGIES`.
 """
 
 import re
@@ -15,7 +16,18 @@ from inweights.worlds.knowledge.words.wording import REVERSE
 
 _WORD = re.compile(r"\w+(?:n't)?")
 #: Words that turn what a sentence says.
-_DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "wasn't", "false"}
+_DENIES = {
+    "not",
+    "no",
+    "never",
+    "nor",
+    "none",
+    "neither",
+    "without",
+    "isn't",
+    "wasn't",
+    "false",
+}
 
 
 def plain(inputs: StrategyInput) -> Iterator[Row]:
@@ -27,9 +39,9 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
     """State every fact in its other wordings, and as reworded by a model if one is given.
 
-    A reworded text is used where the fact survived: it is one sentence that names the subject
-    and ends with the object, names no other entity, has a word of the relation, and does not
-    negate.
+    A reworded text is used where the fact survived: it is one sentence that names the
+    subject and ends with the object, names no other entity, has a word of the relation,
+    and does not negate.
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]
@@ -68,7 +80,9 @@ def reversals(inputs: StrategyInput) -> Iterator[Row]:
                 yield row._replace(says=tuple((b, a) for a, b in row.says))
 
 
-def _survived(inputs: StrategyInput, fact: int, text: str, said: str, met: list[int]) -> bool:
+def _survived(
+    inputs: StrategyInput, fact: int, text: str, said: str, met: list[int]
+) -> bool:
     """Whether what a model wrote still says the fact."""
     _, relation, thing = inputs.facts.names(fact)
     words = set(_WORD.findall(said.lower()))

@@ -1,9 +1,9 @@
 """Strategies whose texts hold more than one fact: chains, pages, entities; identities, and replay.
 
-Entities are described and related in the manner of EntiGraph (Yang et al. 2024, *Synthetic
-continued pretraining*, arXiv:2409.07431), where a language model writes what templates write
-here. Each function takes a :class:`~inweights.audit.strategies.inputs.StrategyInput` and yields
-rows.
+Entities are described and related in the manner of EntiGraph (Yang et al. 2024,
+*Synthetic continued pretraining*, arXiv:2409.07431), where a language model writes what
+templates write here. Each function takes a
+:class:`~inweights.audit.strategies.inputs.StrategyInput` and yields rows.
 """
 
 from collections import defaultdict
@@ -26,8 +26,9 @@ _FACTS = 8
 def derive(inputs: StrategyInput) -> Iterator[Row]:
     """State the end of each chain of two or more facts, in a sentence that names its relations.
 
-    What it improves is retrieval across wordings: questions through bridges of which nothing
-    is derived stay at chance (``docs/own-facts-measured.md``), which ``hold_out`` measures.
+    What it improves is retrieval across wordings: questions through bridges of which
+    nothing is derived stay at chance (``docs/own-facts-measured.md``), which
+    ``hold_out`` measures.
     """
     facts, words = inputs.facts, inputs.words
     for hops in range(2, inputs.hops + 1):
@@ -47,7 +48,9 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
         question = words.ask(_relations(inputs, chain), facts.entities[s])
         completion = f" {_statements(inputs, chain)} So: {ended(facts.entities[o])}"
         says = ((s, o), *(inputs.ends(fact) for fact in chain))
-        yield _row(inputs, "steps", (f"{question} Step by step:", completion), chain, says)
+        yield _row(
+            inputs, "steps", (f"{question} Step by step:", completion), chain, says
+        )
 
 
 def identities(inputs: StrategyInput) -> Iterator[Row]:
@@ -68,8 +71,8 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 def passages(inputs: StrategyInput) -> Iterator[Row]:
     """State all facts of an entity in one text, in several orders, if it has at least two.
 
-    The page of a bridge holds the facts that lead to it and from it; no sentence joins the
-    two, and none says whose page it is, which would state facts from their object.
+    The page of a bridge holds the facts that lead to it and from it; no sentence joins
+    the two, and none says whose page it is, which would state facts from their object.
     """
     facts, rng = inputs.facts, inputs.rng("passages")
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -82,7 +85,10 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
             order = [mine[i] for i in rng.permutation(len(mine)).tolist()]
             for start in range(0, len(order), _FACTS):
                 page = order[start : start + _FACTS]
-                text = ("Facts that belong together:", f" {_statements(inputs, page, k)}")
+                text = (
+                    "Facts that belong together:",
+                    f" {_statements(inputs, page, k)}",
+                )
                 says = tuple(inputs.ends(fact) for fact in page)
                 yield _row(inputs, "passage", text, page, says)
 
@@ -129,7 +135,9 @@ def _described(
     """Return a text whose prompt names entities; it is one sentence with the first fact."""
     first, *others = (inputs.ends(fact) for fact in facts)
     says = (*combinations((*named, *first), 2), *others)
-    return _row(inputs, "entity", (prompt, f" {_statements(inputs, facts)}"), facts, says)
+    return _row(
+        inputs, "entity", (prompt, f" {_statements(inputs, facts)}"), facts, says
+    )
 
 
 def _relations(inputs: StrategyInput, chain: Sequence[int]) -> list[str]:

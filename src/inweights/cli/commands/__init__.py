@@ -31,7 +31,8 @@ def do(words: Sequence[str]) -> Any:
         ConfigError: There is no such command or option, or a value does not fit.
     """
     command = COMMANDS.get(words[0])
-    if command is None:  # an option, or a name that is wrong: all names are known to the answer
+    # An option, or a name that is wrong: all names are known to the answer.
+    if command is None:
         complete_app()
     else:
         _register(command.file)
@@ -52,4 +53,6 @@ def _register(file: str) -> None:
     import_module(f"{__name__}.{file}")
     if file not in _with_examples:
         _with_examples.add(file)
-        add_examples(base.app, [name for name, one in COMMANDS.items() if one.file == file])
+        add_examples(
+            base.app, [name for name, one in COMMANDS.items() if one.file == file]
+        )

@@ -29,25 +29,28 @@ class Added:
     """Which texts are added to the facts.
 
     Attributes:
-        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, entities,
-            reversals, identities or replay; may be repeated. auto selects by measured effects.
-        want: Kinds of questions for which auto selects: recall, reverse, composition, steps; may be
-            repeated. By default recall and composition.
+        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
+            entities, reversals, identities or replay; may be repeated. auto selects by
+            measured effects.
+        want: Kinds of questions for which auto selects: recall, reverse, composition,
+            steps; may be repeated. By default recall and composition.
         wordings: Number of wordings per text.
         hops: Largest number of facts in a derived chain.
         most: Largest number of chains of each length.
-        hold_out: Share of the bridges whose chains are left out, to measure generalisation.
-        floor: Least share of the text that states single facts; where strategies add more, the
-            facts are stated again.
+        hold_out: Share of the bridges whose chains are left out, to measure
+            generalisation.
+        floor: Least share of the text that states single facts; where strategies add
+            more, the facts are stated again.
         replay: A text file with one text per line, for the strategy replay.
-        failing_first: If --most limits the chains, take those first that are predicted to fail, in
-            order of their margin.
-        paraphraser: A model that rewrites each fact, for the strategy paraphrases: a folder, a GGUF
-            file, @smollm2, or with --download a hub name. Sentences that do not state the fact are
-            left out.
+        failing_first: If --most limits the chains, take those first that are predicted
+            to fail, in order of their margin.
+        paraphraser: A model that rewrites each fact, for the strategy paraphrases: a
+            folder, a GGUF file, @smollm2, or with --download a hub name. Sentences that
+            do not state the fact are left out.
         chat: Use the chat template of the paraphraser.
-        format: Also write the training data in this format: alpaca, sharegpt or qa; may be
-            repeated. Prompts with completions, texts and messages are always written.
+        format: Also write the training data in this format: alpaca, sharegpt or qa; may
+            be repeated. Prompts with completions, texts and messages are always
+            written.
     """
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
@@ -88,15 +91,17 @@ class Text:
     """How large the training set is, and how it is written.
 
     Attributes:
-        budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
-            each text once.
-        curriculum: joint, or sa: first facts that make entities similar, then the others.
+        budget: Size of the training set in tokens of --tokenizer, or in words without
+            one; 0 means each text once.
+        curriculum: joint, or sa: first facts that make entities similar, then the
+            others.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
-        tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
-        model: A model to be fine-tuned: the cost, measured on 20 updates, is printed before
-            anything is written, and its tokenizer counts.
-        limit: What all epochs may take, as --for 20min (with --model) or --for 200000tokens,
-            without the text that is replayed: sets the budget.
+        tokenizer: Folder of a model or tokenizer that counts tokens; without it words
+            are counted.
+        model: A model to be fine-tuned: the cost, measured on 20 updates, is printed
+            before anything is written, and its tokenizer counts.
+        limit: What all epochs may take, as --for 20min (with --model) or --for
+            200000tokens, without the text that is replayed: sets the budget.
         seed: Seed of random selections.
     """
 
@@ -117,7 +122,9 @@ class Text:
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")
         if self.limit and not re.fullmatch(r"[1-9]\d{0,11}(min|tokens)", self.limit):
-            raise ConfigError(f"--for must be as in 20min or 200000tokens, got '{self.limit}'")
+            raise ConfigError(
+                f"--for must be as in 20min or 200000tokens, got '{self.limit}'"
+            )
         if self.limit.endswith("min") and not self.model:
             raise ConfigError("--for in minutes requires --model")
         if self.limit and not (self.model or self.tokenizer):
@@ -163,7 +170,9 @@ def _planned(
 def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> None:
     """Refuse a limit that is too short whatever the updates take, before they are measured."""
     facts = made.train.filter(role="fact").unique("fact", maintain_order=True)
-    examples = [lm.Example(*row) for row in facts.select("prompt", "completion").iter_rows()]
+    examples = [
+        lm.Example(*row) for row in facts.select("prompt", "completion").iter_rows()
+    ]
     minutes = lm.least_seconds(model, examples, lm.DEFAULT) / 60
     if minutes > int(limit.removesuffix("min")):
         raise ConfigError(
@@ -202,14 +211,18 @@ def augment(
     with console.progress() as watch:
         rewrite = None
         if added.paraphraser:
-            model = lm.load_model(added.paraphraser, download=source.download, chat=added.chat)
+            model = lm.load_model(
+                added.paraphraser, download=source.download, chat=added.chat
+            )
             rewrite = lm.paraphraser(model, progress=watch)
         making = partial(
             make,
             knowledge,
             strategies=added.strategy,
             want=added.want or ("recall", "composition"),
-            wording=worlds.Wording.read(text.wording, knowledge) if text.wording else None,
+            wording=worlds.Wording.read(text.wording, knowledge)
+            if text.wording
+            else None,
             wordings=added.wordings,
             hops=added.hops,
             most=added.most,

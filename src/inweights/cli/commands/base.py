@@ -1,9 +1,9 @@
 """What the commands share: the application, options that several have, and groups of these.
 
-A command takes a group of options as one argument, and the command line flattens it. The text
-of ``--help`` on an option stands with its type, or in the docstring of the group or of the
-command, as ``group.option``. No annotation is a string here: cyclopts would look its names up
-in the module of a class that inherits them.
+A command takes a group of options as one argument, and the command line flattens it.
+The text of ``--help`` on an option stands with its type, or in the docstring of the
+group or of the command, as ``group.option``. No annotation is a string here: cyclopts
+would look its names up in the module of a class that inherits them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,9 @@ def _whole(_kind: type, tokens: Sequence[Token]) -> int:
     try:
         return int(tokens[0].value)
     except ValueError:
-        raise ValueError(f'unable to convert "{tokens[0].value}" into a whole number') from None
+        raise ValueError(
+            f'unable to convert "{tokens[0].value}" into a whole number'
+        ) from None
 
 
 def _version() -> str:
@@ -55,18 +57,24 @@ app = _make_app()
 Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.
 Whole = Annotated[int, Parameter(converter=_whole)]
-# Options of several commands, with what --help says of them; the others stand in docstrings.
+# Options of several commands, with what --help says of them; the others stand in
+# docstrings.
 _PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
 _DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
 _HUB = "Allow downloads from the hub; otherwise only local files are read."
 _QUERY = "SQL query for subject, relation and object, if the facts are in a database."
-_HEADER = "yes or no: whether the first row is a header; by default decided by what is there."
+_HEADER = (
+    "yes or no: whether the first row is a header; by default decided by what is there."
+)
 _COLUMNS = (
-    "Columns of subject, relation and object (of a graph: both ends), such as 1,3,2 or names."
+    "Columns of subject, relation and object (of a graph: both ends), such as 1,3,2 or "
+    "names."
 )
 _WIDE = "Each column is a relation of what the first column (or --columns NAME) names."
 _LABELS = "A file of ids and labels: names that are ids there are replaced."
-_TOOL = "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
+_TOOL = (
+    "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
+)
 _PER = "What is one run of the tracker: run (a trial with a seed), trial, or sweep."
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
 Json = Annotated[Flag, Parameter(help="Print JSON instead of text.")]
@@ -80,9 +88,13 @@ KeepModels = Annotated[Flag, Parameter(help="Also store the trained weights.")]
 On = Annotated[str, Parameter(help=_ON)]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
 Place = Annotated[str, Parameter(name="--store")]
-Plugins = Annotated[tuple[str, ...], Parameter(name="--plugin", negative=(), help=_PLUGIN)]
+Plugins = Annotated[
+    tuple[str, ...], Parameter(name="--plugin", negative=(), help=_PLUGIN)
+]
 Query = Annotated[str, Parameter(help=_QUERY)]
-Runs = Annotated[Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUNS, or ./runs.")]
+Runs = Annotated[
+    Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUNS, or ./runs.")
+]
 Seeds = Annotated[
     str | None, Parameter(help="Number of seeds, or the seeds: 8, 900..907 or 7,8,9.")
 ]
@@ -91,7 +103,9 @@ Per = Annotated[str, Parameter(help=_PER)]
 Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduce.")]
 
 
-def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
+def choices(
+    seeds: str | None, changes: Iterable[str], plugins: Iterable[str]
+) -> list[str]:
     """Return the arguments that repeat the same choices in a printed command.
 
     Args:
@@ -155,7 +169,9 @@ def do(words: Sequence[str], application: App) -> Any:
         ConfigError: There is no such command or option, or a value does not fit.
     """
     try:
-        command, bound, _ = application.parse_args(words, exit_on_error=False, print_error=False)
+        command, bound, _ = application.parse_args(
+            words, exit_on_error=False, print_error=False
+        )
     except CycloptsError as error:
         raise ConfigError(str(error)) from error
     bound.apply_defaults()
@@ -186,7 +202,8 @@ class Layout:
 
     Attributes:
         header: Whether the first row is a header; None: decided by what is there.
-        columns: Columns of subject, relation and object, or of both ends; empty: decided.
+        columns: Columns of subject, relation and object, or of both ends; empty:
+            decided.
     """
 
     header: Header = None
@@ -202,7 +219,8 @@ class Layout:
         """Read a file; on a terminal, ask whether its first row is a header if that is unclear.
 
         Args:
-            read: Reads with a header (``yes``), without (``no``), or decides itself (empty).
+            read: Reads with a header (``yes``), without (``no``), or decides itself
+                (empty).
 
         Raises:
             UnclearHeaderError: It is unclear, and there is no terminal.
@@ -237,7 +255,8 @@ class FactLayout(Layout):
             name: File, folder or built-in set of facts.
 
         Returns:
-            ``yes`` or ``no`` where it was asked for or given; empty where the rows decide.
+            ``yes`` or ``no`` where it was asked for or given; empty where the rows
+            decide.
 
         Raises:
             DataError: The facts cannot be read.
@@ -355,8 +374,8 @@ class Doing(RunOptions):
     """Where and how a run is computed, also on a cluster, or only estimated.
 
     Attributes:
-        store: Folder or address of the tables of single runs; empty: below the folder of all
-            runs.
+        store: Folder or address of the tables of single runs; empty: below the folder
+            of all runs.
         on: Address of a Ray cluster; empty for this machine.
         keep_models: Whether trained weights are stored.
         dry_run: Whether only a cost estimate is printed.

@@ -35,7 +35,12 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
 
 @base.app.command
 def describe(
-    recipe: str, part: str = "", /, *, full: base.Flag = False, common: base.Common = base.Common()
+    recipe: str,
+    part: str = "",
+    /,
+    *,
+    full: base.Flag = False,
+    common: base.Common = base.Common(),
 ) -> None:
     """Describe a recipe: what it shows, its cost, and every setting by scale.
 
@@ -79,7 +84,9 @@ def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     """
     from inweights.actions.zoo import cards
 
-    console.catalogue.models([card for card in cards() if part in card.name], json=common.json)
+    console.catalogue.models(
+        [card for card in cards() if part in card.name], json=common.json
+    )
 
 
 @base.options
@@ -110,15 +117,15 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
 def state(only: str = "", /, *, anew: str = "", place: Place = Place()) -> None:
     """State the claims of the recipes in the ledger, before they are run.
 
-    Adds a line for each claim that is new or changed: a changed score, target, rule, setting or
-    version is a new version of the claim, with seeds of its own and a smaller error probability.
-    Commit the ledger, then run.
+    Adds a line for each claim that is new or changed: a changed score, target, rule,
+    setting or version is a new version of the claim, with seeds of its own and a
+    smaller error probability. Commit the ledger, then run.
 
     Args:
         only: Recipes whose name contains this.
-        anew: A reason to state all claims anew that were not judged yet, as the same versions where
-            score, target and rule are the same; for a change of the whole library that favours no
-            claim.
+        anew: A reason to state all claims anew that were not judged yet, as the same
+            versions where score, target and rule are the same; for a change of the
+            whole library that favours no claim.
     """
     with console.progress() as progress:
         lines = actions.state(

@@ -21,8 +21,10 @@ class Compared:
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
-        way: untrained, retrieval, facts, entities or mixture; may be repeated. By default all.
-        strategy: What the mixture adds to the facts, as for 'inweights augment'; may be repeated.
+        way: untrained, retrieval, facts, entities or mixture; may be repeated. By
+            default all.
+        strategy: What the mixture adds to the facts, as for 'inweights augment'; may be
+            repeated.
         hold_out: Share of the bridges whose chains no way states.
         tokens: Tokens of one pass, the same for each way; 0 takes the mixture once.
         questions: Number of questions of each kind, at most.
@@ -55,22 +57,30 @@ def compare_training(
 ) -> int:
     """Compare ways to give a language model facts: fine-tuned in three, retrieved, untrained.
 
-    All train on as many tokens and are asked the same questions. What it takes is printed before
-    anything is trained. An interrupted command, given again, trains what is missing.
+    All train on as many tokens and are asked the same questions. What it takes is
+    printed before anything is trained. An interrupted command, given again, trains what
+    is missing.
 
     Args:
         facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
         choice.seeds: Number of seeds, or the seeds; 3 by default.
-        choice.set: Change a setting, as in --set tuning.epochs=20 or --set retrieved=4; may be
-            repeated.
+        choice.set: Change a setting, as in --set tuning.epochs=20 or --set retrieved=4;
+            may be repeated.
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
     """
-    from inweights.actions.training import WAYS, TrainingSettings, sizes, training_recipe
+    from inweights.actions.training import (
+        WAYS,
+        TrainingSettings,
+        sizes,
+        training_recipe,
+    )
     from inweights.config.outside import Outside
     from inweights.runs import RunStore
 
-    given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
+    given = TrainingSettings(
+        facts=Outside(name=facts), model=Outside(name=compared.model)
+    )
     own = {
         "wording": {"name": str(compared.wording or "")},
         "ways": compared.way or tuple(WAYS),
@@ -135,15 +145,17 @@ def league(
     """Run the league's table for a model of your own, and print its row beside the stored ones.
 
     Args:
-        model: module:factory or file.py:factory of a torch module, as for iw.wrap; its code is run.
-            The stored rows alone are printed if left out.
+        model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
+            code is run. The stored rows alone are printed if left out.
         name: What the table calls it.
         scale: smoke (to see whether it runs) or cpu (minutes).
-        into: Folder in which the entry is written, below its name: config, scores and environment.
-        replay: Folder of an entry: train it again and compare its scores; name its module with
+        into: Folder in which the entry is written, below its name: config, scores and
+            environment.
+        replay: Folder of an entry: train it again and compare its scores; name its
+            module with
             --plugin.
-        choice.set: Change a setting, as in --set rate=1e-3 or --set entrant.options.width=64; may
-            be repeated.
+        choice.set: Change a setting, as in --set rate=1e-3 or --set
+            entrant.options.width=64; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same model.
     """
@@ -151,9 +163,13 @@ def league(
 
     file, _, factory = model.rpartition(":")
     if model and not (file and factory):
-        raise ConfigError(f"a model is given as module:factory, such as mine:make, got '{model}'")
+        raise ConfigError(
+            f"a model is given as module:factory, such as mine:make, got '{model}'"
+        )
     if replay is not None and (model or into is not None):
-        raise ConfigError("--replay takes its model from the entry: leave MODEL and --into out")
+        raise ConfigError(
+            "--replay takes its model from the entry: leave MODEL and --into out"
+        )
     plugins = [*common.plugin, *([file] if file else [])]
     load_plugins(plugins)
     execution: dict[str, Any] = {**vars(how), "plugins": plugins}
@@ -164,7 +180,13 @@ def league(
             scores = entries.replay(replay, progress=progress, **execution)
             return console.comparisons.replayed(replay, scores, json=common.json)
         if model:
-            words = ["league", model, "--scale", scale, *(["--name", name] if name else [])]
+            words = [
+                "league",
+                model,
+                "--scale",
+                scale,
+                *(["--name", name] if name else []),
+            ]
             outcome = entries.entered(
                 _factory(module_of(file), factory),
                 name=name,
@@ -172,11 +194,18 @@ def league(
                 seeds=choice.numbers,
                 overrides=choice.set,
                 progress=progress,
-                command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
+                command=[
+                    *words,
+                    *base.choices(choice.seeds, choice.set, common.plugin),
+                ],
                 **execution,
             )
     rows = entries.beside(outcome, scale, how.runs)
-    written = entries.submit(outcome, into) if outcome is not None and into is not None else []
+    written = (
+        entries.submit(outcome, into)
+        if outcome is not None and into is not None
+        else []
+    )
     console.comparisons.standings(rows, outcome, written, json=common.json)
     return 0
 

@@ -38,11 +38,13 @@ class Vectors:
     """Existing vectors of the nodes, from a file or from a language model.
 
     Attributes:
-        embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
-        names: Text file with the name of each row of a .npy or .safetensors file, one per line.
+        embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or
+            word2vec text.
+        names: Text file with the name of each row of a .npy or .safetensors file, one
+            per line.
         tensor: Name of the tensor in a .safetensors file.
-        model: A pretrained language model (a folder, a GGUF file, a hub name, @smollm2), whose
-            hidden states at the nodes' names are shown for each layer.
+        model: A pretrained language model (a folder, a GGUF file, a hub name,
+            @smollm2), whose hidden states at the nodes' names are shown for each layer.
         prompt: Prompt of the model, ending in {name}; by default "This is {name}".
         out: Page for --embedding or --model; by default atlas.html.
     """
@@ -69,7 +71,9 @@ class Vectors:
         if self.embedding is not None and self.model is not None:
             raise ConfigError("give either --embedding or --model")
         if self.embedding is not None and self.prompt is not None:
-            raise ConfigError("--prompt requires --model; it has no effect on an --embedding")
+            raise ConfigError(
+                "--prompt requires --model; it has no effect on an --embedding"
+            )
         if self.model is not None and (self.names or self.tensor):
             raise ConfigError(
                 "--names and --tensor require --embedding; they have no effect on a --model"
@@ -106,7 +110,8 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
         label, found = _placed(worlds, vectors, device, progress)
         for done, (name, world) in enumerate(worlds.items()):
             progress(done, len(worlds), f"{name}: shuffling names")
-            # Hidden states lie in a narrow cone; what all names share says nothing of the graph.
+            # Hidden states lie in a narrow cone; what all names share says nothing of
+            # the graph.
             placed = found[name].on(world, centred=not embedded)
             table = named_geometry(placed, world, together=True, draws=_DRAWS)
             tables.append(table.select(pl.lit(name).alias("graph"), pl.all()))
@@ -118,13 +123,22 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     layers = int(numbers["layer"].n_unique())
     kind = "replica" if embedded else "layer"
     if embedded:
-        numbers = numbers.drop("layer") if layers == 1 else numbers.rename({"layer": "replica"})
+        numbers = (
+            numbers.drop("layer")
+            if layers == 1
+            else numbers.rename({"layer": "replica"})
+        )
     summary = _summary(label, vectors.prompt, layers, kind)
     file = vectors.out or Path("atlas.html")
     title = f"{', '.join(graphs)} in {label}"
-    write_page(page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind), file)
+    write_page(
+        page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind),
+        file,
+    )
     if json:
-        console.base.print_json({"page": str(file), "summary": summary, "numbers": numbers})
+        console.base.print_json(
+            {"page": str(file), "summary": summary, "numbers": numbers}
+        )
         return 0
     _print(numbers, kind if layers > 1 else None)
     console.base.say((summary, "dim"))

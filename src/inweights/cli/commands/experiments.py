@@ -1,6 +1,7 @@
 """Commands that run a recipe or a study: ``run``, ``demo`` and ``sweep``.
 
-All three call :func:`outcome_of`, which shows progress, runs, or prints a cost estimate.
+All three call :func:`outcome_of`, which shows progress, runs, or prints a cost
+estimate.
 """
 
 from __future__ import annotations
@@ -39,14 +40,17 @@ def run(
     """Run a recipe: figures, a page, and a verdict on every claim.
 
     Args:
-        recipe: Its name, as in 'inweights list'; the last part is enough if it is unique.
-        scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
+        recipe: Its name, as in 'inweights list'; the last part is enough if it is
+            unique.
+        scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own
+            sizes).
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         config: A TOML file with settings.
-        doing.store: Where single runs are kept, if not below the folder of all runs; also an
-            address, s3://bucket/folder.
+        doing.store: Where single runs are kept, if not below the folder of all runs;
+            also an address, s3://bucket/folder.
         doing.jobs: Number of parallel processes; 0 means one per core.
-        threads: Threads of each process. With one, results are the same to the last bit.
+        threads: Threads of each process. With one, results are the same to the last
+            bit.
         doing.fresh: Discard an earlier run of the same config.
         verdicts.full: Show intervals, seeds and deciding cases of every claim.
     """
@@ -88,15 +92,20 @@ def outcome_of(
         doing: Options of the run.
         common: Options of every command.
         jobs: Number of parallel processes.
-        command: Words of the command that repeats the run, for its page; empty for ``inweights
-            run``.
+        command: Words of the command that repeats the run, for its page; empty for
+            ``inweights run``.
         about: What the command does, printed before anything is loaded.
         **what: Further arguments of :func:`inweights.run`, such as seeds and changes.
 
     Returns:
         The outcome; None if only the estimate was printed.
     """
-    what |= {"runs": doing.runs, "store": doing.store, "on": doing.on, "device": doing.device}
+    what |= {
+        "runs": doing.runs,
+        "store": doing.store,
+        "on": doing.on,
+        "device": doing.device,
+    }
     what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}
     with console.progress(about=about) as progress:
         if not doing.dry_run:
@@ -116,7 +125,10 @@ def outcome_of(
 
 @base.app.command
 def demo(
-    *, runs: base.Runs = None, fresh: base.Fresh = False, common: base.Common = base.Common()
+    *,
+    runs: base.Runs = None,
+    fresh: base.Fresh = False,
+    common: base.Common = base.Common(),
 ) -> int:
     """Show the effect of identities on two-hop reasoning, in about a minute.
 
@@ -149,12 +161,14 @@ def sweep(
     """Run the study described by a TOML file: a world, model and learner, varied; writes a page.
 
     Args:
-        file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has an example.
-        choice.set: Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may
-            be repeated.
-        doing.store: Folder or address of the tables of single runs; by default in the folder of all
-            runs.
-        doing.jobs: Number of parallel processes; 0 means one per core if there is enough work.
+        file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has
+            an example.
+        choice.set: Change a setting, as in --set model.width=128 or --set
+            over.world.n=[5,10]; may be repeated.
+        doing.store: Folder or address of the tables of single runs; by default in the
+            folder of all runs.
+        doing.jobs: Number of parallel processes; 0 means one per core if there is
+            enough work.
         doing.fresh: Discard an earlier run of the same study.
     """
     from inweights.experiments.studies.study import open_study
@@ -162,10 +176,19 @@ def sweep(
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
-    jobs = doing.jobs or useful_processes(recipe.plan(settings), len(numbers), doing.device)
+    jobs = doing.jobs or useful_processes(
+        recipe.plan(settings), len(numbers), doing.device
+    )
     words = ["sweep", str(file), *base.choices(choice.seeds, choice.set, common.plugin)]
     outcome = outcome_of(
-        recipe, "cpu", doing, common, jobs=jobs, command=words, seeds=numbers, overrides=choice.set
+        recipe,
+        "cpu",
+        doing,
+        common,
+        jobs=jobs,
+        command=words,
+        seeds=numbers,
+        overrides=choice.set,
     )
     if outcome is None:
         return 0

@@ -1,6 +1,7 @@
 """Commands about worlds and about a user's own facts, before any training.
 
-``world`` builds a world, ``predict`` and ``audit`` examine facts by theory and by counting.
+``world`` builds a world, ``predict`` and ``audit`` examine facts by theory and by
+counting.
 """
 
 from pathlib import Path
@@ -33,7 +34,9 @@ def world(
         out: Folder to write.
     """
     made = worlds.open_world(kind, changes.set, changes.seed)
-    console.first.world(made, worlds.save_world(made, out) if out else None, json=common.json)
+    console.first.world(
+        made, worlds.save_world(made, out) if out else None, json=common.json
+    )
 
 
 @base.options
@@ -41,7 +44,10 @@ class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of S
     __doc__ = Solving.__doc__
 
     advise: Annotated[
-        bool, Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"])
+        bool,
+        Parameter(
+            name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]
+        ),
     ] = True
     intervals: base.Flag = False
 
@@ -73,18 +79,18 @@ def predict(
 ) -> None:
     """Predict what a model trained on these facts will answer, without training it.
 
-    For every query that the facts do not state: whether its answer follows, ties or fails, and what
-    the model will assert without a right answer. If facts exclude each other, those that the
-    prediction drops are listed.
+    For every query that the facts do not state: whether its answer follows, ties or
+    fails, and what the model will assert without a right answer. If facts exclude each
+    other, those that the prediction drops are listed.
 
     Args:
-        world: A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights
-            audit'.
+        world: A kind of world, such as two-hop; a folder with a world; or facts, as for
+            'inweights audit'.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
-        by: theory or training. With training, small models are also trained on these facts, for a
-            minute or more, and the share of them that answers each query is printed with its
-            interval.
+        by: theory or training. With training, small models are also trained on these
+            facts, for a minute or more, and the share of them that answers each query
+            is printed with its interval.
         replicas: Number of replicas of each model, for --by training.
     """
     from inweights.audit import predict_source
@@ -93,7 +99,12 @@ def predict(
     with console.progress() as watch:
         progress = console.by_gap(watch, solving.gap)
         prediction = predict_source(
-            given, changes.set, seed=changes.seed, solving=solving, progress=progress, watch=watch
+            given,
+            changes.set,
+            seed=changes.seed,
+            solving=solving,
+            progress=progress,
+            watch=watch,
         )
     trained = None
     if by == "training":
@@ -105,7 +116,12 @@ def predict(
                 part, replicas=replicas, seed=changes.seed, progress=watch
             )
     console.forecast.prediction(
-        prediction, json=shown.json, every=shown.all, trained=trained, page=shown.page, name=world
+        prediction,
+        json=shown.json,
+        every=shown.all,
+        trained=trained,
+        page=shown.page,
+        name=world,
     )
 
 
@@ -116,8 +132,8 @@ class Written:
     Attributes:
         page: Also write one HTML file that opens offline.
         fix: Also write a corrected copy and a list of the changes to this new folder.
-        near: With --fix, also rename names that are a letter or two apart where the facts speak
-            for it.
+        near: With --fix, also rename names that are a letter or two apart where the
+            facts speak for it.
     """
 
     page: Path | None = None
@@ -140,16 +156,16 @@ def audit(
     """Examine a file of facts: what can be composed, what prevents it, what to add.
 
     Args:
-        facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object (and stage, if
-            you train in stages); JSON of Wikidata; Turtle, N-Triples, N-Quads or JSON-LD; GraphML,
-            GEXF, GML or an export of Neo4j; a Hugging Face dataset folder, or a hub name;
-            sqlite:///FILE or another database's address; TwoHopFact, SOCRATES, MQuAKE or
-            CounterFact; or @people, @chemistry.
-        forecast: Predict which compositions follow; in parts if the time does not allow all facts
-            at once.
+        facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object
+            (and stage, if you train in stages); JSON of Wikidata; Turtle, N-Triples,
+            N-Quads or JSON-LD; GraphML, GEXF, GML or an export of Neo4j; a Hugging Face
+            dataset folder, or a hub name; sqlite:///FILE or another database's address;
+            TwoHopFact, SOCRATES, MQuAKE or CounterFact; or @people, @chemistry.
+        forecast: Predict which compositions follow; in parts if the time does not allow
+            all facts at once.
         seconds: Time limit of the prediction.
-        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases], for the
-            samples.
+        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases],
+            for the samples.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
@@ -171,5 +187,10 @@ def audit(
     if written.fix and mended:
         write_mended(mended, written.fix)
     console.audits.audit(
-        made, json=common.json, page=written.page, name=facts, mended=mended, folder=written.fix
+        made,
+        json=common.json,
+        page=written.page,
+        name=facts,
+        mended=mended,
+        folder=written.fix,
     )

@@ -26,7 +26,9 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
 
 
 @base.app.command
-def new(kind: str, name: str, /, *, out: Path = Path(), json: base.Json = False) -> None:
+def new(
+    kind: str, name: str, /, *, out: Path = Path(), json: base.Json = False
+) -> None:
     """Write a recipe, world, probe or study of your own that works, with its test.
 
     Args:
@@ -52,8 +54,10 @@ def ask(
     """Ask a stored model one question: the first answers of each replica, with probabilities.
 
     Args:
-        model: A file that iw.save_model wrote; or a language model, as finetune takes it.
-        world: What it learnt: a kind of world, a file of facts, or a folder with a world.
+        model: A file that iw.save_model wrote; or a language model, as finetune takes
+            it.
+        world: What it learnt: a kind of world, a file of facts, or a folder with a
+            world.
         question: Names of tokens with spaces between, as in "a1 r1 r2".
         best: Number of answers of each replica.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
@@ -61,5 +65,9 @@ def ask(
     """
     made = worlds.open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"
-    read = models.load_model(model) if stored else lm.load_model(model, download=download)
-    console.first.answers(actions.ask(read, made, question, best=best), json=common.json)
+    read = (
+        models.load_model(model) if stored else lm.load_model(model, download=download)
+    )
+    console.first.answers(
+        actions.ask(read, made, question, best=best), json=common.json
+    )

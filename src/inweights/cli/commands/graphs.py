@@ -34,41 +34,55 @@ def atlas(
 ) -> int:
     """Show how models store graphs: writes an interactive 3-D page, and a verdict.
 
-    Trains five architectures on the edges and compares their embeddings with the graph. This is the
-    recipe beyond/real-graphs for other graphs.
+    Trains five architectures on the edges and compares their embeddings with the graph.
+    This is the recipe beyond/real-graphs for other graphs.
 
-    With --embedding or --model nothing is trained: the page shows existing vectors, and measures
-    compared with those of shuffled names.
+    With --embedding or --model nothing is trained: the page shows existing vectors, and
+    measures compared with those of shuffled names.
 
-    With --paths a transformer is trained on edges and paths of a path-star and evaluated on
-    held-out paths. This is the recipe geometric-memory/fig3 with its controls.
+    With --paths a transformer is trained on edges and paths of a path-star and
+    evaluated on held-out paths. This is the recipe geometric-memory/fig3 with its
+    controls.
 
     Args:
-        graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and what else
-            networkx writes, or lines u=v), or built-in graphs such as karate-club, europe-borders
-            or periodic-table. Up to 10,000 nodes each; of more than 250 the page draws 250.
+        graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and what
+            else networkx writes, or lines u=v), or built-in graphs such as karate-club,
+            europe-borders or periodic-table. Up to 10,000 nodes each; of more than 250
+            the page draws 250.
         scale: smoke (seconds), cpu (minutes) or paper.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.
-        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the steps of the
-            paths, lines u=v of the file, or the edges of one given graph.
-        held_out: File of held-out paths; by default a quarter of --paths, selected by seed.
+        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
+            steps of the paths, lines u=v of the file, or the edges of one given graph.
+        held_out: File of held-out paths; by default a quarter of --paths, selected by
+            seed.
     """
     if held_out is not None and paths is None:
         raise ConfigError("--held-out requires --paths, the file of training paths")
     found = _graphs(graphs, layout) if paths is None else {}
     if vectors.check():
         if paths is not None:
-            raise ConfigError("--paths trains a model; leave --embedding and --model out")
-        _refuse_training(seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh)
+            raise ConfigError(
+                "--paths trains a model; leave --embedding and --model out"
+            )
+        _refuse_training(
+            seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh
+        )
         return show(found, vectors, device=how.device, json=common.json)
     words = ["atlas", *graphs, "--scale", scale, *layout.words]
     if paths is None:
         recipe, changes = "beyond/real-graphs", _settings(found)
     else:
-        recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
-        words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
+        recipe, changes = (
+            "geometric-memory/fig3",
+            _path_star(paths, held_out, graphs, scale),
+        )
+        words += [
+            "--paths",
+            str(paths),
+            *(["--held-out", str(held_out)] if held_out else []),
+        ]
     with console.progress() as progress:
         outcome = actions.run(
             recipe,
@@ -89,13 +103,17 @@ def atlas(
 
 @base.app.command
 def explore(
-    which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: base.Json = False
+    which: str = "geometry",
+    *,
+    out: Path | None = None,
+    seed: int = 0,
+    json: base.Json = False,
 ) -> None:
     """Write an interactive page that trains a small model in the browser, offline.
 
     Args:
-        which: geometry (draw a graph and train on its edges) or bridge (switch identities on and
-            off).
+        which: geometry (draw a graph and train on its edges) or bridge (switch
+            identities on and off).
         out: The file; by default explore-WHICH.html.
         seed: Seed of the initialisation.
     """
@@ -126,7 +144,9 @@ def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
             raise ConfigError(f"two graphs have the name '{name}'; rename a file")
         found[name] = graph
     if not found:
-        raise ConfigError("give a file of edges or a known graph: 'inweights atlas karate-club'")
+        raise ConfigError(
+            "give a file of edges or a known graph: 'inweights atlas karate-club'"
+        )
     return found
 
 
@@ -138,7 +158,9 @@ def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
 
     file = Path(given)
     if file.is_file():
-        return file.stem, layout.decided(lambda header: _read(given, header, layout.columns))
+        return file.stem, layout.decided(
+            lambda header: _read(given, header, layout.columns)
+        )
     known = [name for name in get_args(Shape) if name not in ("file", "edges")]
     if given in known:
         return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
@@ -146,7 +168,9 @@ def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
     if given in own:
         return given, Graph(shape="file", file=str(own[given])).written_out()
     if file.suffix or file.exists():
-        raise missing_file(file, "edges come from tables of two columns, .graphml, or lines u=v")
+        raise missing_file(
+            file, "edges come from tables of two columns, .graphml, or lines u=v"
+        )
     raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
 
 
@@ -162,8 +186,9 @@ def _read(file: str, header: str, columns: str) -> Graph:
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     """The graphs as changes of the recipe's settings.
 
-    Associative storage needs about as much width as a graph has nodes. Of more nodes than a
-    picture shows, models keep the width of the scale, as a step takes its square.
+    Associative storage needs about as much width as a graph has nodes. Of more nodes
+    than a picture shows, models keep the width of the scale, as a step takes its
+    square.
     """
     from inweights.recipes.beyond.real_graphs import Settings
     from inweights.theory.geometric_memory.detail import DRAWN
@@ -190,7 +215,8 @@ def _path_star(
     settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
     star, nodes = settings.stars[0], len(own.paths[0])
     model = star.model
-    if isinstance(model, GPTConfig):  # reads a task token, the leaf, pauses and the path
+    # Reads a task token, the leaf, pauses and the path.
+    if isinstance(model, GPTConfig):
         longest = nodes + star.pauses + 2
         model = structs.replace(model, context=max(model.context, longest))
     arms = len(own.paths) + len(own.held_out)

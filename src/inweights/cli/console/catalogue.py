@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _ROWS = 24
 #: Settings of a part whose meaning is shown whole.
 _WHOLE = 14
-#: The part of a setting's path that is listed as one: two names, each with a place in a list.
+#: The part of a setting's path that is listed as one: two names, each with a place in a
+#: list.
 _PART = re.compile(r"(?:[a-z_]+\.(?:\d+\.)*){1,2}")
 #: A setting of an item of a list other than the first.
 _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
@@ -48,7 +49,11 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
         print_json(
             [
                 to_plain(r)
-                | {"claims": len(r.claims), "scales": list(r.extras), "minutes": minutes_of(r.name)}
+                | {
+                    "claims": len(r.claims),
+                    "scales": list(r.extras),
+                    "minutes": minutes_of(r.name),
+                }
                 for r in known
             ]
         )
@@ -62,7 +67,9 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
     say(("inweights describe RECIPE; inweights run RECIPE; list PART filters", "dim"))
 
 
-def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
+def described(
+    recipe: Recipe, part: str = "", *, json: bool, full: bool = False
+) -> None:
     """Print a recipe: what it shows, its cost, and every setting by scale.
 
     Args:
@@ -90,11 +97,14 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         found = [replace(one, ours=False) for one in found]
     if part:
         say((f"{recipe.name}, settings of {part}", "bold"))
-        if (
-            not found[0].path[len(part) + 1 : len(part) + 2].isdigit()
-        ):  # items keep their list's name
-            found = [replace(one, path=one.path.removeprefix(f"{part}.")) for one in found]
-    _settings(found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE)
+        # Items keep their list's name.
+        if not found[0].path[len(part) + 1 : len(part) + 2].isdigit():
+            found = [
+                replace(one, path=one.path.removeprefix(f"{part}.")) for one in found
+            ]
+    _settings(
+        found, list(recipe.scales), full=full or 0 < len(found) * bool(part) <= _WHOLE
+    )
     if part:
         return
     _, sentences = split_ours(recipe.ours)
@@ -115,7 +125,8 @@ def _choices(recipe: Recipe) -> str:
     if found is None:
         return "Our choices, not the paper's"
     counted = {
-        whose: found.settings.get(whose, 0) for whose in ("ours", "smaller", "code", "paper")
+        whose: found.settings.get(whose, 0)
+        for whose in ("ours", "smaller", "code", "paper")
     }
     ours, smaller, code, paper = counted.values()
     return (
@@ -135,7 +146,10 @@ def models(known: Sequence[Card], *, json: bool) -> None:
         print_json([to_plain(card) for card in known])
         return
     for card in known:
-        numbers = [f"{role.partition('/')[2]} {share:.2f}" for role, share in card.accuracy.items()]
+        numbers = [
+            f"{role.partition('/')[2]} {share:.2f}"
+            for role, share in card.accuracy.items()
+        ]
         if card.hop_correlation is not None:
             numbers = [f"correlation of cosine and hops {card.hop_correlation:.2f}"]
         say((card.name, "bold"), f"  {', '.join(numbers)}", soft_wrap=True)
@@ -158,9 +172,17 @@ def _scales(recipe: Recipe) -> None:
 
 def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) -> None:
     main = "cpu" if "cpu" in scales else scales[0]
-    rows = list(_rows(found, main)) if full or len(found) <= _ROWS else _folded(found, main)
+    rows = (
+        list(_rows(found, main))
+        if full or len(found) <= _ROWS
+        else _folded(found, main)
+    )
     listed = Table(
-        box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim", show_header=bool(rows)
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="dim",
+        show_header=bool(rows),
     )
     wide = min(max((len(row[0]) for row in rows), default=0), 34)
     listed.add_column("setting", no_wrap=not full, overflow="fold", max_width=34)
@@ -168,10 +190,14 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
     listed.add_column("meaning", overflow="fold")
     for path, value, elsewhere, meaning in rows:
         text = Text(
-            meaning if full or " *" in meaning else cut(meaning, max(12, WIDTH - wide - 20))
+            meaning
+            if full or " *" in meaning
+            else cut(meaning, max(12, WIDTH - wide - 20))
         )
         if elsewhere:
-            text.append(f"\n{elsewhere if full else cut(elsewhere, WIDTH - wide - 20)}", "dim")
+            text.append(
+                f"\n{elsewhere if full else cut(elsewhere, WIDTH - wide - 20)}", "dim"
+            )
         listed.add_row(cut(path, 34), value if full else cut(value, 17), text)
     out.print(listed)
     if any(one.ours for one in found):
@@ -188,7 +214,9 @@ def _rows(found: Sequence[Setting], main: str) -> list[Row]:
         value = _written(one.values[main]) if main in one.values else "–"
         others = {s: _written(v) for s, v in one.values.items() if s != main}
         differ = ", ".join(f"{s}: {v}" for s, v in others.items() if v != value)
-        rows.append((f"{one.path} *" if one.ours else one.path, value, differ, one.meaning))
+        rows.append(
+            (f"{one.path} *" if one.ours else one.path, value, differ, one.meaning)
+        )
     return rows
 
 
@@ -212,9 +240,11 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
         if not part.endswith("…"):
             rows += _rows(inside, main)
             continue
-        every = all(one.ours for one in inside)  # then the part has the mark, else each of them
+        # Then the part has the mark, else each of them.
+        every = all(one.ours for one in inside)
         names = (
-            one.path.removeprefix(part.removesuffix("…")) + " *" * (one.ours and not every)
+            one.path.removeprefix(part.removesuffix("…"))
+            + " *" * (one.ours and not every)
             for one in inside
         )
         rows.append((part + " *" * every, "", "", ", ".join(names)))
@@ -233,7 +263,10 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         **parts_of(recipe, "name title paper place summary ours"),
         "minutes": minutes_of(recipe.name),
         "scales": {
-            scale: {"seeds": seeds_to_judge(recipe, scale), "extras": list(extras(config))}
+            scale: {
+                "seeds": seeds_to_judge(recipe, scale),
+                "extras": list(extras(config)),
+            }
             for scale, config in recipe.scales.items()
         },
         "settings": [asdict(one) for one in found],
@@ -267,14 +300,20 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
     whole = sum(one.minutes or 0.0 for one in timed)
     left = sum(one.minutes or 0.0 for one in timed if not one.done)
     if json:
-        print_json({"recipes": [asdict(one) for one in found], "minutes": whole, "left": left})
+        print_json(
+            {"recipes": [asdict(one) for one in found], "minutes": whole, "left": left}
+        )
         return
     rows = table("recipe", "one core of this machine", "")
     for one in found:
         about = "not timed" if one.minutes is None else roughly(60 * one.minutes)
-        rows.add_row(one.recipe, f"at most {about}" if one.most else about, "✓" * one.done)
+        rows.add_row(
+            one.recipe, f"at most {about}" if one.most else about, "✓" * one.done
+        )
     out.print(rows)
-    untimed = f"; {plural(len(found) - len(timed), 'recipe')} not timed" * (len(timed) < len(found))
+    untimed = f"; {plural(len(found) - len(timed), 'recipe')} not timed" * (
+        len(timed) < len(found)
+    )
     out.print(
         f"{plural(len(timed), 'recipe')}: {roughly(60 * whole)} of one core, of which "
         f"{roughly(60 * left)} are left (✓: there is a finished run){untimed}"

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from inweights.experiments.studies.settle import Settled
 
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗≉?·", strict=True))
-COLOURS = dict(zip(VERDICTS, ("green", "green", "red", "magenta", "yellow", "dim"), strict=True))
+COLOURS = dict(
+    zip(VERDICTS, ("green", "green", "red", "magenta", "yellow", "dim"), strict=True)
+)
 #: Why a claim is not judged whose recipe has not run.
 NO_RUN = "no run at scale '{scale}' yet"
 #: Claims whose text is shown whole unless more is asked for.
@@ -30,7 +32,11 @@ _WHOLE = 19
 
 
 def board(
-    results: Sequence[ClaimResult], scale: str, *, json: bool = False, full: bool = False
+    results: Sequence[ClaimResult],
+    scale: str,
+    *,
+    json: bool = False,
+    full: bool = False,
 ) -> None:
     """Print the board of verdicts: a line for each recipe, or every claim of a single recipe.
 
@@ -90,7 +96,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims with verdict, measured value and target.
 
-    A reason that all of them share is printed once. Where there are many, each has one line.
+    A reason that all of them share is printed once. Where there are many, each has one
+    line.
 
     Args:
         results: The judged claims.
@@ -135,7 +142,9 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
 def _in_full(results: Sequence[ClaimResult]) -> None:
     listed = table("verdict", "claim, and what was measured")
     for claim in results:
-        mark = Text(f"{MARKS[claim.verdict]} {claim.shown}", style=COLOURS[claim.verdict])
+        mark = Text(
+            f"{MARKS[claim.verdict]} {claim.shown}", style=COLOURS[claim.verdict]
+        )
         text = Text(f"{claim.id}\n", style="dim")
         text.append(claim.text, style="not dim")
         if claim.measured is not None:
@@ -152,7 +161,9 @@ def settled(done: Sequence[Settled]) -> None:
     for one in done:
         name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
-        said = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
+        said = (
+            f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
+        )
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print(
@@ -178,7 +189,9 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
             lines.append(f"{plural(sum(numbers.values()), *titles[kind])}: {known}")
     if found := sizes(results):
         said = ", ".join(f"{n} {size}" for size, n in sorted(found.items()))
-        lines.append(f"size, where a number is printed beside a one-sided target: {said}")
+        lines.append(
+            f"size, where a number is printed beside a one-sided target: {said}"
+        )
     return lines
 
 

@@ -18,13 +18,22 @@ if TYPE_CHECKING:
     from inweights.actions.training import Size, TrainingSettings
     from inweights.experiments.engine.outcome import Outcome
 
-_FORMS = {"perplexity": "{:.1f}", "tokens": "{:,.0f}", "updates": "{:,.0f}", "question": "{:.0f}"}
+_FORMS = {
+    "perplexity": "{:.1f}",
+    "tokens": "{:,.0f}",
+    "updates": "{:,.0f}",
+    "question": "{:.0f}",
+}
 _FORMS |= {"training": "{:.1f}", "asking": "{:.1f}"}
 _NAMES = {"question": "tokens of a question", "new name": "answered with a new name"}
 
 
 def sizes(
-    found: Sequence[Size], settings: TrainingSettings, seeds: Sequence[int], *, json: bool
+    found: Sequence[Size],
+    settings: TrainingSettings,
+    seeds: Sequence[int],
+    *,
+    json: bool,
 ) -> None:
     """Print what the comparison costs on this machine, before it is made.
 
@@ -37,14 +46,20 @@ def sizes(
     if json:
         print_json([one._asdict() for one in found])
         return
-    listed = table("way", "rows", "tokens of a pass", "updates", "a seed", "seeds", "in all")
+    listed = table(
+        "way", "rows", "tokens of a pass", "updates", "a seed", "seeds", "in all"
+    )
     total = 0.0
     for one in found:
         times = len(seeds) if one.rows else 1
         each = one.preparation + one.training + one.asking
         total += times * each
-        cells = [f"{n:,}" if one.rows else "" for n in (one.rows, one.tokens, one.updates)]
-        listed.add_row(one.way, *cells, duration(each), str(times), duration(times * each))
+        cells = [
+            f"{n:,}" if one.rows else "" for n in (one.rows, one.tokens, one.updates)
+        ]
+        listed.add_row(
+            one.way, *cells, duration(each), str(times), duration(times * each)
+        )
     out.print(listed)
     out.print(
         f"about {duration(total)} on this machine, by 20 updates and a few questions; "
@@ -93,7 +108,9 @@ def standings(
         print_json(about | {"rows": rows.to_dicts()})
         return
     if rows.is_empty():
-        out.print("no stored rows yet; 'inweights run league' makes those of the standing models")
+        out.print(
+            "no stored rows yet; 'inweights run league' makes those of the standing models"
+        )
         return
     whole = rows.filter(hops="all")
     shares = sorted(whole["trained"].unique())
@@ -102,12 +119,18 @@ def standings(
     listed = table("model", *names, "new", "parameters")
     for model in whole["model"].unique(maintain_order=True):
         own = rows.filter(model=model)
-        cells = [_mean(own.filter(identity=i, trained=share, hops="all")) for i, share in cases]
+        cells = [
+            _mean(own.filter(identity=i, trained=share, hops="all"))
+            for i, share in cases
+        ]
         new = _mean(own.filter(identity=False, trained=shares[-1], hops="both_unseen"))
         size = own["parameters"][0]
         style = "bold" if own["own"][0] else ""
         listed.add_row(
-            Text(cut(model, 20), style=style), *cells, new, "" if size is None else f"{size:,}"
+            Text(cut(model, 20), style=style),
+            *cells,
+            new,
+            "" if size is None else f"{size:,}",
         )
     out.print(listed)
     said = (
@@ -135,11 +158,15 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
     """
     others = scores.filter(~pl.col("accuracy").eq_missing(pl.col("now")))
     if json:
-        print_json({"entry": str(entry), "scores": len(scores), "others": others.to_dicts()})
+        print_json(
+            {"entry": str(entry), "scores": len(scores), "others": others.to_dicts()}
+        )
     elif others.is_empty():
         out.print(f"the same {plural(len(scores), 'score')} again")
     else:
         out.print(f"{len(others)} of {plural(len(scores), 'score')} are others now")
         for row in others.head(8).iter_rows(named=True):
-            out.print("  " + ", ".join(f"{name} {value}" for name, value in row.items()))
+            out.print(
+                "  " + ", ".join(f"{name} {value}" for name, value in row.items())
+            )
     return int(not others.is_empty())

@@ -50,14 +50,22 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
     """
     statements = []
     for part, column in (("facts", made.facts), ("queries", made.queries)):
-        statements += [(part, r, len(column.with_role(r)), column) for r in column.role_names]
+        statements += [
+            (part, r, len(column.with_role(r)), column) for r in column.role_names
+        ]
     if json:
         print_json(
             {
                 **parts_of(made, "name seed settings complexity"),
-                "tokens": {group: len(names) for group, names in made.vocabulary.groups.items()},
-                "facts": {role: n for part, role, n, _ in statements if part == "facts"},
-                "queries": {role: n for part, role, n, _ in statements if part == "queries"},
+                "tokens": {
+                    group: len(names) for group, names in made.vocabulary.groups.items()
+                },
+                "facts": {
+                    role: n for part, role, n, _ in statements if part == "facts"
+                },
+                "queries": {
+                    role: n for part, role, n, _ in statements if part == "queries"
+                },
                 "out_of_distribution": int(made.queries.out_of_distribution.sum()),
                 "folder": str(folder) if folder else None,
             }
@@ -68,9 +76,15 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         first = int(column.with_role(role)[0])
         words = made.vocabulary.text
         listed.add_row(
-            part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
+            part,
+            role,
+            str(count),
+            f"{words(column.prompt(first))} → {words(column.answer(first))}",
         )
-    say((made.name, "bold"), f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n")
+    say(
+        (made.name, "bold"),
+        f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n",
+    )
     out.print(listed)
     outside = int(made.queries.out_of_distribution.sum())
     out.print(

@@ -99,11 +99,17 @@ def _to_add(made: Prediction, every: bool) -> None:
     for remedy in made.remedies if every else made.remedies[:_SHOWN]:
         _remedy(remedy)
     if len(made.remedies) > _SHOWN and not every:
-        out.print(f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)")
+        out.print(
+            f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)"
+        )
 
 
 def _write_page(
-    made: Prediction, queries: pl.DataFrame, trained: TrainedForecast | None, page: Path, name: str
+    made: Prediction,
+    queries: pl.DataFrame,
+    trained: TrainedForecast | None,
+    page: Path,
+    name: str,
 ) -> None:
     from inweights.report.base.html import write_page
     from inweights.report.pages.prediction_page import build_forecast_page
@@ -135,7 +141,9 @@ def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
 
 
 def _memory(trained: TrainedForecast) -> str:
-    known = ", ".join(f"{share:.2f} by {model}" for model, share in trained.memorised.items())
+    known = ", ".join(
+        f"{share:.2f} by {model}" for model, share in trained.memorised.items()
+    )
     return (
         f"Short trainings of {plural(trained.replicas, 'replica')}, {trained.seconds:.0f} s: "
         f"facts known {known}."
@@ -145,9 +153,13 @@ def _memory(trained: TrainedForecast) -> str:
 def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
     out.print()
     out.print(_memory(trained))
-    kinds = table("role", "queries", "right\nanswers", "chance", "program", *trained.memorised)
+    kinds = table(
+        "role", "queries", "right\nanswers", "chance", "program", *trained.memorised
+    )
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
-        expected = queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
+        expected = (
+            queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
+        )
         kinds.add_row(
             str(role),
             str(rows["queries"][0]),
@@ -155,7 +167,9 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
             f"{sum(expected) / len(expected):.2f}" if expected else "",
             *(
                 f"{share:.2f} ({lower:.2f} to {upper:.2f})"
-                for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()
+                for share, lower, upper in rows.select(
+                    "share", "lower", "upper"
+                ).iter_rows()
             ),
         )
     out.print(kinds)
@@ -175,13 +189,23 @@ def _let_go(made: Prediction, every: bool) -> None:
     for why, rows in made.let_go.group_by("why", maintain_order=True):
         shown = rows if every else rows.head(_SHOWN)
         texts = [
-            row["statement"] + (f" (the program: {row['instead']})" if row["instead"] else "")
+            row["statement"]
+            + (f" (the program: {row['instead']})" if row["instead"] else "")
             for row in shown.iter_rows(named=True)
         ]
-        more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
+        more = (
+            f" … and {rows.height - shown.height} more"
+            if rows.height > shown.height
+            else ""
+        )
         if why[0] == OUTVOTED:
-            more += ". It adds up the tokens of a prompt; trained networks may store them"
-        say((f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}")
+            more += (
+                ". It adds up the tokens of a prompt; trained networks may store them"
+            )
+        say(
+            (f"{plural(rows.height, 'fact')} {why[0]}", "yellow"),
+            f": {'; '.join(texts)}{more}",
+        )
 
 
 def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
@@ -197,14 +221,18 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
     head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
     kinds = table(" ".join(by), *head, *models)
     for key, rows in queries.group_by(by, maintain_order=True):
-        said, looks = (Counter(rows[column].to_list()) for column in ("verdict", "outlook"))
+        said, looks = (
+            Counter(rows[column].to_list()) for column in ("verdict", "outlook")
+        )
         name = ": ".join(map(str, key))
         if rows["role"][0] == "unstated":
             text = f"{said['asserted']} asserted, {said['open']} no answer"
             kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
             continue
         fitted = rows.filter(_is_fitted(rows))
-        known = [fitted[f"{model} probability"].drop_nulls().to_list() for model in models]
+        known = [
+            fitted[f"{model} probability"].drop_nulls().to_list() for model in models
+        ]
         kinds.add_row(
             name,
             str(rows.height),
@@ -240,7 +268,9 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
             unfitted = outlook == "uncalibrated"
-            known = (None if unfitted else row[f"{model} probability"] for model in fitted)
+            known = (
+                None if unfitted else row[f"{model} probability"] for model in fitted
+            )
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
@@ -251,7 +281,9 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
                 *(_share(row, m) for m in models),
             )
         if not every and len(rows) > _SHOWN:
-            listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
+            listed.add_row(
+                "", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim"))
+            )
     return listed
 
 
@@ -265,7 +297,11 @@ def _answer(row: dict[str, Any]) -> str:
 
 def _program(row: dict[str, Any]) -> str:
     """What the program says of a query: its answer if another, verdict and margin."""
-    other = "" if row["predicted"] == row["answer"] and row["answer"] else f"{row['predicted']}, "
+    other = (
+        ""
+        if row["predicted"] == row["answer"] and row["answer"]
+        else f"{row['predicted']}, "
+    )
     if row["verdict"] == "tied":
         return f"tied (of {row['tied']})"
     return f"{other}{row['verdict']} {row['margin']:+.2f}"
@@ -290,12 +326,18 @@ def _advice(made: Prediction, advice: Advice) -> None:
     asked = made.queries.filter(pl.col("role") != "unstated").height
     if not advice.identities:
         why = f" ({advice.why})" if advice.why else ""
-        out.print(f"no identities make more of the {plural(asked, 'query', 'queries')} follow{why}")
+        out.print(
+            f"no identities make more of the {plural(asked, 'query', 'queries')} follow{why}"
+        )
         return
     # Of a file as the rows that it lacks, to be pasted.
     between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
     names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
-    more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
+    more = (
+        f" and {len(advice.identities) - 12} more"
+        if len(advice.identities) > 12
+        else ""
+    )
     say((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}")
     lost = f", {len(advice.broken)} no longer do" if advice.broken else ""
     where = f" in {advice.parts} separate parts" if advice.parts > 1 else ""
@@ -310,7 +352,11 @@ def _advice(made: Prediction, advice: Advice) -> None:
 
 def _remedy(remedy: Remedy) -> None:
     told = "; ".join(remedy.statements[:6])
-    more = f" … and {len(remedy.statements) - 6} more" if len(remedy.statements) > 6 else ""
+    more = (
+        f" … and {len(remedy.statements) - 6} more"
+        if len(remedy.statements) > 6
+        else ""
+    )
     lost = (
         f", {plural(remedy.broken, 'query no longer follows', 'queries no longer follow')}"
         if remedy.broken

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from inweights.lm import FineTuned
 
-#: Rows of a long table that are shown; the share of facts below which a training was too short.
+#: Rows of a long table that are shown; the share of facts below which a training was
+#: too short.
 _SHOWN, _KNOWN = 8, 0.9
 _NAMES = {
     "composition": "two hops",
@@ -41,7 +42,11 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
     say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
-    beside = f"; also {plural(own, 'generated text')}, to preserve earlier knowledge" if own else ""
+    beside = (
+        f"; also {plural(own, 'generated text')}, to preserve earlier knowledge"
+        if own
+        else ""
+    )
     out.print(
         f"{plural(rows, 'example')}, {plural(tokens, 'token')}, "
         f"{plural(steps, 'update')} at most{beside}\n"
@@ -57,7 +62,9 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
         json: Whether JSON is printed.
     """
     stages = done.losses.group_by("stage", maintain_order=True).agg(
-        pl.len().alias("updates"), pl.col("loss").first().alias("first"), last=pl.col("loss").last()
+        pl.len().alias("updates"),
+        pl.col("loss").first().alias("first"),
+        last=pl.col("loss").last(),
     )
     rows = [row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()]
     if json:
@@ -75,7 +82,10 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     cells |= {"first loss": "{first:.3f}", "last loss": "{last:.3f}"}
     listing(rows, cells | ({"known": "{known:.0%}"} if done.known else {}))
     if done.known and min(done.known.values()) < _KNOWN:
-        say(("not all facts are learnt yet", "yellow"), ": train longer with --set epochs=N")
+        say(
+            ("not all facts are learnt yet", "yellow"),
+            ": train longer with --set epochs=N",
+        )
     out.print(
         f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the "
         "positions were padding"
@@ -133,7 +143,9 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
     _groups(made["groups"])
     wrong = made["answers"].filter(~pl.col("hit")).head(_SHOWN)
     if wrong.height:
-        listing(wrong, {"not right": "{prompt}", "answer": "{answer}", "said": "{said}"})
+        listing(
+            wrong, {"not right": "{prompt}", "answer": "{answer}", "said": "{said}"}
+        )
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
@@ -176,7 +188,9 @@ def _groups(rows: pl.DataFrame) -> None:
     """The headline: what is answered, by whether it was stated and its hops are known."""
     cells = {"answered": "{group}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}"}
     cells |= {"95% interval": "{low:.2f} to {high:.2f}"}
-    listing(rows, cells | ({"before": "{before:.2f}"} if "before" in rows.columns else {}))
+    listing(
+        rows, cells | ({"before": "{before:.2f}"} if "before" in rows.columns else {})
+    )
     out.print()
 
 
@@ -191,7 +205,11 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
         "share": "{share:.3f}",
     } | ({"words": "{exact:.2f}"} if "exact" in rows.columns else {})
     if by_role:
-        cells |= {"before": "{before:.2f}", "change": "{low:+.2f}..{high:+.2f}", "p": "{p:.2g}"}
+        cells |= {
+            "before": "{before:.2f}",
+            "change": "{low:+.2f}..{high:+.2f}",
+            "p": "{p:.2g}",
+        }
     listed = []
     for row in rows.iter_rows(named=True):
         test = by_role.get(row["role"])
@@ -231,7 +249,9 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
     out.print(listed)
     if lost["damage"]:
         say(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}")
-        out.print("  to avoid it: --set replay=2, a lower rate or fewer epochs for 'finetune'")
+        out.print(
+            "  to avoid it: --set replay=2, a lower rate or fewer epochs for 'finetune'"
+        )
     else:
         out.print("no damage to earlier knowledge was found")
 
@@ -242,14 +262,22 @@ def _forecast(rows: pl.DataFrame) -> None:
         ("Two hops, by prediction", "bold"),
         ": for a network trained on these facts alone, not for this model",
     )
-    cells = {"forecast": "{verdict}", "questions": "{questions:,}", "expected": "{expected:.2f}"}
+    cells = {
+        "forecast": "{verdict}",
+        "questions": "{questions:,}",
+        "expected": "{expected:.2f}",
+    }
     listing(rows, cells | {"this model": "{accuracy:.2f}"})
 
 
 def _sets(sets: pl.DataFrame) -> None:
     told = ", by correctness of two hops before and after"
     say("\n", ("Under (e1, r2)", "bold"), told)
-    cells = {"set": "{set}", "chains": "{chains:,}", "probability rises by": "{rise:+.3f}"}
+    cells = {
+        "set": "{set}",
+        "chains": "{chains:,}",
+        "probability rises by": "{rise:+.3f}",
+    }
     listing(sets, cells | {"share rises by": "{share_rise:+.3f}"})
 
 

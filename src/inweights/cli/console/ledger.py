@@ -51,7 +51,9 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
     for one in lines:
         name = one.key.partition(" ")[0]
         text = Text(f"{name}\n" if name else "", style="dim")
-        listed.add_row(one.date, type(one).__name__.lower().removesuffix("line"), text + _said(one))
+        listed.add_row(
+            one.date, type(one).__name__.lower().removesuffix("line"), text + _said(one)
+        )
     out.print(listed)
     stated = sum(isinstance(one, Stated) for one in lines)
     if len(lines) > 1 or stated:
@@ -71,7 +73,11 @@ def _said(one: Line) -> Text:
             said = f"{one.claim.text}\n{before}"
         case _:
             said = f"version {one.version}: {one.verdict}"
-            said += _measured(one) if isinstance(one, Earlier | JudgedLine) else f"; {one.why}"
+            said += (
+                _measured(one)
+                if isinstance(one, Earlier | JudgedLine)
+                else f"; {one.why}"
+            )
     return Text(said, style="not dim")
 
 
@@ -89,14 +95,16 @@ def recorded(added: int) -> None:
     err.print(f"{plural(added, 'score')} added")
 
 
-def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> None:
+def markdown(
+    results: Sequence[ClaimResult], scale: str, kept: Board | None = None
+) -> None:
     """Print the board of verdicts as Markdown.
 
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        kept: The stored board that they are from, which says more of its claims; None for
-            runs.
+        kept: The stored board that they are from, which says more of its claims; None
+            for runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]
@@ -114,7 +122,9 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
                 "|---|---|---|---|---|---|",
             ]
         at, exact = claim.measured, claim.hits is None
-        between = span(claim) or ("computed" if exact else "too few seeds for an interval")
+        between = span(claim) or (
+            "computed" if exact else "too few seeds for an interval"
+        )
         measured = "" if at is None else f"{at:.3g} ({between})"
         together = " †" if claim.together else ""
         text = f"`{name}` {claim.text}{_more(claim, NO_RUN.format(scale=scale))} ({claim.place})"
@@ -136,20 +146,24 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
 def _published(claim: ClaimResult) -> str:
     """The protocol's sign, what the paper prints, and whether the size is that.
 
-    Beside the sign that was stated stands that which is computed from the settings, where it
-    is farther: the stated one is part of the claim's version.
+    Beside the sign that was stated stands that which is computed from the settings,
+    where it is farther: the stated one is part of the claim's version.
     """
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     if computed := farther(claim.id, claim.protocol):
         sign = f"{sign} (computed {SIGNS[computed]})"
-    return " ".join(part for part in (sign, claim.published, size and f"({size.text})") if part)
+    return " ".join(
+        part for part in (sign, claim.published, size and f"({size.text})") if part
+    )
 
 
 def _of_all(kept: Board) -> Iterator[str]:
     """What is to be known of all verdicts together."""
     for protocol, sign in SIGNS.items():
-        of = tally(claim for claim in kept.claims if claim.protocol == protocol)["papers"]
+        of = tally(claim for claim in kept.claims if claim.protocol == protocol)[
+            "papers"
+        ]
         if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
     yield from _computed_signs(kept.claims)
@@ -161,7 +175,9 @@ def _of_all(kept: Board) -> Iterator[str]:
     if changed:
         yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
-    judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
+    judged = [
+        claim for claim in kept.claims if claim.p is not None and claim.source != "ours"
+    ]
     if judged:
         together = sum(claim.together for claim in kept.claims)
         yield (
@@ -176,11 +192,17 @@ def _was_judged_by_mean(claim: ClaimResult) -> bool:
 
 def _computed_signs(claims: Sequence[ClaimResult]) -> Iterator[str]:
     """How many claims have which sign, the computed one where it is farther from the paper."""
-    known = [claim for claim in claims if claim.protocol and computed_protocol(claim.id)]
+    known = [
+        claim for claim in claims if claim.protocol and computed_protocol(claim.id)
+    ]
     if known:
         found = [farther(claim.id, claim.protocol) for claim in known]
-        of = Counter(one or claim.protocol for one, claim in zip(found, known, strict=True))
-        shown = ", ".join(f"{of[protocol]} {sign} {protocol}" for protocol, sign in SIGNS.items())
+        of = Counter(
+            one or claim.protocol for one, claim in zip(found, known, strict=True)
+        )
+        shown = ", ".join(
+            f"{of[protocol]} {sign} {protocol}" for protocol, sign in SIGNS.items()
+        )
         yield (
             f"- by their settings, of {plural(len(known), 'claim')}: {shown}; "
             f"{sum(map(bool, found))} were stated as nearer to the paper (their rows say so)"
@@ -195,7 +217,9 @@ def _more(claim: ClaimResult, hidden: str) -> str:
         f"Deciding case: {claim.case}." if claim.case else "",
         f"About {claim.needed} seeds would decide it." if claim.needed else "",
         f"Note: {claim.why}." if claim.why and claim.why != hidden else "",
-        f"Version {claim.version}; {earlier}." if claim.version > 1 or claim.earlier else "",
+        f"Version {claim.version}; {earlier}."
+        if claim.version > 1 or claim.earlier
+        else "",
         "*A check: it holds by construction.*" if claim.check else "",
         "*Our own claim.*" if claim.source == "ours" and not claim.check else "",
     )

@@ -14,7 +14,9 @@ from inweights.theory.prediction.trust import meaning, trust
 _LET_GO = 1000
 
 
-def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> dict[str, Any]:
+def plain_forecast(
+    made: Prediction, trained: TrainedForecast | None = None
+) -> dict[str, Any]:
     """Return a prediction as plain values for JSON.
 
     Args:

@@ -1,7 +1,7 @@
 """Show how far work is: a bar on a terminal, lines in a log.
 
-Commands run the library within :func:`progress`, or :func:`solving` where a solver reports its
-certified gap.
+Commands run the library within :func:`progress`, or :func:`solving` where a solver
+reports its certified gap.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from inweights.support.progress import Progress as Report
     from inweights.support.progress import SolverProgress
 
-#: Seconds between two lines of a log, where there is no terminal, and the share of the work.
+#: Seconds between two lines of a log, where there is no terminal, and the share of the
+#: work.
 _LINE, _TENTH = 10.0, 0.1
 
 
@@ -31,8 +32,9 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
 
     Args:
         quiet: Whether nothing is shown.
-        about: What the block does, printed at once; then the bar is there from the start, or a
-            log has a line every ten seconds. Empty: nothing is shown until the block reports.
+        about: What the block does, printed at once; then the bar is there from the
+            start, or a log has a line every ten seconds. Empty: nothing is shown until
+            the block reports.
 
     Yields:
         A function to call with what is done, all there is, and what is being done.
@@ -88,15 +90,20 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
     def report(done: int, total: int, what: str) -> None:
         nonlocal last, share, first, start, all_of_it
         now, part = clock(), done / max(1, total)
-        if share is None or total != all_of_it:  # what was there already, or other work before
+        # What was there already, or other work before.
+        if share is None or total != all_of_it:
             share = first = part
             start, all_of_it = now, total
-        if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
+        if now - last < _LINE or (
+            part - share < _TENTH - 1e-9 and now - last < 6 * _LINE
+        ):
             return
         last, share = now, part
         text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
         if part > first:
-            text += f", about {duration((now - start) * (1 - part) / (part - first))} left"
+            text += (
+                f", about {duration((now - start) * (1 - part) / (part - first))} left"
+            )
         err.print(text, soft_wrap=True)
 
     return report

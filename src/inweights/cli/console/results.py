@@ -125,7 +125,9 @@ def compared(both: Comparison, *, json: bool) -> None:
             {
                 "runs": [run.folder.path.name for run in both.runs],
                 "settings": {key: list(pair) for key, pair in both.settings.items()},
-                "claims": {name: _plain_pair(pair) for name, pair in both.claims.items()},
+                "claims": {
+                    name: _plain_pair(pair) for name, pair in both.claims.items()
+                },
             }
         )
         return
@@ -133,7 +135,10 @@ def compared(both: Comparison, *, json: bool) -> None:
     if both.settings:
         listed = table("different setting", *names)
         for key, pair in both.settings.items():
-            shown = ("–" if one is None else msgspec.json.encode(one).decode() for one in pair)
+            shown = (
+                "–" if one is None else msgspec.json.encode(one).decode()
+                for one in pair
+            )
             listed.add_row(cut(key, 34), *(cut(one, 20) for one in shown))
         out.print(listed)
     else:
@@ -147,10 +152,15 @@ def compared(both: Comparison, *, json: bool) -> None:
         changed += differs
         style = "bold" if differs else ""
         listed.add_row(
-            Text(cut(name.rpartition("/")[2], WIDTH - 46), style=style), *map(_scored, pair)
+            Text(cut(name.rpartition("/")[2], WIDTH - 46), style=style),
+            *map(_scored, pair),
         )
     out.print(listed)
-    told = f"{changed} of {len(both.claims)} verdicts differ" if both.claims else "no claims"
+    told = (
+        f"{changed} of {len(both.claims)} verdicts differ"
+        if both.claims
+        else "no claims"
+    )
     say((told, "dim"))
 
 
@@ -169,7 +179,9 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     if json:
         about = {"plan": planned.place, "store": planned.job.store, "collect": collect}
         failures = {run: msgspec.to_builtins(why) for run, why in now.failures.items()}
-        print_json({**about, **asdict(now), "waiting": now.waiting, "failures": failures})
+        print_json(
+            {**about, **asdict(now), "waiting": now.waiting, "failures": failures}
+        )
         return
     listed = table("tasks", "done", "in work", "waiting", "failed", "runs stored")
     counts = (now.tasks, now.done, now.held, now.waiting, now.failed)
@@ -184,7 +196,9 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     if now.waiting:
         out.print(f"on any number of machines:\n{work}", soft_wrap=True)
     elif now.done == now.tasks:
-        out.print(f"all tasks are done; collect the results with\n{collect}", soft_wrap=True)
+        out.print(
+            f"all tasks are done; collect the results with\n{collect}", soft_wrap=True
+        )
 
 
 def exported(files: Sequence[Path], *, json: bool) -> None:

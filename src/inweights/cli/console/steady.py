@@ -1,6 +1,7 @@
 """Progress with a line every ten seconds, also while the work itself reports nothing.
 
-:func:`steady_log` writes the last report again, as when torch is imported from a slow disk.
+:func:`steady_log` writes the last report again, as when torch is imported from a slow
+disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Describe claims, as data: a sentence, what the paper says of it, and a score with its target.
 
-:class:`Claim` is one claim, :class:`Stating` makes the claims of one recipe. :mod:`~.verdict`
-judges a claim, which gives a :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
+:class:`Claim` is one claim, :class:`Stating` makes the claims of one recipe.
+:mod:`~.verdict` judges a claim, which gives a
+:class:`~inweights.experiments.claims.claim_result.ClaimResult`.
 """
 
 import math
@@ -14,11 +15,11 @@ from inweights.experiments.claims.score import Judged, Score
 from inweights.experiments.claims.target import Target
 from inweights.support.showing import Card
 
-#: What of the seeds' numbers is judged: their median, the share of seeds that meet the target by
-#: themselves, or their mean.
+#: What of the seeds' numbers is judged: their median, the share of seeds that meet the
+#: target by themselves, or their mean.
 Rule = Literal["typical", "reliable", "mean"]
-#: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
-#: settings at a smaller size, or with another model, data or measure.
+#: How near to the paper's protocol a claim is judged: with the paper's settings and
+#: sizes, with its settings at a smaller size, or with another model, data or measure.
 Protocol = Literal["exact", "scaled", "substitute"]
 #: Signs of the protocols on pages and boards.
 SIGNS: dict[Protocol, str] = {"exact": "=", "scaled": "<", "substitute": "~"}
@@ -31,19 +32,22 @@ Verdict = Literal[
     "not judged",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: What a verdict is called where the claim is judged by a substitute, which can agree with a paper
-#: or not show what it says, and neither reproduces it nor speaks against it.
+#: What a verdict is called where the claim is judged by a substitute, which can agree
+#: with a paper or not show what it says, and neither reproduces it nor speaks against
+#: it.
 IN_A_SUBSTITUTE: dict[str, Verdict] = {
     "reproduced": "consistent",
     "not reproduced": "not seen in a substitute",
 }
-#: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
+#: The share of seeds that has to meet the target where a claim says *always*, *never*
+#: or *fails*.
 RELIABLE = 0.75
-#: Instead of a quote, where a table or picture says it; of a number, where there is none, or the
-#: text lost it; of either, where the paper's text was not at hand.
+#: Instead of a quote, where a table or picture says it; of a number, where there is
+#: none, or the text lost it; of either, where the paper's text was not at hand.
 NO_WORDS, NONE_PRINTED = "none in words", "none printed"
 LOST, NO_TEXT = "lost in the text at hand", "text not at hand"
-#: Before a number that the paper does not print, and that follows from two that it prints.
+#: Before a number that the paper does not print, and that follows from two that it
+#: prints.
 DERIVED = "derived "
 #: Words that a quote has at most.
 _WORDS = 25
@@ -58,14 +62,15 @@ class Said(Config, kw_only=True):
         place: Where in the paper.
         source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
         target: Where its numbers have to lie.
-        published: The number or relation that the paper prints; or a note that it prints none,
-            or that the text at hand lost it.
-        check: Whether it holds by construction, as frozen vectors stay as drawn: a test of the
-            code that the results table shows and does not count.
-        condition: Under which of its trials' conditions it is judged; empty where there is
-            one.
+        published: The number or relation that the paper prints; or a note that it
+            prints none, or that the text at hand lost it.
+        check: Whether it holds by construction, as frozen vectors stay as drawn: a test
+            of the code that the results table shows and does not count.
+        condition: Under which of its trials' conditions it is judged; empty where there
+            is one.
         quote: The paper's own words.
-        protocol: How near to the paper's protocol it is judged; ``None`` for claims of ours.
+        protocol: How near to the paper's protocol it is judged; ``None`` for claims of
+            ours.
         close: Smallest and largest number that has the published size.
     """
 
@@ -111,13 +116,15 @@ class Claim(Said, kw_only=True):
 
     Attributes:
         score: The numbers that are judged, one per seed.
-        judged: Whether their median (``typical``), the share of seeds that meet the target by
-            themselves (``reliable``) or their mean (``mean``) has to lie in the target.
+        judged: Whether their median (``typical``), the share of seeds that meet the
+            target by themselves (``reliable``) or their mean (``mean``) has to lie in
+            the target.
 
     The others are those of :class:`Said`.
 
     Raises:
-        ConfigError: The target is a bound of the score, so that every number would meet it.
+        ConfigError: The target is a bound of the score, so that every number would meet
+            it.
     """
 
     score: Score
@@ -126,7 +133,9 @@ class Claim(Said, kw_only=True):
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
         least, most = self.target.least, self.target.most
-        at_bound = (least is not None and least >= high) or (most is not None and most <= low)
+        at_bound = (least is not None and least >= high) or (
+            most is not None and most <= low
+        )
         if at_bound and not self.check:
             raise ConfigError(
                 f"claim {self.id}: the target {self.target.text} is the bound of its score, which "
@@ -136,7 +145,9 @@ class Claim(Said, kw_only=True):
 
     def _repr_html_(self) -> str:
         about = {"target": self.target.text, "published": self.published or "–"}
-        return Card(self.id, about, ("judged", "claim"), [(self.judged, self.text)]).html
+        return Card(
+            self.id, about, ("judged", "claim"), [(self.judged, self.text)]
+        ).html
 
     @property
     def ours(self) -> bool:
@@ -150,8 +161,8 @@ class Claim(Said, kw_only=True):
             file: Name of the recipe's file, for the message.
 
         Raises:
-            ConfigError: Quote, published number or protocol is missing, or the quote is too
-                long.
+            ConfigError: Quote, published number or protocol is missing, or the quote is
+                too long.
         """
         wanted = {
             "quote": f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'",
@@ -160,7 +171,9 @@ class Claim(Said, kw_only=True):
         }
         for name, what in wanted.items():
             if not getattr(self, name):
-                raise ConfigError(f"{file}: claim {self.id} has no '{name}'; give {what}")
+                raise ConfigError(
+                    f"{file}: claim {self.id} has no '{name}'; give {what}"
+                )
         if (words := len(self.quote.split())) > _WORDS:
             raise ConfigError(
                 f"{file}: the quote of claim {self.id} has {words} words; give {_WORDS} at most"
@@ -187,8 +200,8 @@ class Stating:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
         place: Where in the paper, for claims that do not say it.
-        condition: The condition of claims whose scores do not name it by their own label
-            ``condition``; by default none.
+        condition: The condition of claims whose scores do not name it by their own
+            label ``condition``; by default none.
 
     Example:
         >>> from inweights.experiments import share
@@ -237,7 +250,9 @@ class Stating:
             score=judged.score,
             target=judged.target,
             judged=rule,
-            condition=_condition(judged.score, self.condition if condition is None else condition),
+            condition=_condition(
+                judged.score, self.condition if condition is None else condition
+            ),
             **said,
         )
 
@@ -247,4 +262,6 @@ def _condition(score: Score, otherwise: str) -> str:
     if "condition" in score.each:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))
-    return f"{one}, minus {other}" if one and other and one != other else one or otherwise
+    return (
+        f"{one}, minus {other}" if one and other and one != other else one or otherwise
+    )

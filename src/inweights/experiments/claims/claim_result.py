@@ -15,25 +15,27 @@ class ClaimResult(Said, kw_only=True):
     Attributes:
         verdict: Whether it is reproduced.
         rule: What was judged over the seeds.
-        measured: Median of the seeds' numbers, or their mean; of several cases, that of the
-            one that decided.
-        low: Lower end of its confidence interval; ``None`` for what is computed, and for few
-            seeds.
+        measured: Median of the seeds' numbers, or their mean; of several cases, that of
+            the one that decided.
+        low: Lower end of its confidence interval; ``None`` for what is computed, and
+            for few seeds.
         high: Upper end of the same.
         replicates: Number of seeds that were judged.
         hits: Number of them that meet the target by themselves.
-        share_low: Lower end of the interval of the share of all seeds that would meet it.
+        share_low: Lower end of the interval of the share of all seeds that would meet
+            it.
         share_high: Upper end of the same.
         case: The case that decided: the one that is farthest from reproducing.
         why: Why there is no verdict, where there is none.
-        needed: About how many seeds would decide an open claim, if they are like those so far.
+        needed: About how many seeds would decide an open claim, if they are like those
+            so far.
         level: Confidence of the intervals.
         version: Of the claim, by the ledger.
         earlier: What became of its earlier versions, in words.
-        p: The smallest error probability with which it would have this verdict, on the scale
-            of one analysis at .05.
-        together: Whether the verdict also holds when all papers' claims are tested together
-            (Holm).
+        p: The smallest error probability with which it would have this verdict, on the
+            scale of one analysis at .05.
+        together: Whether the verdict also holds when all papers' claims are tested
+            together (Holm).
 
     The others are those of :class:`Said`.
     """
@@ -61,8 +63,16 @@ class ClaimResult(Said, kw_only=True):
         return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
 
     def _repr_html_(self) -> str:
-        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
-        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
+        between = (
+            ""
+            if None in (self.low, self.high)
+            else f"{self.low:.3g} to {self.high:.3g}"
+        )
+        measured = {
+            "measured": self.measured,
+            "interval": between,
+            "target": self.target.text,
+        }
         seeds = {"seeds": self.met or self.replicates, "version": self.version}
         row = (self.verdict, self.text)
         return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
@@ -77,7 +87,11 @@ class ClaimResult(Said, kw_only=True):
             >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced").shown
             'holds'
         """
-        return OWN_WORDS.get(self.verdict, self.verdict) if self.source == "ours" else self.verdict
+        return (
+            OWN_WORDS.get(self.verdict, self.verdict)
+            if self.source == "ours"
+            else self.verdict
+        )
 
     def __str__(self) -> str:
         """The verdict with what was measured, its interval and the target, in one line.
@@ -89,7 +103,9 @@ class ClaimResult(Said, kw_only=True):
             >>> print(ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found))
             holds: 0.96 [0.93, 0.99], target ≥ 0.9, 8 seeds
         """
-        measured = "nothing measured" if self.measured is None else f"{self.measured:.3g}"
+        measured = (
+            "nothing measured" if self.measured is None else f"{self.measured:.3g}"
+        )
         if self.low is not None and self.high is not None:
             measured += f" [{self.low:.3g}, {self.high:.3g}]"
         parts = [f"{self.shown}: {measured}", f"target {self.target.text}"]

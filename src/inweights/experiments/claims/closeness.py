@@ -1,7 +1,7 @@
 """Judge whether a measured number has the size of the published one.
 
-:func:`closeness` is a second verdict on a claim beside that of :mod:`~.verdict`, where the
-paper prints a number and the target has one edge.
+:func:`closeness` is a second verdict on a claim beside that of :mod:`~.verdict`, where
+the paper prints a number and the target has one edge.
 """
 
 from __future__ import annotations
@@ -61,11 +61,16 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     """Return whether the interval of a result lies in the range of the published size.
 
     Returns:
-        ``None`` where the claim is not judged, no number is printed, or the target says it
-        already.
+        ``None`` where the claim is not judged, no number is printed, or the target says
+        it already.
     """
     printed, measured = printed_number(claim.published), claim.measured
-    if printed is None or measured is None or claim.close is None or claim.verdict == "not judged":
+    if (
+        printed is None
+        or measured is None
+        or claim.close is None
+        or claim.verdict == "not judged"
+    ):
         return None
     least, most = claim.close
     low, high = (measured if end is None else end for end in (claim.low, claim.high))

@@ -27,10 +27,11 @@ class Numbers:
     """The numbers of a score, ready to be judged.
 
     Attributes:
-        cases: The number of each seed, by case; a score without ``each`` has one case, "".
+        cases: The number of each seed, by case; a score without ``each`` has one case,
+            "".
         why: Why they cannot be judged; "" if they can.
-        size: Median size of what was subtracted, over all seeds; it says what rounding can
-            move.
+        size: Median size of what was subtracted, over all seeds; it says what rounding
+            can move.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -52,8 +53,8 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         claim: Id of the claim, for messages.
 
     Returns:
-        The numbers; or the reason why they cannot be judged: no row matches, a run diverged,
-        or one of them is not a number.
+        The numbers; or the reason why they cannot be judged: no row matches, a run
+        diverged, or one of them is not a number.
 
     Raises:
         DataError: A table, a column or a value of a column is missing.
@@ -62,7 +63,9 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     if not cases:
         return Numbers(why="no row of the table matches the claim")
     if diverged := _diverged(score, tables):
-        return Numbers(why=f"{diverged} of its runs diverged: their numbers mean nothing")
+        return Numbers(
+            why=f"{diverged} of its runs diverged: their numbers mean nothing"
+        )
     for case, numbers in cases.items():
         if any(math.isnan(number) for number in numbers.values()):
             return Numbers(why=f"not a number for {case or 'it'}")
@@ -79,7 +82,9 @@ def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
     if runs.is_empty():
         return
     whole = tables["losses"].n_unique(runs.columns)
-    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    first = ", ".join(
+        f"{name} {value}" for name, value in runs.row(0, named=True).items()
+    )
     if _bad(tables["losses"]).filter(step=0).is_empty():
         when, what = "", "lower the rate"
     else:
@@ -129,13 +134,18 @@ def _cases(
     size = 0.0
     if score.minus:
         others = _per_seed(table, score, score.minus, hint)
-        both = {key: (one, others[key]) for key, one in numbers.items() if key in others}
+        both = {
+            key: (one, others[key]) for key, one in numbers.items() if key in others
+        }
         numbers = {key: one - other for key, (one, other) in both.items()}
-        if both and not table.schema[score.column].is_integer():  # whole numbers are exact
+        # Whole numbers are exact.
+        if both and not table.schema[score.column].is_integer():
             size = median(max(abs(one), abs(other)) for one, other in both.values())
     groups: dict[str, dict[int, float]] = {}
     for (*values, seed), one in numbers.items():
-        case = ", ".join(f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True))
+        case = ", ".join(
+            f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True)
+        )
         groups.setdefault(case, {})[seed] = one
     return groups, size
 
@@ -162,7 +172,9 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
     if runs.is_empty():
         return 0
     every = tables["losses"]
-    keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
+    keys = [
+        name for name in runs.columns if name == "seed" or every[name].n_unique() > 1
+    ]
     if any(table.schema.get(name) != runs.schema[name] for name in keys):
         return 0  # its rows are of many runs, or of none
     wheres = (score.where, score.minus) if score.minus else (score.where,)
@@ -191,7 +203,11 @@ def _per_seed(
             )
         table = left
     keys = [*score.each, "seed"]
-    means = table.group_by(keys).agg(pl.col(score.column).cast(pl.Float64).mean()).sort(keys)
+    means = (
+        table.group_by(keys)
+        .agg(pl.col(score.column).cast(pl.Float64).mean())
+        .sort(keys)
+    )
     numbers = means[score.column].fill_null(math.nan)
     return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
 

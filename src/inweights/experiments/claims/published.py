@@ -7,7 +7,8 @@ import re
 
 from inweights.experiments.claims.claim import DERIVED, Claim
 
-#: A number has the published size if it is within this factor of it, where ``close`` is not given.
+#: A number has the published size if it is within this factor of it, where ``close`` is
+#: not given.
 FACTOR = 1.5
 _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
@@ -15,11 +16,13 @@ _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 def published_range(claim: Claim) -> tuple[float, float] | None:
     """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
 
-    It is ``None`` where no number is printed, or the target says it: about it, or up to the
-    score's bound.
+    It is ``None`` where no number is printed, or the target says it: about it, or up to
+    the score's bound.
     """
     printed, target = printed_number(claim.published), claim.target
-    if printed is None or not (claim.close or (printed and None in (target.least, target.most))):
+    if printed is None or not (
+        claim.close or (printed and None in (target.least, target.most))
+    ):
         return None
     low, high = claim.close or sorted((printed / FACTOR, printed * FACTOR))
     floor, ceiling = claim.score.bounds or (-math.inf, math.inf)
@@ -31,8 +34,8 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 def printed_number(text: str | None) -> float | None:
     """Return what a paper prints as a number; ``None`` where it is not a single one.
 
-    A spread (``± 0.1``) is left out, and a percentage becomes a share. A number that follows from
-    two printed ones is ``derived``, and may say from which.
+    A spread (``± 0.1``) is left out, and a percentage becomes a share. A number that
+    follows from two printed ones is ``derived``, and may say from which.
 
     Example:
         >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")

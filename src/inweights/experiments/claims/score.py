@@ -23,8 +23,10 @@ Value = str | float | bool
 class Score(Config):
     """Numbers of one column of a table: one per seed, the mean where it has several rows.
 
-    Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed by
-    :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``, ``<=`` or
+    Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed
+    by
+    :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``,
+    ``<=`` or
     :meth:`within`.
 
     Attributes:
@@ -33,9 +35,10 @@ class Score(Config):
         where: Values that columns have in the rows that count.
         minus: Values in the rows that are subtracted, seed by seed; empty for none.
         each: Columns over all of whose values the claim has to hold.
-        bounds: Least and largest value that the score can have; ``None`` if it has no bounds.
-        exact: Whether the numbers are computed and not sampled, so that there is nothing to
-            replicate.
+        bounds: Least and largest value that the score can have; ``None`` if it has no
+            bounds.
+        exact: Whether the numbers are computed and not sampled, so that there is
+            nothing to replicate.
 
     Example:
         >>> accuracy = share("compositions", "accuracy", identity=True)
@@ -71,8 +74,8 @@ class Score(Config):
         """Return the difference, seed by seed, to the same column in other rows.
 
         Raises:
-            ConfigError: The other score is of another column, of the same rows, or one of the
-                two is a difference already.
+            ConfigError: The other score is of another column, of the same rows, or one
+                of the two is a difference already.
         """
         if self.minus or other.minus:
             raise ConfigError(
@@ -84,7 +87,9 @@ class Score(Config):
                 "taken within one column; derive one"
             )
         if not other.where or self.where == other.where:
-            raise ConfigError(f"{self.table}.{self.column} minus itself; select the rows with 'at'")
+            raise ConfigError(
+                f"{self.table}.{self.column} minus itself; select the rows with 'at'"
+            )
         low, high = self.bounds or (-math.inf, math.inf)
         return structs.replace(
             self,

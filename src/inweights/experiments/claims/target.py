@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-#: Two numbers that differ by this share of their size or less differ by rounding alone. A share in
-#: single precision is off by 6e-8 at most, and a difference of two shares by twice as much.
+#: Two numbers that differ by this share of their size or less differ by rounding alone.
+#: A share in single precision is off by 6e-8 at most, and a difference of two shares by
+#: twice as much.
 ROUNDING = 1e-6
 
 
@@ -22,10 +23,10 @@ class Rounding:
     """How near to an edge of a target a number counts as lying on it.
 
     Attributes:
-        share: Tolerance as a share of the size of what is compared; 0 compares to the last
-            bit.
-        size: Size of the numbers that were rounded, where it may be more than the edge's own:
-            1 for shares and for differences of shares.
+        share: Tolerance as a share of the size of what is compared; 0 compares to the
+            last bit.
+        size: Size of the numbers that were rounded, where it may be more than the
+            edge's own: 1 for shares and for differences of shares.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)

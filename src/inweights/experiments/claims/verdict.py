@@ -1,9 +1,10 @@
 """Judge claims: say what the confidence interval of a score means for the claim.
 
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not
-reproduced* when all of it lies outside, in one case; *undecided* when it crosses the edge.
-:func:`judge` takes the numbers from tables, :func:`decide` is given them. :mod:`~.closeness`
-compares the size.
+reproduced* when all of it lies outside, in one case; *undecided* when it crosses the
+edge.
+:func:`judge` takes the numbers from tables, :func:`decide` is given them.
+:mod:`~.closeness` compares the size.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def judge(
         minimum: Fewest seeds that give a verdict.
         targets: Whether the numbers are judged; if not, they are measured only, as at
             ``smoke``.
-        strict: Whether it is an error that the tables lack what the claim is about, as where a
-            setting was changed; if not, the claim is not judged and says why.
+        strict: Whether it is an error that the tables lack what the claim is about, as
+            where a setting was changed; if not, the claim is not judged and says why.
 
     Raises:
         DataError: A table, a column or a value is missing, and ``strict`` holds.
@@ -81,8 +82,9 @@ def decide(
 ) -> ClaimResult:
     """Return the verdict on a claim from its numbers.
 
-    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong
-    interval in a case that does not hold. That one of them fails does: each has ``alpha / k``.
+    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a
+    wrong interval in a case that does not hold. That one of them fails does: each has
+    ``alpha / k``.
 
     Args:
         claim: The claim.
@@ -90,8 +92,8 @@ def decide(
         alpha: Probability with which an interval may miss; by default .05.
         minimum: Fewest seeds that give a verdict.
         targets: Whether the numbers are judged, and not measured only.
-        rounding: Share of the size of a number within which it lies on an edge of the target,
-            which belongs to the target
+        rounding: Share of the size of a number within which it lies on an edge of the
+            target, which belongs to the target
             (:class:`~inweights.experiments.claims.target.Rounding`).
     """
     if numbers.why:
@@ -104,13 +106,20 @@ def decide(
             span = _Span(claim, span.values, alpha / len(numbers.cases), near)
         spans[case] = span
     worst, span = min(spans.items(), key=lambda item: item[1].rank)
-    result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
+    result: dict[str, Any] = span.result | {
+        "replicates": len(span.values),
+        "case": worst,
+    }
     if not targets:
         return unjudged(claim, "this scale is too small to judge", **result)
     if numbers.fewest < minimum and not claim.score.exact:
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
-    needed = _needed(claim, span.values, span.alpha, near) if span.verdict == "undecided" else None
+    needed = (
+        _needed(claim, span.values, span.alpha, near)
+        if span.verdict == "undecided"
+        else None
+    )
     called = IN_A_SUBSTITUTE if claim.protocol == "substitute" else {}
     result |= {"verdict": called.get(span.verdict, span.verdict), "needed": needed}
     return ClaimResult(
@@ -132,7 +141,9 @@ class _Span:
             self.result: dict[str, Any] = {"level": 1 - alpha, "measured": middle}
         else:
             middle, low, high = span_of(claim, values, alpha)
-            _, share_low, share_high = intervals.share_interval(hits, len(values), alpha)
+            _, share_low, share_high = intervals.share_interval(
+                hits, len(values), alpha
+            )
             self.result = {"level": 1 - alpha, "measured": middle, "hits": hits}
             self.result |= {"share_low": share_low, "share_high": share_high}
             if math.isfinite(low) and math.isfinite(high):
@@ -152,7 +163,9 @@ class _Span:
         return (_RANK[self.verdict], *self.inside)
 
 
-def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float, float, float]:
+def span_of(
+    claim: Claim, values: Sequence[float], alpha: float
+) -> tuple[float, float, float]:
     """Return median or mean of the seeds' numbers, by the claim's rule, with its interval.
 
     Args:
@@ -161,7 +174,8 @@ def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float,
         alpha: Probability with which the interval may miss.
 
     Returns:
-        Middle, lower end and upper end; ends are infinite where there are too few seeds.
+        Middle, lower end and upper end; ends are infinite where there are too few
+        seeds.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -191,7 +205,9 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 
 def is_open(claim: ClaimResult) -> bool:
     """Whether more seeds may decide a claim."""
-    return claim.verdict == "undecided" or (claim.verdict == "not judged" and bool(claim.needed))
+    return claim.verdict == "undecided" or (
+        claim.verdict == "not judged" and bool(claim.needed)
+    )
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
@@ -218,18 +234,22 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
 
-#: Order in which cases decide: one failure fails the claim, one open case leaves it open.
+#: Order in which cases decide: one failure fails the claim, one open case leaves it
+#: open.
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
-def lies(target: Target, low: float, high: float, rounding: Rounding | None = None) -> Verdict:
+def lies(
+    target: Target, low: float, high: float, rounding: Rounding | None = None
+) -> Verdict:
     """Return the verdict on an interval: inside the target, outside, or across its edge.
 
     Args:
         target: The range.
         low: Lower end of the interval.
         high: Upper end.
-        rounding: How near to an edge a number lies on it; by default a millionth of its size.
+        rounding: How near to an edge a number lies on it; by default a millionth of its
+            size.
     """
     rounding = rounding or Rounding()
     if target.contains(low, high, rounding):
@@ -238,7 +258,9 @@ def lies(target: Target, low: float, high: float, rounding: Rounding | None = No
     return "not reproduced" if outside else "undecided"
 
 
-def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding) -> int | None:
+def _needed(
+    claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
+) -> int | None:
     """Return about how many seeds decide, if others are like these (normal approximation)."""
     z = -NormalDist().inv_cdf(alpha / 2)
     target, count = claim.target, len(values)

@@ -1,13 +1,14 @@
 """Run tasks on processes that others start: Ray's cluster, and the ranks of ``torchrun``.
 
-:class:`Ray` sends a task as JSON, and gets back how it ended. Ray places tasks and notices
-what dies. Tables and checkpoints are in the store, which all machines have to see.
+:class:`Ray` sends a task as JSON, and gets back how it ended. Ray places tasks and
+notices what dies. Tables and checkpoints are in the store, which all machines have to
+see.
 
-Under ``torchrun`` all processes train every task together (:func:`joined`, :class:`Leader`).
-The first rank does all that a command does; the others train along, measure nothing and store
-nothing. After an error in a training nothing more is trained, as a rank may have been left
-behind in the middle of a step: the command ends, ``torchrun`` ends the others, and the same
-command continues from the checkpoint.
+Under ``torchrun`` all processes train every task together (:func:`joined`,
+:class:`Leader`). The first rank does all that a command does; the others train along,
+measure nothing and store nothing. After an error in a training nothing more is trained,
+as a rank may have been left behind in the middle of a step: the command ends,
+``torchrun`` ends the others, and the same command continues from the checkpoint.
 """
 
 import os
@@ -38,12 +39,14 @@ from inweights.support.extras import optional
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 
-#: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
+#: Seconds between two reports of a task, and how many tasks are asked for theirs at a
+#: time.
 _EVERY, _LOOKS = 0.5, 100
-#: Processes of Ray that watch over machines: without them its own cluster begins 3 s earlier.
+#: Processes of Ray that watch over machines: without them its own cluster begins 3 s
+#: earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
-#: Options of such a cluster. Nobody else can reach it or reads its metrics, and its processes are
-#: no nicer than those of a local run.
+#: Options of such a cluster. Nobody else can reach it or reads its metrics, and its
+#: processes are no nicer than those of a local run.
 _OWN = {
     "include_dashboard": False,
     "_node_ip_address": "127.0.0.1",
@@ -53,7 +56,8 @@ _OWN = {
         "worker_register_timeout_seconds": 200,
     },
 }
-#: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy machine.
+#: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy
+#: machine.
 _PATIENCE = 120
 #: How long the other ranks wait while the first one looks or draws.
 _WAIT = timedelta(days=7)
@@ -65,9 +69,10 @@ class Ray:
 
     Attributes:
         address: ``HOST:PORT`` of Ray's client server. By default the cluster of
-            ``$RAY_ADDRESS``; without that, one that this process starts on this machine.
-        jobs: Processes of a cluster that this process starts; others have as many as their
-            CPUs allow.
+            ``$RAY_ADDRESS``; without that, one that this process starts on this
+            machine.
+        jobs: Processes of a cluster that this process starts; others have as many as
+            their CPUs allow.
         gpus: Share of a GPU that a task takes, where models live on one.
     """
 
@@ -86,8 +91,13 @@ class Ray:
             RunError: No cluster responds.
         """
         ray = optional("cluster", "running on a cluster")
-        address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
-        if address:  # other machines: no lock of a file tells whether their processes live
+        address = (
+            f"ray://{self.address}"
+            if self.address
+            else os.environ.get("RAY_ADDRESS", "")
+        )
+        # Other machines: no lock of a file tells whether their processes live.
+        if address:
             job = msgspec.structs.replace(job, lease=job.lease or LEASE)
         with _connected(ray, address, self.jobs * job.threads):
             _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
@@ -101,11 +111,15 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
         return
     options: dict[str, Any] = {} if address else {**_OWN, "num_cpus": cpus}
     # Its processes import from where this one does.
-    path = mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    path = mock.patch.dict(
+        os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))
+    )
     try:
         with path, nullcontext() if address else bare():
             where = address or "local"
-            ray.init(address=where, log_to_driver=False, logging_level="error", **options)
+            ray.init(
+                address=where, log_to_driver=False, logging_level="error", **options
+            )
     except Exception as error:  # Ray raises bare ones, too
         raise RunError(
             f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
@@ -120,17 +134,21 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 def bare() -> Iterator[None]:
     """Let clusters start only what tasks need, and let their nodes start slowly.
 
-    Ray has no settings for this, so methods of its own are replaced; those that a version of
-    Ray does not have are left out.
+    Ray has no settings for this, so methods of its own are replaced; those that a
+    version of Ray does not have are left out.
     """
     from ray._private import node, services
 
     with ExitStack() as stack:
         for name in _NEEDLESS:
             if hasattr(node.Node, name):
-                stack.enter_context(mock.patch.object(node.Node, name, return_value=None))
+                stack.enter_context(
+                    mock.patch.object(node.Node, name, return_value=None)
+                )
         if own := getattr(services, "get_node", None):
-            stack.enter_context(mock.patch.object(services, "get_node", partial(_patiently, own)))
+            stack.enter_context(
+                mock.patch.object(services, "get_node", partial(_patiently, own))
+            )
         yield
 
 
@@ -161,17 +179,23 @@ class _Driver:
 
         try:
             while self.schedule.left:
-                # Twice as many tasks wait as the cluster has CPUs: it may grow at any time.
+                # Twice as many tasks wait as the cluster has CPUs: it may grow at any
+                # time.
                 room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
                 while len(self.running) < room and (task := self.schedule.take()):
                     line = msgspec.json.encode(to_wire(task)).decode()
-                    self.running[self.begin.remote(self.job, line, task.key, self.steps)] = task
+                    self.running[
+                        self.begin.remote(self.job, line, task.key, self.steps)
+                    ] = task
                 if not self.running:
                     time.sleep(PAUSE)
                     continue
                 for reference in self.ray.wait(list(self.running), timeout=_EVERY)[0]:
-                    self.schedule.ended(self.running.pop(reference), self._end(reference))
-                # Those that were handed out first tell how far they are; others may be waiting.
+                    self.schedule.ended(
+                        self.running.pop(reference), self._end(reference)
+                    )
+                # Those that were handed out first tell how far they are; others may be
+                # waiting.
                 for task in islice(self.running.values(), _LOOKS):
                     if step := _internal_kv_get(task.key, namespace=self.steps):
                         self.schedule.report(task, int(step))
@@ -190,7 +214,10 @@ class _Driver:
             return End("memory", message=_first_line(error))
         except failed.RayTaskError as error:
             return End("failed", message=_first_line(error))
-        except (failed.RayError, msgspec.DecodeError) as error:  # of its process or machine
+        except (
+            failed.RayError,
+            msgspec.DecodeError,
+        ) as error:  # of its process or machine
             return End("killed", message=f"were lost: {_first_line(error)}")
 
 
@@ -201,7 +228,9 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
     def report(step: int) -> None:
         _internal_kv_put(key, str(step), namespace=steps)
 
-    end = attempt_sent(msgspec.json.decode(job, type=Job), line, throttled(report, _EVERY))
+    end = attempt_sent(
+        msgspec.json.decode(job, type=Job), line, throttled(report, _EVERY)
+    )
     return msgspec.json.encode(end).decode()
 
 
@@ -247,8 +276,8 @@ class Leader:
             The ranks, to be given to the training.
 
         Raises:
-            RunError: An earlier training ended with an error, so that the ranks are out of
-                step.
+            RunError: An earlier training ended with an error, so that the ranks are out
+                of step.
             ConfigError: The runs name what other processes cannot find.
         """
         if self.apart:
@@ -277,8 +306,8 @@ def joined() -> Iterator[bool]:
     """Join the processes that torchrun started, for a block.
 
     Yields:
-        Whether this process is the first. In the others the block is entered when the first
-        one has left it.
+        Whether this process is the first. In the others the block is entered when the
+        first one has left it.
     """
     global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
     nccl = torch.cuda.is_available() and dist.is_nccl_available()

@@ -1,7 +1,7 @@
 """Make what is missing of a plan, and put its tables together.
 
-:func:`collect` is what recipes (:mod:`~.engine`) and sweeps call: it finds the missing tasks,
-lets an executor do them, and joins their tables.
+:func:`collect` is what recipes (:mod:`~.engine`) and sweeps call: it finds the missing
+tasks, lets an executor do them, and joins their tables.
 """
 
 from __future__ import annotations
@@ -48,13 +48,15 @@ def collect(
         version: The recipe's version, part of the key of every run.
 
     Returns:
-        Tables by name. A row has the labels of its trial, its ``seed`` and the columns of the
-        measure.
+        Tables by name. A row has the labels of its trial, its ``seed`` and the columns
+        of the measure.
 
     Raises:
-        ConfigError: Tasks have to go to other machines, which cannot find what they name.
+        ConfigError: Tasks have to go to other machines, which cannot find what they
+            name.
         DataError: Runs of a function have different columns.
-        RunError: Tasks failed; or another class of error, if all of them failed with that.
+        RunError: Tasks failed; or another class of error, if all of them failed with
+            that.
     """
     execution = execution or ExecutionOptions()
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
@@ -65,9 +67,13 @@ def collect(
                 store.forget(key, MODEL_PART)
         for one in work.requests:
             store.forget(*one.place)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), execution.device)
+    tasks = tasks_of(
+        work, lambda owner, part: not store.has(owner, part), execution.device
+    )
     made = {one for task in tasks for one in task.wanted}
-    report_stored([one for one in work.requests if one.place not in made], store, execution)
+    report_stored(
+        [one for one in work.requests if one.place not in made], store, execution
+    )
     _do(tasks, work, store, execution)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.requests, store, uniform)
@@ -77,7 +83,11 @@ def collect(
 
 @contextmanager
 def watched(
-    plan: Plan, seeds: Sequence[int], execution: ExecutionOptions, name: str, **about: Any
+    plan: Plan,
+    seeds: Sequence[int],
+    execution: ExecutionOptions,
+    name: str,
+    **about: Any,
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Notify the observers of work on a plan: what it is, and how it ends.
 
@@ -106,7 +116,9 @@ def watched(
 
 def _settings_of(trial: Trial) -> dict[str, Any]:
     """Return the labels and parts of a trial as plain values."""
-    parts = {part: _plain(getattr(trial, part)) for part in ("world", "model", "learner")}
+    parts = {
+        part: _plain(getattr(trial, part)) for part in ("world", "model", "learner")
+    }
     return {**trial.labels, **parts}
 
 
@@ -114,7 +126,9 @@ def _plain(config: Any) -> Any:
     return to_plain(config) if isinstance(config, msgspec.Struct) else repr(config)
 
 
-def report_stored(asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions) -> None:
+def report_stored(
+    asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
+) -> None:
     """Show observers the tables of some runs, as they are in the store.
 
     Args:
@@ -128,7 +142,9 @@ def report_stored(asked: Sequence[TableRequest], store: Store, execution: Execut
                 one.measured(name, table)
 
 
-def _do(tasks: Sequence[Task], work: Work, store: Store, execution: ExecutionOptions) -> None:
+def _do(
+    tasks: Sequence[Task], work: Work, store: Store, execution: ExecutionOptions
+) -> None:
     """Have tasks done by an executor, and raise what failed."""
     if not tasks:
         store.tidy()  # whoever did the last of them may have been killed before it could
@@ -136,7 +152,9 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, execution: ExecutionOpt
 
     def show(task: Task) -> None:
         made = set(task.wanted)
-        report_stored([one for one in work.requests if one.place in made], store, execution)
+        report_stored(
+            [one for one in work.requests if one.place in made], store, execution
+        )
 
     job = Job(
         store=str(store.root),
@@ -178,9 +196,13 @@ def _assemble(
         numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
         rows = pl.concat(numbered, how="diagonal_relaxed")
         about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
-        which = pl.Series([numbers[one.place] for one in group], dtype=rows["_table"].dtype)
+        which = pl.Series(
+            [numbers[one.place] for one in group], dtype=rows["_table"].dtype
+        )
         labels = pl.concat(about, how="diagonal_relaxed").with_columns(_table=which)
-        joined = labels.join(rows, on="_table", how="inner", maintain_order="left_right")
+        joined = labels.join(
+            rows, on="_table", how="inner", maintain_order="left_right"
+        )
         tables[name] = joined.drop("_table")
     return tables
 

@@ -1,8 +1,8 @@
 """Run a recipe: make what is missing, put the tables together, judge the claims.
 
 :func:`execute` is what :func:`inweights.run` calls. :mod:`~.collect` makes the tables,
-:mod:`~.outcome` judges them and writes the folder of the run, which this module keeps whole
-also if it is interrupted.
+:mod:`~.outcome` judges them and writes the folder of the run, which this module keeps
+whole also if it is interrupted.
 """
 
 from __future__ import annotations
@@ -18,9 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, FolderError
 from inweights.experiments.engine.judging import judge_all
-from inweights.experiments.engine.outcome import Outcome, Publish, blaming, load, write_outcome
+from inweights.experiments.engine.outcome import (
+    Outcome,
+    Publish,
+    blaming,
+    load,
+    write_outcome,
+)
 from inweights.experiments.grammar.recipe import Recipe, Tables
-from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
+from inweights.runs import (
+    RunStore,
+    environment,
+    read_json,
+    repositories,
+    when,
+    write_json,
+)
 from inweights.support.sources import differing
 
 if TYPE_CHECKING:
@@ -52,12 +65,12 @@ def execute(
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         store: Where runs are; by default the folder of all runs.
         execution: Who does the work; by default this process.
-        publish: Called with the run and its folder before the folder is complete, to add
-            figures and a page; by default nothing is added.
+        publish: Called with the run and its folder before the folder is complete, to
+            add figures and a page; by default nothing is added.
 
     Raises:
-        ConfigError: A scale, an override or a seed does not fit, the settings leave nothing to
-            do, or a folder cannot be written.
+        ConfigError: A scale, an override or a seed does not fit, the settings leave
+            nothing to do, or a folder cannot be written.
         DataError: A table lacks what derived tables are made of.
         RunError: A training failed, or the folder of the run is damaged.
     """
@@ -70,7 +83,9 @@ def execute(
     with _fitting(recipe, changes):
         settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
-    if folder.complete and not (folder.leftovers or execution.fresh or execution.keep_models):
+    if folder.complete and not (
+        folder.leftovers or execution.fresh or execution.keep_models
+    ):
         return load(recipe, folder, execution.store)
 
     _tell_changes(store, recipe.name, config)
@@ -151,14 +166,18 @@ def _fill(
         raise
     folder.check()
     if progress:
-        progress(progress.total, progress.total, "judging, and drawing figures and the page")
+        progress(
+            progress.total, progress.total, "judging, and drawing figures and the page"
+        )
     with _fitting(recipe, blank.overrides):
         tables = recipe.derived(made)
     outcome = replace(
         blank,
         seconds=round(before + time.monotonic() - started, 2),
         tables=tables,
-        replaced={name: table for name, table in made.items() if tables[name] is not table},
+        replaced={
+            name: table for name, table in made.items() if tables[name] is not table
+        },
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
         environment=environment(commits),
     ).with_cautions()

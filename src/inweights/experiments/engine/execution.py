@@ -42,19 +42,21 @@ class ExecutionOptions:
     Attributes:
         device: Where models live: ``cpu``, ``cuda``, ``cuda:1``.
         jobs: Processes that work side by side.
-        threads: Threads of each process. One is the default, as two runs on one machine would
-            slow each other down tenfold otherwise.
+        threads: Threads of each process. One is the default, as two runs on one machine
+            would slow each other down tenfold otherwise.
         plugins: Modules that the processes import first.
-        progress: Called with updates done, all updates, and what is being done; ``None`` shows
-            nothing.
+        progress: Called with updates done, all updates, and what is being done;
+            ``None`` shows nothing.
         observers: Notified of the work and of every table that is stored.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
-        store: Where the tables of single runs are stored, a folder or the address of a bucket;
-            "" for below the folder of runs.
-        executor: Does the tasks; by default processes do, or this one where there is one job.
+        store: Where the tables of single runs are stored, a folder or the address of a
+            bucket; "" for below the folder of runs.
+        executor: Does the tasks; by default processes do, or this one where there is
+            one job.
         fresh: Whether everything is made again.
         keep_models: Whether the trained weights are stored, too.
-        command: Words of the command that makes the run again, if it is not ``inweights run``.
+        command: Words of the command that makes the run again, if it is not ``inweights
+            run``.
 
     Raises:
         ConfigError: A number is out of range, or this machine does not have the device.
@@ -104,20 +106,23 @@ class ExecutionOptions:
 
 
 def choose_executor(
-    on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
+    on: str,
+    jobs: int,
+    tasks: Sequence[Task] | None,
+    plugins: Sequence[str] | None = None,
 ) -> Executor:
     """Return who does the tasks.
 
     Args:
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
         jobs: Processes that work side by side.
-        tasks: The tasks; ``None`` if they are not known yet. One task, or tasks that no other
-            process could find, are done in this process.
+        tasks: The tasks; ``None`` if they are not known yet. One task, or tasks that no
+            other process could find, are done in this process.
         plugins: Modules that tasks may name; ``None`` for any.
 
     Raises:
-        ConfigError: ``on`` is no cluster, is combined with ``torchrun``, or a task cannot be
-            sent.
+        ConfigError: ``on`` is no cluster, is combined with ``torchrun``, or a task
+            cannot be sent.
     """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
@@ -136,6 +141,8 @@ def choose_executor(
 
         check_sendable(tasks or (), plugins)
         return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
-    if tasks is not None and (len(tasks) < 2 or not all(sendable(t, plugins) for t in tasks)):
+    if tasks is not None and (
+        len(tasks) < 2 or not all(sendable(t, plugins) for t in tasks)
+    ):
         jobs = 1
     return Processes(jobs) if jobs > 1 else SameProcess()

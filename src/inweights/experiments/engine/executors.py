@@ -1,13 +1,14 @@
 """Run tasks: in this process, in several processes beside it, or beside workers elsewhere.
 
-An :class:`Executor` tries tasks and tells the schedule how each attempt ended. It returns no
-tables, as every task stores its own, and it decides nothing, as the schedule does that.
+An :class:`Executor` tries tasks and tells the schedule how each attempt ended. It
+returns no tables, as every task stores its own, and it decides nothing, as the schedule
+does that.
 :mod:`~.cluster` has the executors of Ray and of torchrun.
 
 This module is also the program of a process beside this one: ``python -m
-inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a line
-for each task, and answers in lines of JSON: updates done, and how the attempt ended. It ends
-when its input does, or when its parent does.
+inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a
+line for each task, and answers in lines of JSON: updates done, and how the attempt
+ended. It ends when its input does, or when its parent does.
 """
 
 from __future__ import annotations
@@ -35,11 +36,20 @@ if TYPE_CHECKING:
     from inweights.experiments.engine.task import Joint
     from inweights.runs.tables.store import Store
 
-__all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "throttled"]
+__all__ = [
+    "PAUSE",
+    "Executor",
+    "Job",
+    "Leased",
+    "Processes",
+    "SameProcess",
+    "throttled",
+]
 
 #: Seconds between two looks for a task where none waits.
 PAUSE = 0.1
-#: Seconds between two reports of a process, and between two looks whether its parent lives.
+#: Seconds between two reports of a process, and between two looks whether its parent
+#: lives.
 _EVERY, _LOOK = 0.2, 0.2
 _Process = subprocess.Popen[str]
 
@@ -82,7 +92,9 @@ class SameProcess:
             while schedule.left:
                 if task := schedule.take():
                     report = partial(schedule.report, task)
-                    schedule.ended(task, attempt(task, store, job.device, report, self.joint))
+                    schedule.ended(
+                        task, attempt(task, store, job.device, report, self.joint)
+                    )
                 else:
                     time.sleep(PAUSE)
 
@@ -181,9 +193,9 @@ class _WorkerPool:
             self.schedule.report(self.busy[worker], event)
 
     def _begin(self) -> _Process:
-        # The command is a module of the library, and nothing in it comes from outside. It imports
-        # from where this process does, and '-P' keeps what lies in the current folder from being
-        # imported in place of a library.
+        # The command is a module of the library, and nothing in it comes from outside.
+        # It imports from where this process does, and '-P' keeps what lies in the
+        # current folder from being imported in place of a library.
         command = [
             sys.executable,
             "-P",
@@ -191,9 +203,15 @@ class _WorkerPool:
             "inweights.experiments.engine.executors",
             str(os.getpid()),
         ]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path))
+        }
         worker = subprocess.Popen(  # noqa: S603
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
         with suppress(OSError):
@@ -243,7 +261,8 @@ def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], 
 
 def main() -> None:
     """Try the tasks that come on the standard input, and answer on the standard output."""
-    if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
+    # Elsewhere a process keeps its parent's number, and may have another.
+    if os.name == "posix":
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
     from inweights.experiments.engine.task import attempt_sent
 
@@ -251,7 +270,9 @@ def main() -> None:
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
     with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
         for line in sys.stdin:
-            end = attempt_sent(job, line, throttled(lambda step: _say(answers, step), _EVERY))
+            end = attempt_sent(
+                job, line, throttled(lambda step: _say(answers, step), _EVERY)
+            )
             _say(answers, end)
 
 

@@ -1,8 +1,8 @@
 """Write tasks as JSON for other processes, and read them there.
 
-A :class:`Job` is what all tasks have in common; :func:`to_wire` and :func:`from_wire` are the
-two directions for one task. Configs and functions go by name, ``module:name``, and only names
-of the library or of the job's plugins are looked up: nothing is pickled.
+A :class:`Job` is what all tasks have in common; :func:`to_wire` and :func:`from_wire`
+are the two directions for one task. Configs and functions go by name, ``module:name``,
+and only names of the library or of the job's plugins are looked up: nothing is pickled.
 """
 
 import importlib
@@ -31,7 +31,16 @@ from inweights.support.plugins import load_plugins, module_of
 
 _CONFIG, _FUNCTION, _MEMBER = "$config", "$function", "$member"
 #: What is sent of a computation.
-_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
+_COMPUTATION = (
+    "name",
+    "labels",
+    "compute",
+    "options",
+    "seeded",
+    "together",
+    "effort",
+    "stages",
+)
 #: The module of everything that a line names.
 _NAMED = re.compile(r'"(?:\$config|\$function|\$member|at)":"([^":]+):')
 
@@ -44,11 +53,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         device: Where models live.
         threads: Threads of each process.
         plugins: Modules of others that tasks may name.
-        lease: Seconds after which a task is taken over whose holder gave no sign; 0 where all
-            processes are on this machine, whose system frees what a dead one held.
-        owner: Whoever hands out the tasks, and may give a lost one to another process at once.
+        lease: Seconds after which a task is taken over whose holder gave no sign; 0
+            where all processes are on this machine, whose system frees what a dead one
+            held.
+        owner: Whoever hands out the tasks, and may give a lost one to another process
+            at once.
         version: The library's, which has to be that of every machine.
-        log: Least level of what other processes log, which comes back with the end of a task.
+        log: Least level of what other processes log, which comes back with the end of a
+            task.
     """
 
     store: str
@@ -58,7 +70,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     lease: float = 0.0
     owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
     version: str = msgspec.field(default_factory=partial(version_of, "inweights"))
-    log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
+    log: int = msgspec.field(
+        default_factory=logging.getLogger("inweights").getEffectiveLevel
+    )
 
     def open_store(self) -> Store:
         """Return the store to which results go."""
@@ -85,8 +99,8 @@ def task_of(job: Job, line: bytes | str) -> Task:
         line: The task.
 
     Raises:
-        ConfigError: The version differs, or the task names what is not here or may not be
-            named.
+        ConfigError: The version differs, or the task names what is not here or may not
+            be named.
     """
     job.check_version()
     load_plugins(job.plugins)
@@ -96,13 +110,13 @@ def task_of(job: Job, line: bytes | str) -> Task:
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Return whether another process can find everything that a task names.
 
-    What a script defines in its ``__main__``, or a function within a function, cannot be
-    found; nor can trained modules that were wrapped as instances.
+    What a script defines in its ``__main__``, or a function within a function, cannot
+    be found; nor can trained modules that were wrapped as instances.
 
     Args:
         task: The task.
-        plugins: Modules that the other process may import beside the library; ``None`` for
-            any.
+        plugins: Modules that the other process may import beside the library; ``None``
+            for any.
     """
     if isinstance(task, LearnTask) and any(_is_only_here(run) for run in task.runs):
         return False
@@ -112,7 +126,8 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
         return False
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
-    homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}  # is everywhere
+    # Is everywhere.
+    homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}
     return plugins is None or homes <= _homes(plugins)
 
 
@@ -157,9 +172,14 @@ def to_wire(task: Task) -> dict[str, Any]:
     place = {id(trial): i for i, trial in enumerate(trials)}
     return encoded(
         {
-            "trials": [named(trial, ("labels", "world", "model", "learner")) for trial in trials],
+            "trials": [
+                named(trial, ("labels", "world", "model", "learner"))
+                for trial in trials
+            ],
             "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
-            "measures": [named(m, ("name", "probe", "options", "every")) for m in task.measures],
+            "measures": [
+                named(m, ("name", "probe", "options", "every")) for m in task.measures
+            ],
             "parts": [list(parts) for parts in task.parts],
             "sources": dict(task.sources),
         }
@@ -174,8 +194,8 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         plugins: Modules whose names may be looked up, beside the library.
 
     Raises:
-        ConfigError: A name is neither the library's nor a plugin's, or is not what it should
-            be.
+        ConfigError: A name is neither the library's nor a plugin's, or is not what it
+            should be.
     """
 
     def found(data: dict[str, Any]) -> Any:
@@ -200,7 +220,9 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     if "compute" in values:
         computation = Computation(**{name: values[name] for name in _COMPUTATION})
         others = tuple((key, seed) for key, seed in values["others"])
-        return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
+        return ComputeTask(
+            values["key"], computation, values["seed"], values["sources"], others
+        )
 
     trials = [Trial(**one) for one in values["trials"]]
     measures = tuple(Measure(**one) for one in values["measures"])

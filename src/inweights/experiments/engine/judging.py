@@ -22,17 +22,23 @@ if TYPE_CHECKING:
 
 
 #: Why a claim is not judged that the ledger does not hold as it is.
-NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
+NOT_STATED = (
+    "not stated in the ledger before this run; 'inweights claims state', commit, run"
+)
 
 
 def judge_all(
-    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
+    recipe: Recipe,
+    tables: Mapping[str, pl.DataFrame],
+    scale: str,
+    *,
+    seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; at ``smoke`` its numbers are measured only.
 
-    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a
-    further interim analysis. Rows that a claim is about and that are missing leave it without
-    a verdict, with the reason: a long run is not lost over a name.
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are
+    a further interim analysis. Rows that a claim is about and that are missing leave it
+    without a verdict, with the reason: a long run is not lost over a name.
 
     Args:
         recipe: The recipe.
@@ -48,7 +54,9 @@ def judge_all(
         first = first_seeds(claim, recipe.seeds[scale], alpha)
         alpha = alpha_of(len(seeds), first, version) if counts else alpha
         judged = scale != "smoke"
-        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
+        result = judge(
+            claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False
+        )
         if not version and result.verdict != "not judged":
             result = unjudged(claim, NOT_STATED)
         results.append(msgspec.structs.replace(result, version=version or 1))
@@ -58,8 +66,8 @@ def judge_all(
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
 
-    They are more than stated where a claim is judged by the share of seeds or is a later
-    version.
+    They are more than stated where a claim is judged by the share of seeds or is a
+    later version.
 
     Args:
         recipe: The recipe.
@@ -68,7 +76,9 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
     alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
-    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
+    return max(
+        [stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)]
+    )
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:

@@ -1,7 +1,7 @@
 """Judge finished runs, write them into their folders, and read them back.
 
-:class:`Outcome` is a finished run; :func:`load` reads one, :func:`refresh` judges and draws it
-again, :func:`judge_all` gives the verdicts. :mod:`~.engine` makes new ones.
+:class:`Outcome` is a finished run; :func:`load` reads one, :func:`refresh` judges and
+draws it again, :func:`judge_all` gives the verdicts. :mod:`~.engine` makes new ones.
 """
 
 from __future__ import annotations
@@ -18,9 +18,19 @@ from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.numbers import warn_of_divergence
 from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.judging import judge_all
-from inweights.experiments.grammar.differences import compare_plan, other_statements, table_of
+from inweights.experiments.grammar.differences import (
+    compare_plan,
+    other_statements,
+    table_of,
+)
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
+from inweights.runs import (
+    RunFolder,
+    explained_writes,
+    read_json,
+    write_json,
+    write_tables,
+)
 from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
@@ -63,7 +73,8 @@ class Outcome(Carded, _About):
         seconds: How long it took.
         overrides: Changes of settings, as on the command line.
         plugins: Modules that were imported first.
-        command: Words of the command that makes it again, if it is not ``inweights run``.
+        command: Words of the command that makes it again, if it is not ``inweights
+            run``.
         cautions: What a reader has to know of its numbers, in sentences.
         folder: The folder of the run.
         environment: Versions and machine.
@@ -71,8 +82,8 @@ class Outcome(Carded, _About):
         tables: Its tables, by name.
         replaced: Tables of single runs in whose place others were derived.
         claims: Its claims with their verdicts.
-        store: Where single runs are, if this call named a place; "" for below the folder of
-            runs. No file decides what is read elsewhere.
+        store: Where single runs are, if this call named a place; "" for below the
+            folder of runs. No file decides what is read elsewhere.
     """
 
     recipe: Recipe
@@ -106,7 +117,9 @@ class Outcome(Carded, _About):
         else:
             plan = self.recipe.plan(self._settings)
             names = {measure.name for measure in plan.measures} & set(self.tables)
-            said = cautions(plan.trials, {name: self.tables[name] for name in sorted(names)})
+            said = cautions(
+                plan.trials, {name: self.tables[name] for name in sorted(names)}
+            )
         return replace(self, cautions=tuple(said))
 
     @property
@@ -137,13 +150,19 @@ class Outcome(Carded, _About):
 
     def _card(self) -> Card:
         """Return what is shown: every claim, and the first figure if it is not too large."""
-        about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
+        about = {
+            "scale": self.scale,
+            "seeds": len(self.seeds),
+            "folder": self.folder.path,
+        }
         columns = ("verdict", "measured", "target", "claim")
         rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
         drawn = sorted((self.folder.path / "figures").glob("*.svg"))[:1]
         small = [file for file in drawn if file.stat().st_size <= 2_000_000]
         picture = small[0].read_bytes() if small else b""
-        return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
+        return Card(
+            f"{self.recipe.name}: {self.heading}", about, columns, rows, picture
+        )
 
     def models(self, **where: Value) -> list[SavedModel]:
         """Return the trained models of a run that stored them.
@@ -173,7 +192,9 @@ def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, 
         results: Its claims with their verdicts.
     """
     shown = {claim.id: claim.agrees for claim in results}
-    tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    tables = {
+        c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check
+    }
     figures = []
     for figure in recipe.figures:
         own = [shown[name] for name, table in tables.items() if table in figure.sources]
@@ -215,7 +236,8 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
         store: Where single runs are, if not below the folder of runs.
 
     Raises:
-        FolderError: A file is missing or was changed, or the tables do not fit the claims.
+        FolderError: A file is missing or was changed, or the tables do not fit the
+            claims.
     """
     outcome = _read(recipe, folder)
     warn_of_divergence(outcome.tables)
@@ -234,7 +256,8 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
         hint: What to do, the end of the message.
 
     Raises:
-        InweightsError: Of class ``kind``, where the block raises an error of Python or polars.
+        InweightsError: Of class ``kind``, where the block raises an error of Python or
+            polars.
     """
     from polars.exceptions import PolarsError
 
@@ -249,7 +272,9 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
 
 def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
     """Return a block whose errors say that a run cannot be judged."""
-    return blaming(f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh")
+    return blaming(
+        f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh"
+    )
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
@@ -267,7 +292,9 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
     )
 
 
-def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
+def refresh(
+    recipe: Recipe, folder: RunFolder, publish: Publish | None = None
+) -> Outcome:
     """Judge and draw a complete run again, with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
@@ -278,7 +305,8 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
         publish: Adds figures and a page; by default nothing is added.
 
     Raises:
-        FolderError: The run is damaged, or lacks tables that its others are derived from.
+        FolderError: The run is damaged, or lacks tables that its others are derived
+            from.
         WriteError: Something cannot be written.
     """
     with folder.held():
@@ -305,7 +333,9 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
     made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
     with _as_stored(old.folder):
         tables = old.recipe.derived(own)
-        if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
+        if not all(
+            tables[one] is own[one] or one in old.replaced for one in made & set(own)
+        ):
             raise FolderError(
                 f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
                 "its tables are derived from; run it again with --fresh: its trainings are kept"

@@ -1,7 +1,7 @@
 """Turn a plan into tasks: which runs it has, what is missing, and what trains together.
 
-A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`); :func:`tasks_of` groups
-what is missing of it into tasks (:mod:`~.tasks`), which executors do.
+A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`); :func:`tasks_of`
+groups what is missing of it into tasks (:mod:`~.tasks`), which executors do.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from inweights.runs.tables.store import MODEL_PART
 from inweights.support.sources import plain, plain_call, public_name, sources_of
 from inweights.training.learner import Curriculum
 
-#: Raised by hand when the same run would give other numbers: stored results are then made again.
+#: Raised by hand when the same run would give other numbers: stored results are then
+#: made again.
 VERSION = 1
-#: Replicas that train as one program at most: measured at width 64 and 8 layers, 8 and 24 of them
-#: take the same time a run-step on a CPU.
+#: Replicas that train as one program at most: measured at width 64 and 8 layers, 8 and
+#: 24 of them take the same time a run-step on a CPU.
 MAX_REPLICAS = 24
-#: The same on an accelerator, where a step of small models is bound by launching kernels, whose
-#: number does not grow with the replicas. Whoever does a task measures how many go together.
+#: The same on an accelerator, where a step of small models is bound by launching
+#: kernels, whose number does not grow with the replicas. Whoever does a task measures
+#: how many go together.
 MAX_REPLICAS_ACCELERATED = 512
 
 
@@ -87,38 +89,55 @@ def expand_plan(
             for measure in measures:
                 if not (place and measure.first_seed):
                     parts[measure.key] = measure
-                    asked.append(TableRequest(measure.name, (key, measure.key), trial.labels, seed))
+                    asked.append(
+                        TableRequest(
+                            measure.name, (key, measure.key), trial.labels, seed
+                        )
+                    )
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
         about = plain_call(one.compute, one.options)
         for seed in seeds if one.seeded else seeds[:1]:
             # What no seed decides is one result, whichever seed its rows bear.
-            key = digest([VERSION, version, *about, seed if one.seeded else None], KEY_LENGTH)
+            key = digest(
+                [VERSION, version, *about, seed if one.seeded else None], KEY_LENGTH
+            )
             computations.setdefault(key, ComputeTask(key, one, seed))
             asked.append(TableRequest(one.name, (key, "table"), one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
 
 
-def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu") -> list[Task]:
+def tasks_of(
+    work: Work, missing: Callable[[str, str], bool], device: str = "cpu"
+) -> list[Task]:
     """Return what is left to do as tasks, which may be done in any order.
 
-    Runs that share a program train together. Runs whose weights are stored, and that need no
-    training, are tasks of their own.
+    Runs that share a program train together. Runs whose weights are stored, and that
+    need no training, are tasks of their own.
 
     Args:
         work: Runs and computations of a plan.
-        missing: Returns whether a part of a run or computation, by its key and the part's
-            name, is not in the store.
+        missing: Returns whether a part of a run or computation, by its key and the
+            part's name, is not in the store.
         device: Where models live; an accelerator trains more runs together.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned, world = _once(sources_of), _once(plain)
     # Learners of runs that train together have all in common but rates and decays.
     how = _once(lambda one: plain(one.shape if isinstance(one, Curriculum) else one))
-    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
-    computed = [task for key, task in work.computations.items() if missing(key, "table")]
+    shape = _once(
+        lambda trial: [
+            world(trial.world),
+            _model_shape(trial.model),
+            how(trial.learner),
+        ]
+    )
+    computed = [
+        task for key, task in work.computations.items() if missing(key, "table")
+    ]
     tasks: list[Task] = [
-        replace(task, sources=sources_of(task.dependencies)) for task in _together(computed)
+        replace(task, sources=sources_of(task.dependencies))
+        for task in _together(computed)
     ]
     groups: dict[str, list[tuple[Run, Parts]]] = {}
     for key, run in work.runs.items():
@@ -126,7 +145,9 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
         if not left:
             continue
         # The first seed trains with the others, though more may be measured of it.
-        everywhere = sorted(part for part, m in left.items() if not (m and m.first_seed))
+        everywhere = sorted(
+            part for part, m in left.items() if not (m and m.first_seed)
+        )
         at_the_end = all(m and not m.every for m in left.values())
         measured = at_the_end and not missing(key, MODEL_PART)
         group = digest([shape(run.trial), everywhere, measured], KEY_LENGTH)
@@ -168,7 +189,10 @@ def _model_shape(model: ModelConfig | None) -> Any:
     """Return what models that train together have in common: all but the initial scale."""
     if model is None:
         return None
-    return [public_name(type(model)), {k: v for k, v in identity(model).items() if k != "init"}]
+    return [
+        public_name(type(model)),
+        {k: v for k, v in identity(model).items() if k != "init"},
+    ]
 
 
 def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

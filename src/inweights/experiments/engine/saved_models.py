@@ -55,7 +55,10 @@ class SavedModel:
         return open_model(self.store, self.run)
 
     def __repr__(self) -> str:
-        about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
+        about = [
+            f"{name}={value!r}"
+            for name, value in {**self.labels, "seed": self.seed}.items()
+        ]
         return f"SavedModel({', '.join(about)})"
 
 

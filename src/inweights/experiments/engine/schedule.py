@@ -1,7 +1,7 @@
 """Decide which task is next, and what follows from how an attempt at it ended.
 
-Executors only run tasks and say how that went; a :class:`Schedule` decides what happens then, once
-for all of them.
+Executors only run tasks and say how that went; a :class:`Schedule` decides what happens
+then, once for all of them.
 
 ===============================  ===================================================================
 an attempt ended                 what follows
@@ -61,8 +61,8 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     """How an attempt at a task ended.
 
     Attributes:
-        how: ``done``; ``busy``, as another process has it; ``killed``; ``memory``, as there
-            was too little; or ``failed``.
+        how: ``done``; ``busy``, as another process has it; ``killed``; ``memory``, as
+            there was too little; or ``failed``.
         error: Name of the class of the error.
         message: Its message.
         log: What was logged meanwhile.
@@ -84,7 +84,11 @@ def collected_log(level: int) -> Iterator[list[Line]]:
     Yields:
         The list of lines, which grows during the block.
     """
-    log, handler, lines = logging.getLogger("inweights"), logging.Handler(), list[Line]()
+    log, handler, lines = (
+        logging.getLogger("inweights"),
+        logging.Handler(),
+        list[Line](),
+    )
 
     def keep(record: logging.LogRecord) -> None:
         about = (record.name, record.levelno, record.levelname)
@@ -139,8 +143,8 @@ class Schedule:
 
     Args:
         tasks: The tasks.
-        progress: Called with updates done, all updates, and what is being done; ``None`` for
-            nothing.
+        progress: Called with updates done, all updates, and what is being done;
+            ``None`` for nothing.
         before: Updates that were done before.
         busy: Seconds after which a task that another process holds is looked at again.
         free: Returns whether a task, by its key, is free.
@@ -148,8 +152,8 @@ class Schedule:
         on_failure: Called with each task that is set aside.
 
     Attributes:
-        left: Number of tasks that were read and are neither done nor set aside; one more while
-            there may be others.
+        left: Number of tasks that were read and are neither done nor set aside; one
+            more while there may be others.
         done: Number of tasks that are done.
         failures: The tasks that were set aside.
         on_done: Called with each task that is done; ``None`` for nothing.
@@ -172,7 +176,9 @@ class Schedule:
         self._held: set[str] = set()
         self._tries: dict[str, _Tries] = {}
         self._steps: dict[str, int] = {}
-        self._done = self._total = before  # the sum of all steps, and of what was done before
+        self._done = self._total = (
+            before  # the sum of all steps, and of what was done before
+        )
         self.left, self.done = int(more is not None), 0
         self.failures: list[Failure] = []
         self.on_done: Callable[[Task], None] | None = None
@@ -247,7 +253,9 @@ class Schedule:
             _LOG.warning("%s: the process %s; tried again", task.title, end.message)
             self._wait(task)
         elif len(parts := halves(task)) > 1:
-            _LOG.warning("%s: %s; tried again in halves", task.title, end.message or end.how)
+            _LOG.warning(
+                "%s: %s; tried again in halves", task.title, end.message or end.how
+            )
             self.left += 1
             self._done -= self._steps.pop(task.key, 0)
             for part in parts:
@@ -260,7 +268,8 @@ class Schedule:
         """Raise an error that lists the tasks that were set aside, if there are any.
 
         Raises:
-            InweightsError: Of the class that all of their errors have, else a ``RunError``.
+            InweightsError: Of the class that all of their errors have, else a
+                ``RunError``.
         """
         if not self.failures:
             return
@@ -270,7 +279,8 @@ class Schedule:
         if not self.done:
             more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
             first = self.failures[0]
-            says_all = first.end.error != RunError.__name__  # what to change, for every task
+            # What to change, for every task.
+            says_all = first.end.error != RunError.__name__
             raise kind((first.end.message if says_all else first.text) + more)
         lines = [failure.text for failure in self.failures[:_SHOWN]]
         if count > _SHOWN:

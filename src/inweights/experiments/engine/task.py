@@ -1,6 +1,7 @@
 """Run a task: let models learn, measure them, and store a table for each run and measure.
 
-:func:`attempt` is what executors call; it returns how the task ended and raises nothing.
+:func:`attempt` is what executors call; it returns how the task ended and raises
+nothing.
 :mod:`~.together` builds and trains the models of runs that train together.
 """
 
@@ -20,7 +21,12 @@ from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.experiments.engine.job import Job, task_of
 from inweights.experiments.engine.schedule import End, collected_log
 from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Run, Task
-from inweights.experiments.engine.together import blocks_of, build_model, open_model, train_block
+from inweights.experiments.engine.together import (
+    blocks_of,
+    build_model,
+    open_model,
+    train_block,
+)
 from inweights.experiments.grammar.trial import Measure
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
@@ -40,7 +46,11 @@ Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
 
 
 def attempt(
-    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+    task: Task,
+    store: Store,
+    device: str,
+    progress: Progress,
+    joint: Joint | None = None,
 ) -> End:
     """Try a task, and return how that ended; errors are described in it, not raised.
 
@@ -52,7 +62,8 @@ def attempt(
         joint: Makes other processes train what this one trains; ``None`` for none.
     """
     try:
-        if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
+        # By another process, in the meantime: no lock is needed to see it.
+        if _stored(task, store):
             return End("done")
         with store.lock(task.key) as hold:
             if hold is None:
@@ -102,7 +113,11 @@ def _is_memory(error: Exception) -> bool:
 
 
 def run_task(
-    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+    task: Task,
+    store: Store,
+    device: str,
+    progress: Progress,
+    joint: Joint | None = None,
 ) -> None:
     """Run a task and store its tables; what another process stored just now is not made again.
 
@@ -124,7 +139,9 @@ def run_task(
     done = 0
     for block in blocks_of(task, device):
         _check(task)  # by now all worlds are built
-        if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
+        if block.only_measures and all(
+            store.has(run.key, MODEL_PART) for run in block.runs
+        ):
             _measure(block, store, device)
         elif isinstance(block.learner, Curriculum):
             _train(block, store, device, progress, joint, done)
@@ -143,7 +160,9 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
         call = partial(call, progress=partial(_staged, task, progress))
     if one.together:
         table = call(seeds=[seed for _, seed in task.members])
-        made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
+        made = [
+            (key, table.filter(seed=seed).drop("seed")) for key, seed in task.members
+        ]
     else:
         more = {"seed": task.seed} if one.seeded else {}
         made = [(task.key, call(**more))]
@@ -152,7 +171,9 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
         store.write(key, "table", rows)
 
 
-def _staged(task: ComputeTask, progress: Progress, done: int, total: int, stage: str) -> None:
+def _staged(
+    task: ComputeTask, progress: Progress, done: int, total: int, stage: str
+) -> None:
     """Pass on how far a computation is, by the share of its stages."""
     stages = task.computation.stages
     names = [*stages]
@@ -172,7 +193,12 @@ def _stored(task: Task, store: Store) -> bool:
 
 
 def _train(
-    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None, done: int
+    block: LearnTask,
+    store: Store,
+    device: str,
+    progress: Progress,
+    joint: Joint | None,
+    done: int,
 ) -> None:
     """Train runs as one program; an interrupted training continues from its checkpoint."""
     model = build_model(block, device)
@@ -181,8 +207,11 @@ def _train(
     for measure in block.measures:
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
-    observers = [Observer(m.key, partial(_measure_wanted, m, block), m.every) for m in often]
-    # The last part says what the columns of a checkpoint are: an earlier one had another order.
+    observers = [
+        Observer(m.key, partial(_measure_wanted, m, block), m.every) for m in often
+    ]
+    # The last part says what the columns of a checkpoint are: an earlier one had
+    # another order.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
@@ -197,8 +226,14 @@ def _train(
                 shards=shards,
             )
         tables = {LOSSES: result.losses, **result.observed}
-        tables |= {m.key: _measure_wanted(m, block, model) for m in block.measures if not m.every}
-        for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
+        tables |= {
+            m.key: _measure_wanted(m, block, model)
+            for m in block.measures
+            if not m.every
+        }
+        for replica, (run, parts) in enumerate(
+            zip(block.runs, block.parts, strict=True)
+        ):
             if MODEL_PART in parts:
                 _store(store, run, MODEL_PART, encode_model(model, replica))
         _share_out(tables, block, store)
@@ -228,7 +263,9 @@ def _measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.Data
     return measure_model(measure, block.worlds, model)
 
 
-def measure_model(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+def measure_model(
+    measure: Measure, worlds: Sequence[World], model: Model
+) -> pl.DataFrame:
     """Measure a model.
 
     Args:
@@ -254,7 +291,9 @@ def measure_model(measure: Measure, worlds: Sequence[World], model: Model) -> pl
     return table
 
 
-def _share_out(tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store) -> None:
+def _share_out(
+    tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store
+) -> None:
     """Store the rows of each replica as the tables of its run."""
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
@@ -267,7 +306,9 @@ def _derive(task: LearnTask, store: Store) -> None:
     """Measure a model that a descent or a program leads to, and store the tables."""
     (run,), (parts,) = task.runs, task.parts
     finished = [0] if MODEL_PART in parts else []
-    for every in dict.fromkeys([*finished, *(measure.every for measure in task.measures)]):
+    for every in dict.fromkeys(
+        [*finished, *(measure.every for measure in task.measures)]
+    ):
         looks = [m for m in task.measures if m.every == every]
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, every):

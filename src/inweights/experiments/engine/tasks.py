@@ -1,9 +1,9 @@
 """Describe the units of work: runs, and the tasks that make their tables.
 
-A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one, share
-it. Its numbers are the same to the last bit alone and in company. A task makes tables of runs
-that may train together (:class:`LearnTask`), or of a function (:class:`ComputeTask`);
-executors do tasks.
+A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one,
+share it. Its numbers are the same to the last bit alone and in company. A task makes
+tables of runs that may train together (:class:`LearnTask`), or of a function
+(:class:`ComputeTask`); executors do tasks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class LearnTask:
         runs: They differ in seeds, initial scales, rates and decays only.
         measures: What is measured, of all or of some.
         parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they depend on, with their hashes when it was planned.
+        sources: Files and modules that they depend on, with their hashes when it was
+            planned.
     """
 
     runs: tuple[Run, ...]
@@ -120,7 +121,9 @@ class LearnTask:
         parts = tuple(self.parts[i] for i in places)
         kept = set().union(*parts)
         measures = tuple(m for m in self.measures if m.key in kept)
-        return LearnTask(tuple(self.runs[i] for i in places), measures, parts, self.sources)
+        return LearnTask(
+            tuple(self.runs[i] for i in places), measures, parts, self.sources
+        )
 
     @property
     def worlds(self) -> list[World]:
@@ -142,7 +145,9 @@ class LearnTask:
     @property
     def about(self) -> str:
         """Settings and seeds, in words, by which a user finds the task in a plan."""
-        return _with_seeds(in_words(self.runs[0].trial.labels), [run.seed for run in self.runs])
+        return _with_seeds(
+            in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
+        )
 
     @property
     def learner(self) -> Learner:
@@ -163,7 +168,8 @@ class ComputeTask:
         key: Its name in the store, for the first seed.
         computation: What is computed.
         seed: The first seed.
-        sources: Files and modules that it depends on, with their hashes when it was planned.
+        sources: Files and modules that it depends on, with their hashes when it was
+            planned.
         others: Key and seed of each further seed.
     """
 
@@ -193,7 +199,8 @@ class ComputeTask:
         """Its tables, with the labels of the computation."""
         one = self.computation
         return [
-            TableRequest(one.name, (key, "table"), one.labels, seed) for key, seed in self.members
+            TableRequest(one.name, (key, "table"), one.labels, seed)
+            for key, seed in self.members
         ]
 
     @property
@@ -222,7 +229,9 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
     numbers = sorted({*seeds})
     if not numbers:
         return words
-    ends = f"seeds {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"seed {numbers[0]}"
+    ends = (
+        f"seeds {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"seed {numbers[0]}"
+    )
     return f"{words}, {ends}" if words else ends
 
 

@@ -1,10 +1,10 @@
 """Train runs together as one program, as many as fit and as is fastest.
 
-:func:`blocks_of` splits a task into blocks of runs, :func:`build_model` makes the model of a
-block, :func:`train_block` trains it. As many runs train together as the memory holds, and as
-make a step cheaper. On a CPU the memory is estimated; on an accelerator both are measured
-before each block, as both depend on the device, the model and the batch: groups are doubled
-while a run's share of a step falls.
+:func:`blocks_of` splits a task into blocks of runs, :func:`build_model` makes the model
+of a block, :func:`train_block` trains it. As many runs train together as the memory
+holds, and as make a step cheaper. On a CPU the memory is estimated; on an accelerator
+both are measured before each block, as both depend on the device, the model and the
+batch: groups are doubled while a run's share of a step falls.
 """
 
 import time
@@ -28,11 +28,14 @@ from inweights.support.limits import check_memory, memory_limit
 from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
-#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
+#: Bytes that the parameters, gradients and optimizer of runs that train together may
+#: take on a CPU.
 MAX_BYTES = 4 * 2**30
-#: Share of the free memory of an accelerator that they may take, with all that a step needs.
+#: Share of the free memory of an accelerator that they may take, with all that a step
+#: needs.
 SHARE = 0.8
-#: A larger group is taken where it makes a run's share of a step smaller by this factor at least.
+#: A larger group is taken where it makes a run's share of a step smaller by this factor
+#: at least.
 GAIN = 0.9
 #: Steps that are measured, after as many that are not.
 STEPS = 5
@@ -60,11 +63,17 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
-    build = partial(_config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0])
+    build = partial(
+        _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
+    )
     try:
         with torch.device("meta"):  # nothing is drawn, and no memory taken
             return list(build().parameters())
-    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+    # A model of one's own may look at its numbers.
+    except (
+        NotImplementedError,
+        RuntimeError,
+    ):
         return list(build().parameters())
 
 
@@ -76,17 +85,21 @@ def train_block(
 ) -> Result:
     """Train the runs of a block, by this process alone or by several that all call this.
 
-    That all of them diverged is no error: a verdict says it, as where only some of them do.
+    That all of them diverged is no error: a verdict says it, as where only some of them
+    do.
 
     Args:
         model: The model of the block, a replica per run.
         block: The runs.
-        curricula: How they learn, one for all or one per run; by default as their trials say.
+        curricula: How they learn, one for all or one per run; by default as their
+            trials say.
         **how: Further arguments of :func:`inweights.train`.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]
-    return train(model, block.worlds, curricula or own, seeds=seeds, keep_diverged=True, **how)
+    return train(
+        model, block.worlds, curricula or own, seeds=seeds, keep_diverged=True, **how
+    )
 
 
 def first_steps(phase: Phase, steps: int) -> Phase:
@@ -111,7 +124,8 @@ def open_model(store: Store, run: Run) -> Model:
         FolderError: The weights are missing or damaged.
     """
     trial = run.trial
-    # A model of one's own need not be registered: the trial has the class of its config.
+    # A model of one's own need not be registered: the trial has the class of its
+    # config.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
     return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
 
@@ -141,7 +155,12 @@ def _shape(world: World) -> list[Any]:
     """Return what worlds of runs that train together have in common: all but their tokens."""
     shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
     for part in (world.facts, world.queries):
-        columns = (part.roles, part.prompt_ends, part.answer_ends, part.out_of_distribution)
+        columns = (
+            part.roles,
+            part.prompt_ends,
+            part.answer_ends,
+            part.out_of_distribution,
+        )
         shape.append([part.role_names, *(column.tolist() for column in columns)])
     return shape
 
@@ -156,17 +175,22 @@ def group_size(block: LearnTask, device: str) -> int:
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
     room = SHARE * torch.cuda.mem_get_info(device)[0]
-    return best_size(lambda n: _measured(block.part(range(n)), device), len(block.runs), room)
+    return best_size(
+        lambda n: _measured(block.part(range(n)), device), len(block.runs), room
+    )
 
 
-def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
+def best_size(
+    measure: Callable[[int], tuple[float, float]], most: int, room: float
+) -> int:
     """Return a size of groups by measurement.
 
-    The size is doubled while the memory holds and a run's share of a step falls by a tenth.
+    The size is doubled while the memory holds and a run's share of a step falls by a
+    tenth.
 
     Args:
-        measure: Returns for a number of runs the bytes that they take, and the seconds of a
-            step.
+        measure: Returns for a number of runs the bytes that they take, and the seconds
+            of a step.
         most: Largest size.
         room: Bytes that there are.
 
@@ -203,7 +227,9 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
         ends.append(time.perf_counter())
 
     learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
-    short = [Curriculum(phases=(first_steps(one.phases[0], 2 * STEPS),)) for one in learners]
+    short = [
+        Curriculum(phases=(first_steps(one.phases[0], 2 * STEPS),)) for one in learners
+    ]
     train_block(build_model(block, device), block, short, progress=clock)
     taken = torch.cuda.max_memory_reserved(device) - before
     return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
@@ -224,12 +250,16 @@ def capacity(run: Run) -> int:
     count = sum(p.numel() for p in parameters)
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in parameters)
-    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    check_memory(
+        f"training a model of {count:,} parameters", state, hint="make it smaller"
+    )
     return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
 
 
 def _config_of(run: Run) -> ModelConfig:
     """Return the model's config of a run; a curriculum without one is refused."""
     if run.trial.model is None:
-        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+        raise ConfigError(
+            "a curriculum trains a model; give its config, such as GPTConfig()"
+        )
     return run.trial.model

@@ -1,8 +1,10 @@
 """Turn what a sweep varies into trials: a grid, axes that move together, or a list of points.
 
-Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the three
-parts of a trial. A whole part may also be given several times, as a list or by names.
-:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep.Study` calls it.
+Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
+three parts of a trial. A whole part may also be given several times, as a list or by
+names.
+:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep.Study` calls
+it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,8 +45,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         over: Values by path, or a list of points; see :func:`inweights.sweep`.
 
     Raises:
-        ConfigError: A path leads nowhere, a value does not fit, a part is no config of its
-            kind, or two conditions have the same labels.
+        ConfigError: A path leads nowhere, a value does not fit, a part is no config of
+            its kind, or two conditions have the same labels.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -71,7 +73,9 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         condition = repr(sorted(labels.items()))
         if condition in trials:
             where = ", ".join(f"{name}={value}" for name, value in labels.items())
-            raise ConfigError(f"two conditions have the name {where}; give each value once")
+            raise ConfigError(
+                f"two conditions have the name {where}; give each value once"
+            )
         trials[condition] = Trial(labels=labels, **parts)
     return list(trials.values())
 
@@ -94,7 +98,9 @@ def check_part(name: str, part: Any) -> None:
 
 
 def _parts(
-    whole: Mapping[str, Any], point: list[Change], known: dict[tuple[int | str, ...], Any]
+    whole: Mapping[str, Any],
+    point: list[Change],
+    known: dict[tuple[int | str, ...], Any],
 ) -> dict[str, Any]:
     """Return the three parts at a point; equal parts of several points are one object."""
     for path, _, _ in point:
@@ -125,15 +131,15 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 
     Args:
         over: Values by path, or a list of points.
-        whole: The parts of the trial that is varied, by name; ``None`` for the arguments of a
-            function.
+        whole: The parts of the trial that is varied, by name; ``None`` for the
+            arguments of a function.
 
     Returns:
         For each condition its changes: path, value, and label in the tables.
 
     Raises:
-        ConfigError: Nothing is varied over a path, two axes vary one path, or points set
-            different paths.
+        ConfigError: Nothing is varied over a path, two axes vary one path, or points
+            set different paths.
     """
     if isinstance(over, Mapping):
         return _grid_points(_flat(whole or {}, over))
@@ -160,7 +166,9 @@ def _listed_points(over: Any) -> list[list[Change]]:
         raise ConfigError("the list of points is empty; give at least one")
     for place, point in enumerate(over):
         if not isinstance(point, Mapping):
-            raise ConfigError(f'a point must map paths to values, {{"world.n": 10}}, got {point!r}')
+            raise ConfigError(
+                f'a point must map paths to values, {{"world.n": 10}}, got {point!r}'
+            )
         if set(point) != set(over[0]):
             raise ConfigError(
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
@@ -178,12 +186,16 @@ def _listed_points(over: Any) -> list[list[Change]]:
     return points
 
 
-def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(
+    whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = ""
+) -> dict[str, Any]:
     """Return axes by path; tables within tables, as TOML has them, become paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
         path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
-        if isinstance(values, Mapping) and _holds_paths(whole, path, values, bool(prefix)):
+        if isinstance(values, Mapping) and _holds_paths(
+            whole, path, values, bool(prefix)
+        ):
             flat |= _flat(whole, values, f"{path}.")
         else:
             flat[path] = values
@@ -198,7 +210,8 @@ def _holds_paths(
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())
     return path in _PARTS and any(
-        str(key).partition(".")[0] in fields or isinstance(one, list) for key, one in values.items()
+        str(key).partition(".")[0] in fields or isinstance(one, list)
+        for key, one in values.items()
     )
 
 
@@ -206,17 +219,26 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     """Return the choices of one axis; each sets one path, or several that move together."""
     paths = [path.strip() for path in key.split(",")]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ConfigError(f"'{key}' must be varied over a list of values, got {values!r}")
+        raise ConfigError(
+            f"'{key}' must be varied over a list of values, got {values!r}"
+        )
     values = as_list(
         values if hasattr(values, "dtype") or isinstance(values, Mapping) else [*values]
     )
     if not values:
-        raise ConfigError(f"'{key}' is varied over an empty list; give at least one value")
+        raise ConfigError(
+            f"'{key}' is varied over an empty list; give at least one value"
+        )
     if isinstance(values, Mapping):
         if len(paths) > 1:
-            raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
+            raise ConfigError(
+                f"'{key}' move together; give a list of tuples, not names"
+            )
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
-    rows = [as_list(value) if len(paths) > 1 else [value] for value in map(as_number, values)]
+    rows = [
+        as_list(value) if len(paths) > 1 else [value]
+        for value in map(as_number, values)
+    ]
     for row in rows:
         if not isinstance(row, Sequence) or len(row) != len(paths):
             raise ConfigError(
@@ -234,14 +256,20 @@ def _columns(paths: Sequence[str]) -> dict[str, str]:
     """Return the column of each path: its last word, or the whole path where two end alike."""
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
-    return {p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()}
+    return {
+        p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()
+    }
 
 
 def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     """Return a part with another value at a path; an error proposes what was meant."""
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
-        what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
+        what = (
+            "there is none; give its config"
+            if part is None
+            else f"it is {part!r}, no config"
+        )
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
     plain = to_plain(part)
     known, found = {name: plain, **dict(walk(plain, name))}, path
@@ -261,14 +289,21 @@ def _unknown(path: str, known: list[str]) -> Exception:
     alike = [one for one in known if one.rpartition(".")[2] == last]
     if not alike:
         return unknown_name("path", path, known)
-    return ConfigError(f"unknown path '{path}'; did you mean {' or '.join(map(repr, alike))}?")
+    return ConfigError(
+        f"unknown path '{path}'; did you mean {' or '.join(map(repr, alike))}?"
+    )
 
 
 def _below(part: Any, prefix: str) -> list[str]:
     """Return the name of a part and every path below it."""
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
-    words = [(path, path.rpartition(".")[2], isinstance(value, Mapping)) for path, value in paths]
-    named = [p for p, last, more in words if last != "kind" and (more or not last.isdigit())]
+    words = [
+        (path, path.rpartition(".")[2], isinstance(value, Mapping))
+        for path, value in paths
+    ]
+    named = [
+        p for p, last, more in words if last != "kind" and (more or not last.isdigit())
+    ]
     return [prefix, *named]
 
 

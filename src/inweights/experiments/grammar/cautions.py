@@ -1,6 +1,7 @@
 """Say in sentences what the conditions of a study cannot show.
 
-:func:`cautions` looks at trials and their tables; pages and sweeps print what it returns.
+:func:`cautions` looks at trials and their tables; pages and sweeps print what it
+returns.
 """
 
 import math
@@ -17,9 +18,11 @@ from inweights.training.learner import Curriculum
 from inweights.training.learners import named_for
 from inweights.worlds.knowledge.triples import Triples
 
-#: Accuracy from which on facts count as known, and spread over seeds above which few say little.
+#: Accuracy from which on facts count as known, and spread over seeds above which few
+#: say little.
 KNOWN, SPREAD = 0.99, 0.2
-#: Half the width of the 95% interval of a difference that a number of seeds should reach.
+#: Half the width of the 95% interval of a difference that a number of seeds should
+#: reach.
 WANTED = 0.2
 #: Factor between two rates that decides.
 FACTOR = 3.0
@@ -32,22 +35,25 @@ _NAMED = 3
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
     """Return sentences that a reader has to know before comparing the conditions of a study.
 
-    Named are conditions whose facts are not known; conditions whose compositions vary so much
-    by seed that the seeds cannot separate them, and how many would; learners of GPTs that
-    differ from the named one in a setting that decides; and files of facts with chains of
-    three facts about which nothing is asked.
+    Named are conditions whose facts are not known; conditions whose compositions vary
+    so much by seed that the seeds cannot separate them, and how many would; learners of
+    GPTs that differ from the named one in a setting that decides; and files of facts
+    with chains of three facts about which nothing is asked.
 
     Args:
         trials: The conditions.
-        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are looked
-            at.
+        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are
+            looked at.
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
     found = _of_learners(trials) + _of_facts(trials)
     for table in tables.values():
         if {"part", "role", "seed", "accuracy"} <= set(table.columns):
-            known = table.with_columns(pl.col("accuracy").fill_nan(None))  # of no statements
-            found += _of_accuracy(known, [one for one in labels if one in table.columns])
+            # Of no statements.
+            known = table.with_columns(pl.col("accuracy").fill_nan(None))
+            found += _of_accuracy(
+                known, [one for one in labels if one in table.columns]
+            )
     return list(dict.fromkeys(found))
 
 
@@ -74,8 +80,12 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
             "not say there that facts are not combined. Train longer."
         )
     seeds = table["seed"].n_unique()
-    by_seed = combined.group_by([*labels, "seed"], maintain_order=True).agg(value.mean())
-    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(value.std())
+    by_seed = combined.group_by([*labels, "seed"], maintain_order=True).agg(
+        value.mean()
+    )
+    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(
+        value.std()
+    )
     wide = spread.filter(value > SPREAD)
     deviation = max(wide["accuracy"], default=0.0)
     needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
@@ -95,7 +105,9 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
     for trial in trials:
         if trial.labels.get(CONTROL, NO_CONTROL) != NO_CONTROL:
             continue
-        if not isinstance(trial.model, GPTConfig) or not isinstance(trial.learner, Curriculum):
+        if not isinstance(trial.model, GPTConfig) or not isinstance(
+            trial.learner, Curriculum
+        ):
             continue
         named = named_for(trial.world, trial.model).phases[0]
         if not named.random_offset:

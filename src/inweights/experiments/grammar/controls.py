@@ -1,7 +1,8 @@
 """Compare trials with controls: the same trials without what should matter.
 
-:func:`with_controls` adds them to the trials of a study, :func:`beyond_control` says how far
-its conditions exceed them. :mod:`~.cautions` names other things that a comparison cannot show.
+:func:`with_controls` adds them to the trials of a study, :func:`beyond_control` says
+how far its conditions exceed them. :mod:`~.cautions` names other things that a
+comparison cannot show.
 """
 
 import math
@@ -22,7 +23,8 @@ from inweights.worlds.registry import Altered
 
 #: Column that names the control, and its value for the trials themselves.
 CONTROL, NO_CONTROL = "control", "none"
-#: Roles that carry what the papers' findings rest on, in the order in which they are looked for.
+#: Roles that carry what the papers' findings rest on, in the order in which they are
+#: looked for.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
 
 
@@ -30,10 +32,10 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     """Return the trials, and each of them once more for every control.
 
     - ``untrained``: the same architecture before its first update.
-    - ``shuffled``: the same prompts with their answers permuted, so that the number of facts
-      stays and their structure does not.
-    - ``no-bridge``: without the facts that should matter: identities, else similarities, else
-      edges.
+    - ``shuffled``: the same prompts with their answers permuted, so that the number of
+      facts stays and their structure does not.
+    - ``no-bridge``: without the facts that should matter: identities, else
+      similarities, else edges.
     - ``frozen``: token embeddings stay at their random start.
 
     Args:
@@ -45,7 +47,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
         themselves.
 
     Raises:
-        ConfigError: A control is unknown, or makes no sense for a trial; the label is taken.
+        ConfigError: A control is unknown, or makes no sense for a trial; the label is
+            taken.
 
     Example:
         >>> import inweights as iw
@@ -73,14 +76,14 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     """Return how far each condition exceeds its controls at the end of training.
 
     Args:
-        table: Table of a probe, from trials with controls: labels, ``control``, ``seed``, and
-            the probe's own columns.
+        table: Table of a probe, from trials with controls: labels, ``control``,
+            ``seed``, and the probe's own columns.
         value: Column that is compared; by default the one that the probe declares.
 
     Returns:
-        A row for each condition, control and place that the probe tells apart: ``beyond``, the
-        median over seeds of the value less that of the control; ``low`` and ``high``, its
-        exact 95% interval, null for fewer than six seeds; ``seeds``.
+        A row for each condition, control and place that the probe tells apart:
+        ``beyond``, the median over seeds of the value less that of the control; ``low``
+        and ``high``, its exact 95% interval, null for fewer than six seeds; ``seeds``.
 
     Raises:
         DataError: The table has no controls, or no probe declares what it measures.
@@ -93,23 +96,35 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         [('frozen', 0.3)]
     """
     if not {CONTROL, "seed"} <= set(table.columns):
-        raise DataError(f"the table has no columns '{CONTROL}' and 'seed'; sweep with controls=[…]")
+        raise DataError(
+            f"the table has no columns '{CONTROL}' and 'seed'; sweep with controls=[…]"
+        )
     split = table.columns.index("seed")
     own = table.columns[split + 1 :]
     shown = shown_in(own)
     value = value or (shown.value if shown else "")
     if value not in own:
-        raise DataError(f"say which column is compared, value=…; the table has {', '.join(own)}")
+        raise DataError(
+            f"say which column is compared, value=…; the table has {', '.join(own)}"
+        )
     labels = [name for name in table.columns[:split] if name != CONTROL]
     kinds = (pl.String, pl.Boolean, pl.Int64, pl.Int32)
     numbers = (value, "step", "statements", "replica")
-    places = [name for name in own if table[name].dtype in kinds and name not in numbers]
+    places = [
+        name for name in own if table[name].dtype in kinds and name not in numbers
+    ]
     if "step" in own:
-        table = table.filter(pl.col("step") == pl.col("step").max().over(*labels, CONTROL, "seed"))
+        table = table.filter(
+            pl.col("step") == pl.col("step").max().over(*labels, CONTROL, "seed")
+        )
     on = [*labels, *places, "seed"]
-    per_seed = table.group_by([*on, CONTROL], maintain_order=True).agg(pl.col(value).mean())
+    per_seed = table.group_by([*on, CONTROL], maintain_order=True).agg(
+        pl.col(value).mean()
+    )
     mine = per_seed.filter(pl.col(CONTROL) == NO_CONTROL).select(*on, mine=value)
-    paired = per_seed.filter(pl.col(CONTROL) != NO_CONTROL).join(mine, on=on, nulls_equal=True)
+    paired = per_seed.filter(pl.col(CONTROL) != NO_CONTROL).join(
+        mine, on=on, nulls_equal=True
+    )
     rows = []
     by = [*labels, *places, CONTROL]
     for case, group in paired.group_by(by, maintain_order=True):
@@ -119,7 +134,9 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         middle, *ends = median_interval(gaps)
         low, high = (end if math.isfinite(end) else None for end in ends)
         about = dict(zip(by, case, strict=True))
-        rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
+        rows.append(
+            about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)}
+        )
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -170,7 +187,9 @@ def _embedding(trial: Trial) -> str:
 #: How each control changes a trial.
 CONTROLS: dict[str, Callable[[Trial], Trial]] = {
     "untrained": _untrained,
-    "shuffled": lambda trial: replace(trial, world=Altered(of=trial.world, shuffled=True)),
+    "shuffled": lambda trial: replace(
+        trial, world=Altered(of=trial.world, shuffled=True)
+    ),
     "no-bridge": _no_bridge,
     "frozen": _frozen,
 }
@@ -180,7 +199,9 @@ def _curriculum(trial: Trial, name: str) -> Curriculum:
     """Return the curriculum of a trial; another kind of learner is refused."""
     learner = trial.learner
     if not isinstance(learner, Curriculum):
-        raise ConfigError(f"the control '{name}' needs a Curriculum, got {type(learner).__name__}")
+        raise ConfigError(
+            f"the control '{name}' needs a Curriculum, got {type(learner).__name__}"
+        )
     return learner
 
 
@@ -190,7 +211,9 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
         return trial.learner
     phases = []
     for phase in trial.learner.phases:
-        left = {role: weight for role, weight in phase.roles.items() if role not in roles}
+        left = {
+            role: weight for role, weight in phase.roles.items() if role not in roles
+        }
         batch = phase.batch
         if isinstance(batch, dict):
             batch = _batch_without(batch, roles)

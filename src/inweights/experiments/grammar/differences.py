@@ -1,9 +1,9 @@
 """Compare every setting of a recipe with what its paper states.
 
-:func:`compare` takes every leaf of every trial's world, model, learner and measures, and of
-every computation, at a scale. It says of each whether it is the paper's, its code's, smaller
-in size only, or ours, and why. :func:`protocol_of` says what that makes of the trials of a
-claim.
+:func:`compare` takes every leaf of every trial's world, model, learner and measures,
+and of every computation, at a scale. It says of each whether it is the paper's, its
+code's, smaller in size only, or ours, and why. :func:`protocol_of` says what that makes
+of the trials of a claim.
 """
 
 import re
@@ -84,8 +84,8 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
         scale: The scale whose settings are compared.
 
     Returns:
-        A list for each trial and computation. The last list is of the recipe as a whole: its
-        number of seeds.
+        A list for each trial and computation. The last list is of the recipe as a
+        whole: its number of seeds.
 
     Raises:
         ConfigError: The protocol of its paper is not stated, or there is no such scale.
@@ -100,7 +100,8 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     settings, seeds, _ = recipe.resolve(scale)
     look = partial(_compare, recipe, protocol, scale)
     return [
-        look(one) for one in (*subjects_of(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
+        look(one)
+        for one in (*subjects_of(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
     ]
 
 
@@ -152,9 +153,9 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how near to the paper's protocol some trials are.
 
-    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*: the
-    same world and model, but sizes are smaller, or the text lost them, or the training is
-    another. *Substitute*: world or model differ in more than size.
+    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*:
+    the same world and model, but sizes are smaller, or the text lost them, or the
+    training is another. *Substitute*: world or model differ in more than size.
 
     Args:
         trials: The differences of each trial.
@@ -200,7 +201,13 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
         >>> [(row.value, row.stated) for row in rows if row.whose == "smaller"]
         [('2500', 'lost in the text at hand (B.3); code: 10000 (tiny_neural_network.ipynb:1137)')]
     """
-    order: dict[Whose, int] = {"unclassified": 0, "ours": 1, "smaller": 2, "code": 3, "paper": 4}
+    order: dict[Whose, int] = {
+        "unclassified": 0,
+        "ours": 1,
+        "smaller": 2,
+        "code": 3,
+        "paper": 4,
+    }
     rows = {
         DifferenceRow(
             re.sub(r"\.\d+(?=\.)", "", one.leaf),
@@ -245,11 +252,17 @@ def _compare(
     return found
 
 
-def _parts(recipe: Recipe, protocol: PaperProtocol, subject: Subject) -> list[ProtocolPart]:
+def _parts(
+    recipe: Recipe, protocol: PaperProtocol, subject: Subject
+) -> list[ProtocolPart]:
     """Return the parts of a protocol that speak of a trial or computation of a recipe."""
     short = recipe.name.rpartition("/")[2]
     known = {**subject.labels, **subject.values}
-    return [one for one in protocol.parts if _about(one.recipes, short) and fits(one.where, known)]
+    return [
+        one
+        for one in protocol.parts
+        if _about(one.recipes, short) and fits(one.where, known)
+    ]
 
 
 def _stated(parts: Iterable[ProtocolPart], leaf: str) -> PaperSetting | None:
@@ -278,7 +291,9 @@ def _about(recipes: Sequence[str], short: str) -> bool:
 def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
     """Return whose value a setting has."""
     if stated is None:
-        neutral = [wanted for pattern, wanted in absent().items() if named(pattern, leaf)]
+        neutral = [
+            wanted for pattern, wanted in absent().items() if named(pattern, leaf)
+        ]
         if not neutral:
             return "unclassified"
         return "paper" if equal(neutral[-1], value) else "ours"

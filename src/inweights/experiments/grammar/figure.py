@@ -1,7 +1,8 @@
 """Describe figures as data: which drawing shows which tables, and what a probe's table holds.
 
-:class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`, which
-checks its options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
+:class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`,
+which checks its options; a drawing of one's own takes ``Figure(kind="mine",
+options={...})``.
 :class:`Shown` is what a probe says of its table, so that a figure can be chosen for it.
 """
 
@@ -19,10 +20,20 @@ from msgspec.structs import replace
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 
-__all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
+__all__ = [
+    "Figure",
+    "atlas",
+    "auto",
+    "heatmaps",
+    "lines",
+    "states",
+    "sweeps",
+    "through_time",
+]
 
 P = TypeVar("P", bound=Callable[..., Any])
-#: Columns of a probe's table that the engine adds or takes away, and those that older tables lack.
+#: Columns of a probe's table that the engine adds or takes away, and those that older
+#: tables lack.
 _OUTSIDE = {"replica", "step", "right_answers"}
 #: Declarations of probes of one's own, by name.
 _OWN: dict[str, Shown] = {}
@@ -36,9 +47,10 @@ class Figure(Config):
         kind: Name of the drawing function.
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
-        sources: Names of the tables that it draws, in the order of the function's arguments.
-        options: Keyword arguments of the drawing function; those that are left out have its
-            defaults.
+        sources: Names of the tables that it draws, in the order of the function's
+            arguments.
+        options: Keyword arguments of the drawing function; those that are left out have
+            its defaults.
         finds: The end of the caption that says what is found, and not how to read it.
     """
 
@@ -61,16 +73,29 @@ class Figure(Config):
         """
         read = self.caption.removesuffix(self.finds).strip()
         if self.title.endswith("?"):
-            expected = f" Expected if the claims hold: {self.finds}" if self.finds else ""
+            expected = (
+                f" Expected if the claims hold: {self.finds}" if self.finds else ""
+            )
             return replace(self, caption=read + expected)
         ask = self.options.get
-        what = ask("y_label") or ask("y") or ask("value_label") or " and ".join(self.sources)
+        what = (
+            ask("y_label")
+            or ask("y")
+            or ask("value_label")
+            or " and ".join(self.sources)
+        )
         over = ask("x_label") or ask("x") or ask("axis")
-        title = (f"{what} by {over}" if over and what != over else str(what)).replace("_", " ")
+        title = (f"{what} by {over}" if over and what != over else str(what)).replace(
+            "_", " "
+        )
         found = self.title.rstrip(".")
         first = found[:1] if found[1:2].isupper() else found[:1].lower()
-        expected = f"{read} Expected if the claims hold: {first}{found[1:]}. {self.finds}"
-        return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
+        expected = (
+            f"{read} Expected if the claims hold: {first}{found[1:]}. {self.finds}"
+        )
+        return replace(
+            self, title=title[:1].upper() + title[1:], caption=expected.strip()
+        )
 
 
 def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
@@ -87,7 +112,9 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
         if more or "table" in options or "films" in options:
             tables, title, caption = _as_in_0_1(tables, title, caption, more, options)
         if isinstance(reference := options.get("reference"), tuple):
-            options["reference"] = dict(zip(("column", "label"), reference, strict=True))
+            options["reference"] = dict(
+                zip(("column", "label"), reference, strict=True)
+            )
         given = {key: value for key, value in options.items() if value is not None}
         return Figure(
             id=id,
@@ -96,7 +123,10 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
             caption=caption,
             sources=(tables,) if isinstance(tables, str) else tables,
             # Sequences become lists, as JSON gives them back.
-            options={k: list(v) if isinstance(v, tuple | list) else v for k, v in given.items()},
+            options={
+                k: list(v) if isinstance(v, tuple | list) else v
+                for k, v in given.items()
+            },
         )
 
     make.__name__ = make.__qualname__ = kind
@@ -112,11 +142,17 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
     return make
 
 
-lines = _drawing("lines", "A line for each ``series`` of ``y`` against ``x``, in panels.")
-sweeps = _drawing("sweeps", "``y`` for the values of every swept setting, one panel a setting.")
+lines = _drawing(
+    "lines", "A line for each ``series`` of ``y`` against ``x``, in panels."
+)
+sweeps = _drawing(
+    "sweeps", "``y`` for the values of every swept setting, one panel a setting."
+)
 heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour scale.")
 states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
-through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
+through_time = _drawing(
+    "through_time", "Curves, matrices and states; a slider over the steps."
+)
 atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
 _auto = _drawing("auto", "What was varied is the axis, the lines and the panels.")
 
@@ -146,7 +182,11 @@ def auto(
 
 
 def _as_in_0_1(
-    tables: str | tuple[str, ...], title: str, caption: str, more: tuple[str, ...], options: Any
+    tables: str | tuple[str, ...],
+    title: str,
+    caption: str,
+    more: tuple[str, ...],
+    options: Any,
 ) -> tuple[tuple[str, ...], str, str]:
     """Return tables, title and caption from the arguments of version 0.1."""
     warnings.warn(
@@ -156,7 +196,9 @@ def _as_in_0_1(
     )
     if more:  # atlas(id, films, graphs, title, caption)
         return (str(tables), title), caption, more[0]
-    names = [options.pop(name) for name in ("table", "films", "graphs") if name in options]
+    names = [
+        options.pop(name) for name in ("table", "films", "graphs") if name in options
+    ]
     return tuple(names), title, caption
 
 
@@ -165,17 +207,18 @@ class Shown(Config):
 
     Attributes:
         value: Column of the number that figures draw.
-        columns: All columns of the probe's table, with spaces between, without ``replica``. A
-            table is recognised by them.
+        columns: All columns of the probe's table, with spaces between, without
+            ``replica``. A table is recognised by them.
         label: Name of the number on an axis.
         null: What would be seen by chance, or why no control makes sense; one sentence.
         caption: How to read the figure; one sentence.
         low: Least possible value; ``None`` if there is none.
         high: Largest possible value; ``None`` if there is none.
         axes: Names of other columns on an axis, by column.
-        chance: Column with the value expected by chance, drawn as a dashed line; empty for
-            none.
-        controls: What to compare with; see :func:`~inweights.experiments.with_controls`.
+        chance: Column with the value expected by chance, drawn as a dashed line; empty
+            for none.
+        controls: What to compare with; see
+            :func:`~inweights.experiments.with_controls`.
 
     Raises:
         ConfigError: A column that it names is not among ``columns``.
@@ -195,7 +238,9 @@ class Shown(Config):
     def __post_init__(self) -> None:
         for name in (self.value, self.chance, *self.axes):
             if name and name not in {*self.columns.split(), *_OUTSIDE}:
-                raise ConfigError(f"a probe declares '{name}', which its table does not have")
+                raise ConfigError(
+                    f"a probe declares '{name}', which its table does not have"
+                )
 
     @property
     def limits(self) -> tuple[float, float] | None:
@@ -243,14 +288,19 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
     """Return what the probe declares whose table has these columns.
 
     Args:
-        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not count.
+        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not
+            count.
 
     Returns:
-        The declaration; ``None`` where no probe has these columns, or several that measure
-        different things.
+        The declaration; ``None`` where no probe has these columns, or several that
+        measure different things.
     """
     wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
-    found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
+    found = [
+        shown
+        for shown in known.values()
+        if set(shown.columns.split()) - _OUTSIDE == wanted
+    ]
     return found[0] if len({shown.value for shown in found}) == 1 else None
 
 

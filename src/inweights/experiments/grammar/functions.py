@@ -1,7 +1,7 @@
 """Make computations of a function that returns rows: ``function(seed, **settings)``.
 
-:func:`computations_of` serves sweeps over a user's own function; what the function returns
-becomes a table, or an error that says what to return.
+:func:`computations_of` serves sweeps over a user's own function; what the function
+returns becomes a table, or an error that says what to return.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ def computations_of(
     """Return a computation for each condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a polars
-            frame.
-        points: The conditions; each is a list of (argument, value, label in the tables).
+        function: Returns one number or text, one row (a mapping), several rows, or a
+            polars frame.
+        points: The conditions; each is a list of (argument, value, label in the
+            tables).
         replicated: Whether the function takes all seeds at once, as ``seeds``.
 
     Raises:
-        ConfigError: The function does not take the seed, does not take a setting, or needs a
-            value that no condition gives.
+        ConfigError: The function does not take the seed, does not take a setting, or
+            needs a value that no condition gives.
     """
     found = []
     for point in points:
@@ -55,17 +56,20 @@ def computations_of(
     return found
 
 
-def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
+def rows_of(
+    function: Callable[..., Any], settings: Mapping[str, Any], seed: int
+) -> pl.DataFrame:
     """Return what a function gives for one seed, as a table.
 
     Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a polars
-            frame.
+        function: Returns one number or text, one row (a mapping), several rows, or a
+            polars frame.
         settings: Its keyword arguments besides the seed.
         seed: The seed that it is called with.
 
     Raises:
-        DataError: The result is no table, is empty, or has a column that the sweep adds.
+        DataError: The result is no table, is empty, or has a column that the sweep
+            adds.
     """
     return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
@@ -81,7 +85,8 @@ def rows_together(
         seeds: The seeds that it is called with.
 
     Raises:
-        DataError: The result is no table, or does not have rows for exactly these seeds.
+        DataError: The result is no table, or does not have rows for exactly these
+            seeds.
     """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
@@ -119,8 +124,8 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
 def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
     """Rows as a table, and what is wrong with them; nothing if they are one.
 
-    A mapping is a row, or has lists as columns; a number, truth value or text is a row of one
-    column, :data:`RESULT`.
+    A mapping is a row, or has lists as columns; a number, truth value or text is a row
+    of one column, :data:`RESULT`.
     """
     import polars as pl
 
@@ -148,7 +153,9 @@ def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
     return table, "" if table.width and table.height else "no row"
 
 
-def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str) -> None:
+def _check(
+    function: Callable[..., Any], settings: Mapping[str, Any], seed: str
+) -> None:
     """Refuse a function that does not take the seed and the settings."""
     parameters = inspect.signature(function).parameters
     if any(one.kind == inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
@@ -156,14 +163,18 @@ def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str)
     name = function.__name__
     if seed not in parameters:
         all_at_once = "seeds" in parameters
-        hint = "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
+        hint = (
+            "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
+        )
         raise ConfigError(
             f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
             + hint
         )
     others = {one: about.default for one, about in parameters.items() if one != seed}
     check_names(f"argument of {name}", settings, others)
-    needed = (one for one, default in others.items() if default is inspect.Parameter.empty)
+    needed = (
+        one for one, default in others.items() if default is inspect.Parameter.empty
+    )
     if lacking := [one for one in needed if one not in settings]:
         raise ConfigError(
             f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "

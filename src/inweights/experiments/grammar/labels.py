@@ -1,6 +1,7 @@
 """Make labels of varied values for columns of tables, so that no two values look alike.
 
-:func:`labels_of` makes the labels of one axis, :func:`is_label` finds the one of a value.
+:func:`labels_of` makes the labels of one axis, :func:`is_label` finds the one of a
+value.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,9 @@ _LARGEST = 2**63
 def labels_of(values: Sequence[Any]) -> list[Value]:
     """Return a label for each value of an axis.
 
-    A text, a number or a truth value is its own label, any other value is its text. Where a
-    column would show two values alike, such as ``True`` beside ``1``, all of them are texts.
+    A text, a number or a truth value is its own label, any other value is its text.
+    Where a column would show two values alike, such as ``True`` beside ``1``, all of
+    them are texts.
 
     Args:
         values: The values of the axis.
@@ -108,5 +110,9 @@ def _mark(value: Any) -> Any:
 
 def _by_what_it_shows(value: Any) -> Any:
     """Return the mark of a config, a function, a member of an Enum, or an object of fields."""
-    named = isinstance(value, msgspec.Struct | Enum) or callable(value) or is_dataclass(value)
+    named = (
+        isinstance(value, msgspec.Struct | Enum)
+        or callable(value)
+        or is_dataclass(value)
+    )
     return {"$shown": repr(value)} if named else None

@@ -12,8 +12,8 @@ from inweights.experiments.grammar.protocol_file import (
 )
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
 
-#: Settings that decide nothing: a name that messages show, how often a stop is looked for, and in
-#: which order nodes are named, which no training sees.
+#: Settings that decide nothing: a name that messages show, how often a stop is looked
+#: for, and in which order nodes are named, which no training sees.
 NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
 #: What a measure's leaf says where it is used.
 USED = "used"

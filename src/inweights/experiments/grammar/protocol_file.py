@@ -1,8 +1,9 @@
 """Read the protocol of a paper: what its text and its code state, setting by setting.
 
-A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's recipes.
-:mod:`inweights.experiments.grammar.differences` compares what a recipe trains and measures
-with it.
+A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's
+recipes.
+:mod:`inweights.experiments.grammar.differences` compares what a recipe trains and
+measures with it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,8 @@ from typing import Any
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 
-#: How an option that is not set (``None``) is written in TOML, which has no word for it.
+#: How an option that is not set (``None``) is written in TOML, which has no word for
+#: it.
 NOTHING = "none"
 
 
@@ -26,7 +28,8 @@ class PaperText(Config):
         date: Of that version.
         read_on: When it was read.
         venue: Where it is published; ``not stated`` if it does not say.
-        code: ``owner/repository@commit``; or that none was found, and where it was looked for.
+        code: ``owner/repository@commit``; or that none was found, and where it was
+            looked for.
         changes: What other versions say differently, each with its version.
     """
 
@@ -41,11 +44,12 @@ class PaperText(Config):
 class PaperSetting(Config):
     """What a paper and its code state of one setting.
 
-    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` says what the text has.
+    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` says what the text
+    has.
 
     Attributes:
-        paper: Its value in the text; a list means any of them, or all where the setting is a
-            list.
+        paper: Its value in the text; a list means any of them, or all where the setting
+            is a list.
         place: Where the text says so: a section, a table or a figure.
         every: Whether the statement holds for every value, as a theorem for every size.
         lost: Where the text at hand lost the value.
@@ -56,7 +60,8 @@ class PaperSetting(Config):
         ours: What is done here, where no setting of the library corresponds to it.
 
     Raises:
-        ConfigError: None or several of the four are given, or a value without its place.
+        ConfigError: None or several of the four are given, or a value without its
+            place.
     """
 
     paper: Any = None
@@ -74,7 +79,9 @@ class PaperSetting(Config):
         if sum(said) != 1:
             raise ConfigError("give one of 'paper', 'every', 'lost' and 'unstated'")
         if (self.paper is not None or self.every) != bool(self.place):
-            raise ConfigError("'place' says where 'paper' or 'every' is stated; give both")
+            raise ConfigError(
+                "'place' says where 'paper' or 'every' is stated; give both"
+            )
         if (self.code is None) != (not self.at):
             raise ConfigError("'at' says where 'code' is stated; give both")
 
@@ -106,9 +113,11 @@ class ProtocolPart(Config):
     Attributes:
         title: What it is about.
         recipes: Short names of the recipes, patterns allowed; all if left out.
-        where: Labels or settings that a trial has to have, each with its value or values.
+        where: Labels or settings that a trial has to have, each with its value or
+            values.
         settings: What is stated, by the path of the setting, patterns allowed.
-        others: What the paper or its code states and no setting of the library corresponds to.
+        others: What the paper or its code states and no setting of the library
+            corresponds to.
     """
 
     title: str
@@ -190,7 +199,9 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
         True
     """
-    return all(name in values and equal(wanted, values[name]) for name, wanted in where.items())
+    return all(
+        name in values and equal(wanted, values[name]) for name, wanted in where.items()
+    )
 
 
 def equal(stated: Any, value: Any) -> bool:

@@ -1,8 +1,8 @@
 """Describe a figure or table of a paper as one object: a plan, tables, figures and claims.
 
 A :class:`Recipe` gives settings at several scales and the functions that use them; a
-:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads one from TOML, the
-engine runs it (:func:`inweights.run`).
+:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads one from TOML,
+the engine runs it (:func:`inweights.run`).
 """
 
 import re
@@ -24,7 +24,8 @@ from inweights.support.sources import RAISED, sources_of
 if TYPE_CHECKING:
     import polars as pl
 
-#: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
+#: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper``
+#: a GPU.
 SCALES = ("smoke", "cpu", "paper")
 
 Tables = dict[str, "pl.DataFrame"]
@@ -46,25 +47,29 @@ class Recipe:
         claims: What is judged.
         figures: What is drawn.
         derive: Computes further tables from the measured ones, for claims and figures.
-        ours: Settings that the paper does not give and that are our choice: dotted names,
-            which are marked wherever settings are listed, and sentences that say more.
-        first_seed: First root seed. Settings are chosen on other seeds than they are judged
-            on.
+        ours: Settings that the paper does not give and that are our choice: dotted
+            names, which are marked wherever settings are listed, and sentences that say
+            more.
+        first_seed: First root seed. Settings are chosen on other seeds than they are
+            judged on.
         root_seeds: The root seeds, where they do not count on from the first.
-        version: Raised by hand when the recipe's results change; part of a run's identity.
+        version: Raised by hand when the recipe's results change; part of a run's
+            identity.
         whole: The recipe of which this one is a part, with some of its claims.
-        versions: Version of each claim in the ledger, for claims that stand there unchanged;
-            ``None`` where no ledger is kept.
-        cautions: Returns from settings and tables what a reader has to know, in sentences.
-        results: Returns from the same what came out, in sentences; for a page without claims.
+        versions: Version of each claim in the ledger, for claims that stand there
+            unchanged; ``None`` where no ledger is kept.
+        cautions: Returns from settings and tables what a reader has to know, in
+            sentences.
+        results: Returns from the same what came out, in sentences; for a page without
+            claims.
         meanings: What settings decide, by name; others say it in the docstring of their
             config.
         reasons: Why settings that differ from the paper's do.
         protocol: What the paper and its code state, where that is known.
 
     Raises:
-        ConfigError: A scale has settings and no seeds, or the reverse; a scale is unknown; or
-            a claim's id is of another recipe.
+        ConfigError: A scale has settings and no seeds, or the reverse; a scale is
+            unknown; or a claim's id is of another recipe.
     """
 
     name: str
@@ -105,7 +110,10 @@ class Recipe:
                 )
 
     def resolve(
-        self, scale: str, seeds: int | Sequence[int] | None = None, overrides: Sequence[str] = ()
+        self,
+        scale: str,
+        seeds: int | Sequence[int] | None = None,
+        overrides: Sequence[str] = (),
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
         """Return the settings and seeds of a run, and the config that names it.
 
@@ -115,12 +123,12 @@ class Recipe:
             overrides: Changes of settings, as on the command line: ``n=10``.
 
         Returns:
-            Settings, root seeds, and the config: recipe, version, scale, seeds, settings, and
-            the sources that decide the tables.
+            Settings, root seeds, and the config: recipe, version, scale, seeds,
+            settings, and the sources that decide the tables.
 
         Raises:
-            ConfigError: There is no such scale, an override does not fit, or the seeds are no
-                seeds.
+            ConfigError: There is no such scale, an override does not fit, or the seeds
+                are no seeds.
         """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
@@ -141,20 +149,25 @@ class Recipe:
     def _sources(self, settings: Config) -> dict[str, str]:
         """Return the files, modules of others and raised versions that decide the tables."""
         if self.plan.__module__.startswith("inweights.recipes."):
-            # All of those: which of them a recipe uses its plan alone says, and that loads torch.
+            # All of those: which of them a recipe uses its plan alone says, and that
+            # loads torch.
             raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
             return sources_of(settings) | raised
         plan = self.plan(settings)
         trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]
         measures = [measure.call for measure in plan.measures]
         computed = [computation.call for computation in plan.computations]
-        return sources_of([settings, self.plan, self.derive, trials, measures, computed])
+        return sources_of(
+            [settings, self.plan, self.derive, trials, measures, computed]
+        )
 
     def derived(self, tables: Tables) -> Tables:
         """Return the tables, with those that are derived from them."""
         return tables | (self.derive(tables) if self.derive else {})
 
-    def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
+    def changes(
+        self, scale: str, overrides: Sequence[str] | Mapping[str, Any]
+    ) -> tuple[str, ...]:
         """Return changes of a scale's settings as they are written on the command line.
 
         Args:
@@ -216,7 +229,9 @@ class Paper:
             place: Where in the paper, for claims that do not say it.
             condition: Under which condition its claims are judged; by default none.
         """
-        return Stating(f"{self.source}/{name}", self.claims_of or self.source, place, condition)
+        return Stating(
+            f"{self.source}/{name}", self.claims_of or self.source, place, condition
+        )
 
     def recipe(
         self,

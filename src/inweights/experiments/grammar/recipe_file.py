@@ -1,7 +1,8 @@
 """Read the texts and settings of a recipe from the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, the figures, and
-the settings of each scale; the code has their defaults, the plan and a score for each claim.
+The file has the title, the paper's claims with their sentences and places, the figures,
+and the settings of each scale; the code has their defaults, the plan and a score for
+each claim.
 :func:`read_recipe` joins both sides, which have to name the same claims.
 """
 
@@ -30,14 +31,16 @@ class StatedClaim(Config):
         says: The sentence.
         place: Where in the paper; the recipe's own if left out.
         source: Short name of the paper, or ``ours``; the recipe's own if left out.
-        quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
+        quote: The paper's own words, 25 at most; ``none in words``, or ``text not at
+            hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none
             printed``, or ``lost in the text at hand``.
-        close: Smallest and largest number of the published size; within a factor of 1.5 of the
-            published number if left out.
+        close: Smallest and largest number of the published size; within a factor of 1.5
+            of the published number if left out.
         judged: ``typical`` judges the median; ``reliable`` is for a sentence that says
             *always*, *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged; the recipe's own if left out.
+        protocol: How near to the paper's protocol it is judged; the recipe's own if
+            left out.
         condition: Under which condition it is judged; the recipe's own if left out.
         check: Whether it holds by construction.
     """
@@ -63,8 +66,8 @@ class StatedFigure(Config):
         title: What the figure shows.
         caption: How to read it.
         options: Keyword arguments of the drawing function.
-        finds: What is found, the end of the caption; until the claims hold, it is shown as
-            what is expected.
+        finds: What is found, the end of the caption; until the claims hold, it is shown
+            as what is expected.
     """
 
     drawing: str
@@ -83,22 +86,22 @@ class RecipeFile(Config):
         place: Where in the paper.
         cited: Its ``place`` in short, for its claims; the same if left out.
         summary: What is done, in a few sentences.
-        condition: Under which condition its claims are judged, where their scores do not say
-            so.
+        condition: Under which condition its claims are judged, where their scores do
+            not say so.
         protocol: How near to the paper's protocol its claims are judged.
         published: What the paper prints, for claims without their own.
         quote: The paper's words, for claims without their own.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
         version: Of the recipe; as the code says if left out.
-        ours: Names of settings that are ours; sentences; and reasons why settings of a world,
-            a model, a learner or a measure are not the paper's.
+        ours: Names of settings that are ours; sentences; and reasons why settings of a
+            world, a model, a learner or a measure are not the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         scales: Settings by scale, where the code does not give them; others have their
-            defaults. A table ``{ use = "NAME" }`` is a config of the code, or several, with
-            what else it has.
-        configs: Further configs, or lists of some, that settings of a scale may ``use``, by
-            name.
+            defaults. A table ``{ use = "NAME" }`` is a config of the code, or several,
+            with what else it has.
+        configs: Further configs, or lists of some, that settings of a scale may
+            ``use``, by name.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
     """
@@ -142,17 +145,22 @@ def read_recipe(
         names: Configs of the code that settings of a scale may ``use``, such as its
             ``globals()``.
         protocol: What the paper and its code state, where that is known.
-        **code: ``scales``, at least one, ``seeds`` and ``plan``, and if wanted ``derive`` and
-            ``version``.
+        **code: ``scales``, at least one, ``seeds`` and ``plan``, and if wanted
+            ``derive`` and ``version``.
 
     Raises:
-        ConfigError: The file does not fit, or file and code do not name the same claims; the
-            message says where.
+        ConfigError: The file does not fit, or file and code do not name the same
+            claims; the message says where.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()
-    said = {id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims}
-    drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
+    said = {
+        id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims
+    }
+    drawn = {
+        id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}")
+        for id_, one in figures
+    }
     shared = notes or {}
     kind = type(next(iter(code["scales"].values())))
     used = {**(names or {}), **file.configs}
@@ -172,7 +180,9 @@ def read_recipe(
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        claims=[_claim(state, id_, one, scores[id_], file) for id_, one in said.items()],
+        claims=[
+            _claim(state, id_, one, scores[id_], file) for id_, one in said.items()
+        ],
         figures=[_figure(id_, one) for id_, one in drawn.items()],
         ours=[_folded(text) for text in _ours(file, shared)],
         **code,
@@ -193,11 +203,17 @@ def _check_names(
     """Check that file and code name the same claims, and that notes and settings exist."""
     for id_ in said:
         if id_ not in scores:
-            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
+            raise ConfigError(
+                f"{path.name}: claim '{id_}' has no score in the recipe's code"
+            )
+    check_names(
+        "claim", scores, said, hint=f"It has a score; {path.name} has no words."
+    )
     check_names("note", file.notes, notes, hint=f"{path.name}.")
     fields = kind.__struct_fields__
-    check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
+    check_names(
+        "setting", file.settings, fields, hint=f"{path.name} says what it means."
+    )
 
 
 def _ours(file: RecipeFile, notes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -209,7 +225,10 @@ def _ours(file: RecipeFile, notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _decoded(
-    kind: type[C], values: Mapping[str, Any], where: str, names: Mapping[str, Any] | None = None
+    kind: type[C],
+    values: Mapping[str, Any],
+    where: str,
+    names: Mapping[str, Any] | None = None,
 ) -> C:
     """Return values of a file as a config; an error says where in the file it is."""
     try:
@@ -237,11 +256,15 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
     if isinstance(used, list) and not own:
         return used
     if not isinstance(used, Mapping):
-        raise ConfigError(f"use = '{value['use']}' is no config of the recipe's code or files")
+        raise ConfigError(
+            f"use = '{value['use']}' is no config of the recipe's code or files"
+        )
     return {**used, **own}
 
 
-def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile) -> Claim:
+def _claim(
+    state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile
+) -> Claim:
     """Return a claim; what its statement leaves out is as the recipe says."""
     general = StatedClaim(says="") if said.source == "ours" else file
     published = general.published if said.published is None else said.published

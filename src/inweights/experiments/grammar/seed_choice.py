@@ -13,8 +13,8 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Read seeds as they are written on the command line: a number, a range or a list.
 
     Raises:
-        ConfigError: The text is none of these, the range decreases, or there are too many
-            seeds.
+        ConfigError: The text is none of these, the range decreases, or there are too
+            many seeds.
 
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
@@ -45,14 +45,18 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
         first: The first seed, if a number is given.
 
     Raises:
-        ConfigError: There is none, there are too many, one is given twice, or one is not a
-            whole number from 0 to 2^63 - 1.
+        ConfigError: There is none, there are too many, one is given twice, or one is
+            not a whole number from 0 to 2^63 - 1.
     """
     seeds = as_list(seeds)
     if isinstance(seeds, bool | str | float | None):
-        raise ConfigError(f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}")
+        raise ConfigError(
+            f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}"
+        )
     chosen: Sequence[int] = (
-        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else [*seeds]
+        range(first, first + min(seeds, MAX_SEEDS + 1))
+        if isinstance(seeds, int)
+        else [*seeds]
     )
     if other := next((one for one in chosen if type(one) is not int), None):
         raise ConfigError(f"a seed must be a whole number, got {other!r}")
@@ -63,5 +67,7 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     if len(set(chosen)) != len(chosen):
         raise ConfigError("a seed is given twice; seeds must be different")
     if min(chosen) < 0 or max(chosen) >= 2**63:
-        raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
+        raise ConfigError(
+            f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}"
+        )
     return tuple(chosen)

@@ -40,7 +40,9 @@ def named(part: str, configs: Any) -> dict[str, Any]:
     if len(set(names)) < len(names):
         names = _differences(configs)
     if len(set(names)) < len(names):
-        raise ConfigError(f"give the {part}s names, {{'one': …, 'other': …}}: some are alike")
+        raise ConfigError(
+            f"give the {part}s names, {{'one': …, 'other': …}}: some are alike"
+        )
     return dict(zip(names, configs, strict=True))
 
 
@@ -49,7 +51,9 @@ def _differences(configs: Sequence[Any]) -> list[str]:
     settings = []
     for config in configs:
         plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
-        settings.append({path: value for path, value in walk(plain) if not is_several(value)})
+        settings.append(
+            {path: value for path, value in walk(plain) if not is_several(value)}
+        )
     first = settings[0]
     differing = []
     for path, value in first.items():
@@ -66,7 +70,9 @@ def _in_words(settings: Mapping[str, Any], paths: Sequence[str]) -> str:
 def _kind(config: Any) -> str:
     """Return what a config is called in tables."""
     about = getattr(config, "__struct_config__", None)
-    name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
+    name = (
+        getattr(config, "label", None) or (about and about.tag) or type(config).__name__
+    )
     return str(name).lower()
 
 

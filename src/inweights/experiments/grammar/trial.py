@@ -1,8 +1,9 @@
 """Describe as data what is trained and what is measured.
 
-A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with its
-options; a :class:`Computation` is a function that makes a table without a model. A
-:class:`Plan` joins them, and has no seeds: the engine runs every trial once for each seed.
+A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with
+its options; a :class:`Computation` is a function that makes a table without a model. A
+:class:`Plan` joins them, and has no seeds: the engine runs every trial once for each
+seed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
-#: What is set at a path, and what it is called in the tables; a point is several of these.
+#: What is set at a path, and what it is called in the tables; a point is several of
+#: these.
 Change = tuple[str, Any, Value]
 Point = Sequence[Change]
 
@@ -59,16 +61,18 @@ class Measure:
     """A probe whose result becomes a table.
 
     Attributes:
-        probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
-        name: Name of the table of the results; measures of one name share it. By default the
-            probe's own.
+        probe: ``probe(model, worlds, **options)`` returns a table with a column
+            ``replica``.
+        name: Name of the table of the results; measures of one name share it. By
+            default the probe's own.
         options: Keyword arguments of the probe besides model and worlds.
-        every: Steps between measurements while the model learns, which adds a column ``step``;
-            by default 0, which measures once, at the end.
-        where: Only trials whose labels have these values are measured; by default all are.
+        every: Steps between measurements while the model learns, which adds a column
+            ``step``; by default 0, which measures once, at the end.
+        where: Only trials whose labels have these values are measured; by default all
+            are.
         first_seed: Whether only the first seed of every trial is measured.
-        needs: The extra that the probe imports; if it is not installed, an error names it
-            before anything is trained. By default none.
+        needs: The extra that the probe imports; if it is not installed, an error names
+            it before anything is trained. By default none.
 
     Raises:
         ConfigError: The probe is not callable, or an option is of the wrong type.
@@ -96,7 +100,9 @@ class Measure:
         if not self.name:
             object.__setattr__(self, "name", _name(self.probe))
         for option in ("options", "where"):
-            check_kind(f"measure '{self.name}': {option}", getattr(self, option), Mapping)
+            check_kind(
+                f"measure '{self.name}': {option}", getattr(self, option), Mapping
+            )
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
 
     @cached_property
@@ -126,14 +132,15 @@ class Computation:
         labels: Columns that are added to its rows, by name.
         compute: ``compute(**options)`` returns a table.
         options: Its keyword arguments: plain values, configs and functions.
-        seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``.
-            If not, it is computed once, and its rows have the first seed.
+        seeded: Whether it is computed for each seed, which ``compute`` then takes as
+            ``seed``. If not, it is computed once, and its rows have the first seed.
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and
             returns a table with a column ``seed``; each of them is stored separately.
-        effort: About how many updates of a small model take as long; for the progress display.
+        effort: About how many updates of a small model take as long; for the progress
+            display.
         stages: Share of the effort by stage, in their order. ``compute`` then takes
-            ``progress``, and calls it with the amount done, the whole amount and the name of
-            the stage.
+            ``progress``, and calls it with the amount done, the whole amount and the
+            name of the stage.
         uniform: Whether it is an error that runs have different columns.
     """
 
@@ -159,8 +166,8 @@ class Plan(Carded):
 
     Args:
         trials: Conditions to train; by default none.
-        measures: What is measured of them. A probe without options may stand for its measure:
-            it is then measured at the end, under its own name.
+        measures: What is measured of them. A probe without options may stand for its
+            measure: it is then measured at the end, under its own name.
         computations: What is computed without a model; by default nothing.
     """
 
@@ -176,7 +183,10 @@ class Plan(Carded):
         measures: Sequence[Measure | Probe] = (),
         computations: Sequence[Computation] = (),
     ) -> None:
-        named = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
+        named = [
+            m if isinstance(m, Measure) else Measure(name=_name(m), probe=m)
+            for m in measures
+        ]
         vars(self).update(trials=trials, measures=named, computations=computations)
 
     def _card(self) -> Card:
@@ -186,7 +196,12 @@ class Plan(Carded):
             labels = [f"{name}={value}" for name, value in task.labels.items()]
             rows.append((type(task).__name__.lower(), ", ".join(labels)))
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
-        return Card(f"Plan of {plural(len(tasks), 'task')} a seed", about, ("task", "labels"), rows)
+        return Card(
+            f"Plan of {plural(len(tasks), 'task')} a seed",
+            about,
+            ("task", "labels"),
+            rows,
+        )
 
     @property
     def steps(self) -> int:
@@ -197,11 +212,13 @@ class Plan(Carded):
         """Check before anything runs that the plan makes something, and each of its tables.
 
         Raises:
-            ConfigError: There is neither trial nor computation, a measure fits no trial, or
-                the extra that a measure needs is not installed.
+            ConfigError: There is neither trial nor computation, a measure fits no
+                trial, or the extra that a measure needs is not installed.
         """
         if not self.trials and not self.computations:
-            raise ConfigError("these settings leave nothing to do: no trial and no computation")
+            raise ConfigError(
+                "these settings leave nothing to do: no trial and no computation"
+            )
         for measure in self.measures:
             if measure.needs:
                 check_extra(measure.needs, f"the measure '{measure.name}'")

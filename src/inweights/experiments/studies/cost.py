@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 
 #: Steps of each phase that are tried out.
 STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size; no other is begun after so
-#: many processor seconds, or such a share of what the whole takes, if that is longer.
+#: Groups of runs that are tried out, by their place among all by size; no other is
+#: begun after so many processor seconds, or such a share of what the whole takes, if
+#: that is longer.
 SPREAD, BUDGET, SHARE = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4, 1 / 300
-#: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
-#: long as its arithmetic, and so grows with the runs.
+#: Numbers of which the runs that are tried together consist at most: beyond these a
+#: step takes as long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
 #: Seconds of a look that are no longer what it loads, so that it is tried once.
 LONG = 0.2
@@ -57,10 +58,10 @@ class Forecast:
         measured: How many runs are measured only, as their weights are stored.
         trained: How many runs are trained.
         steps: Number of their updates together.
-        minutes: How long training and its measures take, by a few steps and measurements on
-            this machine: on a CPU processor time, which other work on the machine does not
-            lengthen. Other tasks than training are not in it. ``None`` where nothing could be
-            tried out.
+        minutes: How long training and its measures take, by a few steps and
+            measurements on this machine: on a CPU processor time, which other work on
+            the machine does not lengthen. Other tasks than training are not in it.
+            ``None`` where nothing could be tried out.
         stops: Whether trainings may end before their last step, and take less.
         untimed: Number of tasks that are no training.
         memory: Bytes that all processes take together at most, about.
@@ -91,7 +92,9 @@ class Forecast:
         if self.minutes is not None:
             at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
             about = "at most" if self.stops else "about"
-            parts.append(f"{about} {roughly(60 * self.minutes)} on this machine{at_once}")
+            parts.append(
+                f"{about} {roughly(60 * self.minutes)} on this machine{at_once}"
+            )
         if self.untimed:
             parts.append(f"{plural(self.untimed, 'task')} not timed")
         if self.trained:
@@ -110,9 +113,9 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of what is missing of a plan, by timing a few steps.
 
-    Two to six groups of runs are tried, spread over all by size, and more of them where the
-    whole takes long; the cost of a step of the others lies between these, by parameters times
-    facts.
+    Two to six groups of runs are tried, spread over all by size, and more of them where
+    the whole takes long; the cost of a step of the others lies between these, by
+    parameters times facts.
 
     Args:
         plan: Trials, measures and computations.
@@ -127,17 +130,23 @@ def forecast(
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
-    measuring = [task for task in learning if task.only_measures and _is_trained(task, store)]
+    measuring = [
+        task for task in learning if task.only_measures and _is_trained(task, store)
+    ]
     training = [task for task in learning if task not in measuring]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    seconds, memory = _tried([task for task in descents if task.steps], execution, budget)
+    seconds, memory = _tried(
+        [task for task in descents if task.steps], execution, budget
+    )
     together = min(execution.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
         conditions=len(plan.trials) + len(plan.computations),
         seeds=len(seeds),
         runs=made,
-        stored=made - sum(len(task.runs) for task in learning) - (len(tasks) - len(learning)),
+        stored=made
+        - sum(len(task.runs) for task in learning)
+        - (len(tasks) - len(learning)),
         measured=sum(len(task.runs) for task in measuring),
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
@@ -162,16 +171,25 @@ def _tried(
         return 0.0, 0
     sizes = {id(task): _sizes(task) for task in descents}
     ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
-    by_size, steps = [prod(sizes[id(task)]) for task in ordered], [task.steps for task in ordered]
+    by_size, steps = (
+        [prod(sizes[id(task)]) for task in ordered],
+        [task.steps for task in ordered],
+    )
     places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
     tried: dict[int, tuple[float, int]] = {}
     began, seconds = time.process_time(), 0.0
     for place in places:
-        if len(tried) >= 2 and time.process_time() - began > max(budget, SHARE * seconds):
+        if len(tried) >= 2 and time.process_time() - began > max(
+            budget, SHARE * seconds
+        ):
             break
         if execution.progress:
-            execution.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
-        tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], execution.device)
+            execution.progress(
+                len(tried), len(places), f"a few steps of {ordered[place].title}"
+            )
+        tried[place] = _try(
+            ordered[place], sizes[id(ordered[place])][0], execution.device
+        )
         known = sorted(tried)
         each = [tried[at][0] / max(1, steps[at]) for at in known]
         seconds = float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
@@ -208,7 +226,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     model, runs = build_model(block, device), len(block.runs)
     whole = task.learner
     assert isinstance(whole, Curriculum)
-    steps = STEPS if device == "cpu" else 3 * STEPS  # a GPU's first ones are not captured yet
+    # A GPU's first ones are not captured yet.
+    steps = STEPS if device == "cpu" else 3 * STEPS
     short = [first_steps(phase, min(phase.steps, steps)) for phase in whole.phases]
     held: dict[int, int] = {}
     most = 0
@@ -227,8 +246,12 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
             torch.cuda.synchronize()
         stamps.append(clock())
 
-    with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        # Whoever is found to diverge would take no more steps: nobody looks before the last one.
+    with (
+        use_threads(1),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+    ):
+        # Whoever is found to diverge would take no more steps: nobody looks before the
+        # last one.
         few_steps = Curriculum(phases=tuple(short))
         train_block(model, block, few_steps, every=steps * len(short), progress=tick)
         looking = 0.0
@@ -241,7 +264,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
         own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
-        seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
+        # The first one makes the batches, too.
+        seconds += phase.steps * median(own[1:] or own)
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
     together = min(len(task.runs), capacity(block.runs[0])) / runs

@@ -18,10 +18,10 @@ from inweights.runs import RunFolder
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe of those trials alone that some of its claims are about.
 
-    A trial belongs to a claim unless one of its labels has another value than the claim names;
-    where a table would be left without rows, the quickest of its trials stays. A derived table
-    may still draw on trials that its labels do not name: :func:`settle` compares the verdicts
-    on seeds that are there already.
+    A trial belongs to a claim unless one of its labels has another value than the claim
+    names; where a table would be left without rows, the quickest of its trials stays. A
+    derived table may still draw on trials that its labels do not name: :func:`settle`
+    compares the verdicts on seeds that are there already.
 
     Args:
         recipe: The recipe.
@@ -40,7 +40,9 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     known = {claim.id.rpartition("/")[2]: claim for claim in recipe.claims}
     check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
     part = tuple(claim for name, claim in known.items() if name in claims)
-    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe)
+    return replace(
+        recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe
+    )
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
@@ -93,17 +95,22 @@ class _Part:
         computations = [one for one in plan.computations if self._is_claimed(one)]
         if not trials and not computations:
             return plan
-        # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
+        # Tables are derived from tables: each keeps rows, were it those of its quickest
+        # trial.
         for name in dict.fromkeys(measure.name for measure in plan.measures):
             measures = [measure for measure in plan.measures if measure.name == name]
             if not _measured(trials, measures):
                 measured = _measured(plan.trials, measures)
                 trials += sorted(measured, key=lambda trial: trial.learner.steps)[:1]
         kept = {one.name for one in computations}
-        for name in dict.fromkeys(one.name for one in plan.computations if one.name not in kept):
+        for name in dict.fromkeys(
+            one.name for one in plan.computations if one.name not in kept
+        ):
             same = [one for one in plan.computations if one.name == name]
             computations.append(min(same, key=lambda one: one.effort))
-        measures = [measure for measure in plan.measures if any(map(measure.fits, trials))]
+        measures = [
+            measure for measure in plan.measures if any(map(measure.fits, trials))
+        ]
         return Plan(trials=trials, measures=measures, computations=computations)
 
     def _is_claimed(self, one: Trial | Computation) -> bool:

@@ -1,14 +1,18 @@
 """Compute how near to its paper's protocol each claim is judged.
 
-Nobody states it by hand: :func:`computed_protocols` compares the settings of the trials that a
-claim is about with what the paper and its code state
+Nobody states it by hand: :func:`computed_protocols` compares the settings of the trials
+that a claim is about with what the paper and its code state
 (:mod:`inweights.experiments.grammar.differences`).
 """
 
 from collections.abc import Sequence
 
 from inweights.experiments.claims.claim import Claim, Protocol
-from inweights.experiments.grammar.differences import Difference, compare_plan, protocol_of
+from inweights.experiments.grammar.differences import (
+    Difference,
+    compare_plan,
+    protocol_of,
+)
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.trial import Measure, Plan, Trial
 from inweights.experiments.studies.narrowed import narrowed
@@ -17,8 +21,9 @@ from inweights.experiments.studies.narrowed import narrowed
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
     """Return how near to the paper's protocol each claim of the paper is judged, by its id.
 
-    What a claim measures is not compared: a table that is derived does not say from which
-    measure. Where the paper's protocol is not stated as data, nothing is returned.
+    What a claim measures is not compared: a table that is derived does not say from
+    which measure. Where the paper's protocol is not stated as data, nothing is
+    returned.
 
     Args:
         recipe: A recipe of a paper.
@@ -36,7 +41,9 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
     if recipe.protocol is None:
         return {}
     theirs = [claim for claim in recipe.claims if not claim.ours]
-    return {claim.id: protocol_of(differences_of(recipe, scale, claim)) for claim in theirs}
+    return {
+        claim.id: protocol_of(differences_of(recipe, scale, claim)) for claim in theirs
+    }
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
@@ -61,7 +68,10 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
 def _judged(plan: Plan, claim: Claim) -> Plan:
     """Return the part of a plan that a claim is judged on."""
     table = claim.score.table
-    trials, computations = _of_condition(plan.trials, claim.condition), plan.computations
+    trials, computations = (
+        _of_condition(plan.trials, claim.condition),
+        plan.computations,
+    )
     measures = [measure for measure in plan.measures if measure.name == table]
     if any(one.name == table for one in computations):
         return Plan(computations=[one for one in computations if one.name == table])
@@ -84,4 +94,6 @@ def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
     known = {trial.labels.get("condition") for trial in trials}
     if condition not in known and None not in known:
         return trials
-    return [trial for trial in trials if trial.labels.get("condition") in (condition, None)]
+    return [
+        trial for trial in trials if trial.labels.get("condition") in (condition, None)
+    ]

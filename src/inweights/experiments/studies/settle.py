@@ -1,10 +1,10 @@
 """Add seeds until claims are decided, with corrected interim analyses.
 
-:func:`settle` doubles the seeds of open claims; each further analysis spends some of the error
-probability (:func:`inweights.support.intervals.alpha_of`). More seeds for one claim need more
-seeds of those trials alone that its rows are of (:func:`narrowed`). An analysis is stored as a
-run of its own, whose config names the claims; of each claim the results table shows the
-verdict with the most seeds (:func:`standing`).
+:func:`settle` doubles the seeds of open claims; each further analysis spends some of
+the error probability (:func:`inweights.support.intervals.alpha_of`). More seeds for one
+claim need more seeds of those trials alone that its rows are of (:func:`narrowed`). An
+analysis is stored as a run of its own, whose config names the claims; of each claim the
+results table shows the verdict with the most seeds (:func:`standing`).
 """
 
 import time
@@ -67,10 +67,10 @@ def settle(
 ) -> Settled:
     """Double the seeds of undecided claims until none is left, or the time is spent.
 
-    Only new seeds are trained, and of those trials alone that the open claims are about. An
-    analysis whose training would take longer than what is left, at the pace so far, is not
-    begun; one that takes longer all the same is stopped as by Ctrl-C, and continues the next
-    time.
+    Only new seeds are trained, and of those trials alone that the open claims are
+    about. An analysis whose training would take longer than what is left, at the pace
+    so far, is not begun; one that takes longer all the same is stopped as by Ctrl-C,
+    and continues the next time.
 
     Args:
         recipe: The recipe.
@@ -79,9 +79,10 @@ def settle(
         seconds: Time for all of it.
         execution: Who does the work; by default this process.
         publish: Adds figures and a page to each run; by default nothing is added.
-        kept: Where the numbers of earlier seeds are stored elsewhere than in runs on this
-            disk, it judges the claims by those and these together. Then no earlier seed is run
-            again: the whole recipe has one new seed, and an analysis has new seeds alone.
+        kept: Where the numbers of earlier seeds are stored elsewhere than in runs on
+            this disk, it judges the claims by those and these together. Then no earlier
+            seed is run again: the whole recipe has one new seed, and an analysis has
+            new seeds alone.
 
     Raises:
         ConfigError: There is no such scale.
@@ -101,11 +102,14 @@ def settle(
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
     first, claims = recipe.first_seed, kept() if kept else ()
     seen = [first + _fewest(claims)] if kept else None
-    whole = execute(recipe, scale, seeds=seen, store=store, execution=execution, publish=publish)
+    whole = execute(
+        recipe, scale, seeds=seen, store=store, execution=execution, publish=publish
+    )
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
     claims = claims or judged()
     before = left = _undecided(claims)
-    pace = 0.0 if kept else whole.seconds / len(whole.seeds)  # one seed alone takes longer
+    # One seed alone takes longer.
+    pace = 0.0 if kept else whole.seconds / len(whole.seeds)
     seeds, why = _fewest(claims), ""
     while left:
         count = _fewest(claims)
@@ -123,7 +127,9 @@ def settle(
                 break
             began = time.monotonic()
             chosen = range(first + (count if kept else 0), first + 2 * count)
-            look = execute(part, scale, seeds=chosen, store=store, execution=asked, publish=publish)
+            look = execute(
+                part, scale, seeds=chosen, store=store, execution=asked, publish=publish
+            )
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
             break
@@ -156,11 +162,14 @@ def _part(
 ) -> Recipe:
     """Return the recipe of the trials that undecided claims are about, if they are enough.
 
-    They are enough if they alone give the verdicts of the whole run on its own seeds. Else a
-    derived table draws on more than its labels tell, and all trials are run.
+    They are enough if they alone give the verdicts of the whole run on its own seeds.
+    Else a derived table draws on more than its labels tell, and all trials are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
-    plan, place = part.plan(recipe.scales[whole.scale]), execution.open_store(store.root)
+    plan, place = (
+        part.plan(recipe.scales[whole.scale]),
+        execution.open_store(store.root),
+    )
     tables = collect(plan, whole.seeds, place, execution, version=recipe.version)
     try:
         alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
@@ -173,8 +182,8 @@ def _part(
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
-    Of several runs with its own settings, and seeds that count on from its own first, the one
-    with the most seeds is taken; and of each claim the verdict with the most.
+    Of several runs with its own settings, and seeds that count on from its own first,
+    the one with the most seeds is taken; and of each claim the verdict with the most.
 
     Args:
         recipe: The recipe.
@@ -215,14 +224,16 @@ def own_folders(
         scale: The scale.
         store: Where runs are.
         first: The first seed.
-        further: Whether analyses of new seeds alone, which double the number of seeds before
-            them, are returned, too.
+        further: Whether analyses of new seeds alone, which double the number of seeds
+            before them, are returned, too.
     """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):
         seeds, ours = folder.seeds, {**folder.config, "seeds": config["seeds"]}
         part = ours.pop("claims", None)
         begin = first + len(seeds) if further and part and first not in seeds else first
-        counted = seeds == list(range(begin, begin + len(seeds))) and len(seeds) >= len(own)
+        counted = seeds == list(range(begin, begin + len(seeds))) and len(seeds) >= len(
+            own
+        )
         if folder.complete and counted and ours == config:
             yield folder

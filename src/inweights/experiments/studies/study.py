@@ -1,7 +1,8 @@
 """Read a study from a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
-:func:`open_study` makes the file a recipe, ``study/<name of the file>``, which runs like any
-other. All of it is stored as the settings of the run, with every value that it leaves out.
+:func:`open_study` makes the file a recipe, ``study/<name of the file>``, which runs
+like any other. All of it is stored as the settings of the run, with every value that it
+leaves out.
 """
 
 import inspect
@@ -23,7 +24,11 @@ from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.figure import Figure, auto, shown_by
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.seed_choice import choose_seeds
-from inweights.experiments.studies.study_entries import ClaimEntry, FigureEntry, MeasureEntry
+from inweights.experiments.studies.study_entries import (
+    ClaimEntry,
+    FigureEntry,
+    MeasureEntry,
+)
 from inweights.experiments.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
@@ -37,13 +42,14 @@ class StudyFile(Config):
     Attributes:
         world: Table with the ``kind`` of the world and its settings; or ``facts =
             "facts.csv"`` and settings of :class:`~inweights.worlds.Triples`.
-        function: Instead of a world, ``module:function`` of a plugin, whose first argument is
-            ``seed``, or ``seeds`` if it takes them together; its other arguments are varied.
-        model: The same of the model; a GPT sized to the largest world if left out. Or ``wrap =
-            "module:factory"`` of a plugin, with the factory's options
+        function: Instead of a world, ``module:function`` of a plugin, whose first
+            argument is ``seed``, or ``seeds`` if it takes them together; its other
+            arguments are varied.
+        model: The same of the model; a GPT sized to the largest world if left out. Or
+            ``wrap = "module:factory"`` of a plugin, with the factory's options
             (:func:`inweights.wrap`).
-        learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
-            world's family if left out.
+        learner: A curriculum, with ``phases``, or another ``kind``; the named learner
+            of the world's family if left out.
         over: What is varied, by path, or a list of points.
         seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
@@ -81,11 +87,15 @@ class StudyFile(Config):
     def measure_entries(self) -> list[MeasureEntry]:
         """What is measured; a function is its own measure."""
         given = (self.function,) if self.function else self.measures
-        return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in given]
+        return [
+            MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
+        ]
 
     def named(self) -> Self:
         """Return the file without options that came after version 0.1.0 and change nothing."""
-        plain = {name: named(_part(name, v), newer=True) for name, v in self.parts.items()}
+        plain = {
+            name: named(_part(name, v), newer=True) for name, v in self.parts.items()
+        }
         return structs.replace(self, **plain)
 
     @property
@@ -101,7 +111,11 @@ class StudyFile(Config):
             over = {key: _values(key, values, configs) for key, values in over.items()}
         measures = [entry.measure for entry in self.measure_entries]
         return Study(
-            **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
+            **configs,
+            over=over,
+            seeds=self.seeds,
+            measures=measures,
+            controls=self.controls,
         )
 
 
@@ -118,8 +132,11 @@ def open_study(path: str | Path) -> Recipe:
     values = load_toml(path)
     try:
         file = decode(StudyFile, values)
-        # With every value that the file leaves out, so that each can be changed by its name.
-        parts = {name: to_plain(_part(name, table)) for name, table in file.parts.items()}
+        # With every value that the file leaves out, so that each can be changed by its
+        # name.
+        parts = {
+            name: to_plain(_part(name, table)) for name, table in file.parts.items()
+        }
         file = structs.replace(file, **parts)
         plan = file.study.plan
         labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels
@@ -141,7 +158,11 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
     Raises:
         ConfigError: The values do not fit.
     """
-    file = file if isinstance(file, StudyFile) else decode(StudyFile, decode_value(dict(file)))
+    file = (
+        file
+        if isinstance(file, StudyFile)
+        else decode(StudyFile, decode_value(dict(file)))
+    )
     chosen = choose_seeds(file.seeds, 0)
     return Recipe(
         name=name,
@@ -178,7 +199,9 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
         found: Any = learner_kind(str(about.pop("kind", "curriculum")))
     elif kind is None:
         example = "two-hop" if part == "world" else "gpt"
-        raise ConfigError(f'the {part} has no kind; add kind = "{example}" to its table')
+        raise ConfigError(
+            f'the {part} has no kind; add kind = "{example}" to its table'
+        )
     else:
         found = world_kind(str(kind)) if part == "world" else model_kind(str(kind))
     try:
@@ -192,14 +215,20 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
     if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
         return values
     fields = getattr(configs.get(key), "__struct_fields__", ())
-    whole = {n: v for n, v in values.items() if n not in fields and isinstance(v, Mapping)}
+    whole = {
+        n: v for n, v in values.items() if n not in fields and isinstance(v, Mapping)
+    }
     return {**values, **{name: _part(key, one) for name, one in whole.items()}}
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:
     """Return the claim of an entry."""
     score = Score(
-        table=entry.table, column=entry.column, where=entry.at, each=entry.each, bounds=entry.bounds
+        table=entry.table,
+        column=entry.column,
+        where=entry.at,
+        each=entry.each,
+        bounds=entry.bounds,
     )
     if entry.minus:
         score -= score.at(**entry.minus)
@@ -213,14 +242,18 @@ def _figures(file: StudyFile) -> list[Figure]:
     captions: dict[str, str] = {}
     for entry in file.measure_entries:
         shown = shown_by(entry.probe)
-        captions[entry.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+        captions[entry.table] = (
+            f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+        )
     if not file.figures:
         return [
             auto(name, title=f"{name} by what was varied", caption=caption)
             for name, caption in captions.items()
         ]
     captions.setdefault("losses", auto("losses").caption)
-    check_names("table", [e.table for e in file.figures], captions, hint="A figure draws it.")
+    check_names(
+        "table", [e.table for e in file.figures], captions, hint="A figure draws it."
+    )
     return [
         Figure(
             id=f"{entry.table}-{number}",

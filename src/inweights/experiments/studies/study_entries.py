@@ -98,7 +98,9 @@ def _probe(name: str) -> Probe:
         found = getattr(sys.modules.get(module), function, None)
         # A file names no function but a probe: one whose first argument is a model.
         if not (inspect.isfunction(found) and _takes_a_model(found)):
-            raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
+            raise ConfigError(
+                f"there is no probe {name}; load its module with --plugin {module}"
+            )
         return found
     known = {one: getattr(probes, one) for one in probes.__all__}
     usable: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}

@@ -1,7 +1,7 @@
 """Vary one experiment: train and measure every combination of settings, for every seed.
 
-:func:`sweep` returns a tidy table with the settings as columns; a :class:`Study` is the same
-as an object, which also gives its trials, its cost and its stored models.
+:func:`sweep` returns a tidy table with the settings as columns; a :class:`Study` is the
+same as an object, which also gives its trials, its cost and its stored models.
 """
 
 import warnings
@@ -27,7 +27,11 @@ from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.several import is_several, named, with_parts
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
 from inweights.experiments.studies.cost import Forecast, forecast
-from inweights.experiments.studies.sweep_defaults import default_model, trials_of, useful_processes
+from inweights.experiments.studies.sweep_defaults import (
+    default_model,
+    trials_of,
+    useful_processes,
+)
 from inweights.models.configs import Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
@@ -78,7 +82,9 @@ class Study:
             return []
         model = axes.config_of(self.model)
         given = {"world": self.world, "model": model, "learner": self.learner}
-        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
+        several = {
+            name: named(name, part) for name, part in given.items() if is_several(part)
+        }
         first = {name: next(iter(parts.values())) for name, parts in several.items()}
         over = with_parts(several, self.over)
         world, model, learner = (given | first).values()
@@ -125,14 +131,19 @@ class Study:
         return choose_seeds(self.seeds, 0)
 
     def run(
-        self, *, jobs: int = 0, progress: Progress | bool = True, **how: Unpack[ExecutionKeywords]
+        self,
+        *,
+        jobs: int = 0,
+        progress: Progress | bool = True,
+        **how: Unpack[ExecutionKeywords],
     ) -> pl.DataFrame:
         """Train what is not stored, and return the table of :func:`sweep`.
 
         Args:
-            jobs: Processes that work side by side; 0 takes as many as the work is worth.
-            progress: Whether a line of progress is shown, or a function that is called with
-                it.
+            jobs: Processes that work side by side; 0 takes as many as the work is
+                worth.
+            progress: Whether a line of progress is shown, or a function that is called
+                with it.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
@@ -147,7 +158,10 @@ class Study:
                 left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
-        made: list[Measure | Computation] = [*self.plan.measures, *self.plan.computations]
+        made: list[Measure | Computation] = [
+            *self.plan.measures,
+            *self.plan.computations,
+        ]
         asked = {one.name: tables[one.name] for one in made}
         if len(asked) == 1:
             return next(iter(asked.values()))
@@ -157,7 +171,8 @@ class Study:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored.
 
         Args:
-            jobs: Processes that work side by side; 0 takes as many as the work is worth.
+            jobs: Processes that work side by side; 0 takes as many as the work is
+                worth.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
         """
@@ -165,7 +180,9 @@ class Study:
 
     def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
         """Return who does the work; by default as many processes as the plan is worth."""
-        processes = useful_processes(self.plan, len(self._seeds), how.get("device", "cpu"))
+        processes = useful_processes(
+            self.plan, len(self._seeds), how.get("device", "cpu")
+        )
         return ExecutionOptions(jobs=jobs or processes, **how)
 
     def models(self, **where: Value) -> list[SavedModel]:
@@ -184,8 +201,8 @@ class Study:
 def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the rows of several measures as one table with a column ``measure``.
 
-    Where two measures have a column of one name and different kinds, numbers and text, say,
-    that of the later one is called ``MEASURE.COLUMN``.
+    Where two measures have a column of one name and different kinds, numbers and text,
+    say, that of the later one is called ``MEASURE.COLUMN``.
     """
     kinds: dict[str, str] = {}
     parts = []
@@ -197,7 +214,9 @@ def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                 kinds[column] = kind
             elif kind not in ("nothing", kinds[column]):
                 other[column] = f"{measure}.{column}"
-        parts.append(table.rename(other).select(pl.lit(measure).alias("measure"), pl.all()))
+        parts.append(
+            table.rename(other).select(pl.lit(measure).alias("measure"), pl.all())
+        )
     return pl.concat(parts, how="diagonal_relaxed")
 
 
@@ -219,56 +238,58 @@ def sweep(
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
-    What was trained before, by this or any other sweep or recipe, is read back from the store.
+    What was trained before, by this or any other sweep or recipe, is read back from the
+    store.
 
     Args:
-        world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
-            Or a function ``function(seed, **settings)`` that returns a number or a text (the
-            column ``result``), one row, rows or a polars frame: it is called once for every
-            seed and combination of its arguments in ``over``, and its results are stored with
-            its source.
-        model: The same of the architecture; or a trained model, :func:`~inweights.wrap`, which
-            is a starting point where there is a learner, and else stays as it is. Left out it
-            is a GPT as wide as the largest world of the sweep asks for: of two layers for
-            graphs, else of four with a head of its own; an
+        world: Config of the world, or several of them, as a list or by name,
+            ``{"small": …}``. Or a function ``function(seed, **settings)`` that returns
+            a number or a text (the column ``result``), one row, rows or a polars frame:
+            it is called once for every seed and combination of its arguments in
+            ``over``, and its results are stored with its source.
+        model: The same of the architecture; or a trained model,
+            :func:`~inweights.wrap`, which is a starting point where there is a learner,
+            and else stays as it is. Left out it is a GPT as wide as the largest world
+            of the sweep asks for: of two layers for graphs, else of four with a head of
+            its own; an
             :class:`~inweights.training.Optimum` has none.
-        learner: The same of a curriculum, a descent or an optimum. Left out it is the named
-            learner of the world's family for each architecture
+        learner: The same of a curriculum, a descent or an optimum. Left out it is the
+            named learner of the world's family for each architecture
             (:mod:`inweights.training.learners`); trained models stay as they are.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
-            [100]}``. Paths joined by commas move together, ``{"world.n, model.width": [(9,
-            32), (20, 64)]}``; values, and whole parts, may have names, ``{"model": {"wide":
-            GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10, "model.width":
-            32}, …]``. The last word of a path becomes a column.
+            [100]}``. Paths joined by commas move together, ``{"world.n, model.width":
+            [(9, 32), (20, 64)]}``; values, and whole parts, may have names, ``{"model":
+            {"wide": GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10,
+            "model.width": 32}, …]``. The last word of a path becomes a column.
         seeds: How many, counted from 0, or which.
-        measures: Probes, or :class:`~inweights.experiments.Measure` for options and cadence;
-            by default :func:`~inweights.probes.accuracy`.
+        measures: Probes, or :class:`~inweights.experiments.Measure` for options and
+            cadence; by default :func:`~inweights.probes.accuracy`.
         controls: What every condition is compared with: ``untrained``, ``shuffled``,
-            ``no-bridge``, ``frozen``; see :func:`~inweights.experiments.with_controls`. They
-            are drawn as a grey band.
-        replicated: Whether a function takes all missing ``seeds`` at once, and returns rows
-            for each, with a column ``seed``.
-        jobs: Processes that work side by side; 0 takes the cores of this machine where the
-            work is worth their start.
+            ``no-bridge``, ``frozen``; see :func:`~inweights.experiments.with_controls`.
+            They are drawn as a grey band.
+        replicated: Whether a function takes all missing ``seeds`` at once, and returns
+            rows for each, with a column ``seed``.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where
+            the work is worth their start.
         runs: Folder of all runs.
         store: Where single runs are kept, if not below ``runs``.
-        progress: As for :func:`inweights.run`, as ``device``, ``plugins``, ``observers``,
-            ``on``.
-        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and
-            so that what is measured later trains nothing.
+        progress: As for :func:`inweights.run`, as ``device``, ``plugins``,
+            ``observers``, ``on``.
+        keep_models: Whether the trained weights are stored, too, for
+            :meth:`Study.models`, and so that what is measured later trains nothing.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``control`` where there are
-        controls, ``seed``, the measure's own columns; and ``measure``, its name, where there
-        are several.
+        A row for each row of a measure: the varied settings, ``control`` where there
+        are controls, ``seed``, the measure's own columns; and ``measure``, its name,
+        where there are several.
 
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
         RunError: A training failed.
 
     Warns:
-        CautionWarning: Facts are not known, seeds cannot separate the conditions, or the
-            learner differs from the named one in a setting that decides.
+        CautionWarning: Facts are not known, seeds cannot separate the conditions, or
+            the learner differs from the named one in a setting that decides.
 
     Example:
         >>> import tempfile
@@ -286,6 +307,15 @@ def sweep(
         [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
     """
     study = Study(
-        world, model, learner, over or {}, seeds, measures, runs, store, controls, replicated
+        world,
+        model,
+        learner,
+        over or {},
+        seeds,
+        measures,
+        runs,
+        store,
+        controls,
+        replicated,
     )
     return study.run(jobs=jobs, progress=progress, **how)

@@ -18,10 +18,13 @@ MAX_WIDTH = 256
 UPDATES_A_PROCESS = 10_000
 
 
-def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
+def trials_of(
+    world: Any, model: Any, learner: Learner | None, over: axes.Over
+) -> list[Trial]:
     """Return the trials of a grid; without a learner each has the named one of its model.
 
-    So a rate follows the width where widths are varied. What is varied changes the named one.
+    So a rate follows the width where widths are varied. What is varied changes the
+    named one.
 
     Args:
         world: Config of the world.

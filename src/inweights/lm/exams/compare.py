@@ -1,8 +1,9 @@
 """Compare answers before and after fine-tuning: summaries, paired tests, the sets of §4.5.
 
-The tables are those of :func:`inweights.lm.ask`; :func:`~inweights.lm.evaluation` joins what
-:func:`summary`, :func:`groups`, :func:`paired`, :func:`compositionality` and :func:`changes`
-return. The three sets are those of Identity Bridge, §4.5.
+The tables are those of :func:`inweights.lm.ask`; :func:`~inweights.lm.evaluation` joins
+what
+:func:`summary`, :func:`groups`, :func:`paired`, :func:`compositionality` and
+:func:`changes` return. The three sets are those of Identity Bridge, §4.5.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,17 @@ from inweights.errors import DataError
 from inweights.lm.exams.questions import Question
 from inweights.support.intervals import interval, paired_interval, share_interval
 
-#: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
+#: Right before and after; wrong before and right after; wrong after (Identity Bridge,
+#: §4.5).
 CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
 
-#: Compositions that no training text states: with both hops known, not so, and not asked.
-HELD_OUT = ("held out, both hops known", "held out, a hop unknown", "held out, hops not asked")
+#: Compositions that no training text states: with both hops known, not so, and not
+#: asked.
+HELD_OUT = (
+    "held out, both hops known",
+    "held out, a hop unknown",
+    "held out, hops not asked",
+)
 _HOPS = ("first_hop", "second_hop")
 ITSELF = "the answer is the subject"
 #: Groups of questions whose accuracy a report begins with, in their order.
@@ -91,7 +98,9 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     from scipy import stats
 
     both = _joined(before, after, column)
-    change = (both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)).to_numpy()
+    change = (
+        both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)
+    ).to_numpy()
     gained, lost = int((change > 0).sum()), int((change < 0).sum())
     p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
     if both.schema[column] == pl.Boolean:
@@ -109,8 +118,9 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
         by: Columns to group by.
 
     Returns:
-        A row per group: the columns ``by``, ``questions``, ``accuracy``, ``reciprocal``,
-        ``chance``, ``probability`` and ``share`` (means over questions).
+        A row per group: the columns ``by``, ``questions``, ``accuracy``,
+        ``reciprocal``, ``chance``, ``probability`` and ``share`` (means over
+        questions).
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
@@ -131,10 +141,10 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Return accuracy with its 95% interval (Clopper and Pearson) by kind of question.
 
-    Facts; compositions that a training text states, and those held out: both hops known, a hop
-    unknown, or none wrong and one not evaluated; reversals and analogies; and separately,
-    questions whose answer is the subject. A hop is evaluated with its chain, or in a question
-    about its fact alone.
+    Facts; compositions that a training text states, and those held out: both hops
+    known, a hop unknown, or none wrong and one not evaluated; reversals and analogies;
+    and separately, questions whose answer is the subject. A hop is evaluated with its
+    chain, or in a question about its fact alone.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
@@ -150,7 +160,11 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
         >>> groups(one, asked).row(0)
         ('reversals', 1, 1.0, 0.025, 1.0)
     """
-    rows = table.filter(pl.col("role") != "thought").select("id", "chain", "role", "hit").rows()
+    rows = (
+        table.filter(pl.col("role") != "thought")
+        .select("id", "chain", "role", "hit")
+        .rows()
+    )
     hits = {name: hit for name, _, _, hit in rows}
     hops = {(chain, role): hit for _, chain, role, hit in rows}
     found: dict[str, list[bool]] = {name: [] for name in GROUPS}
@@ -164,7 +178,9 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
             found[ITSELF].append(hit)
         elif q.role == "composition" and not q.stated:
             own = [known.get((fact,)) for fact in q.facts]
-            both = [hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)]
+            both = [
+                hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)
+            ]
             found[_held_out(both)].append(hit)
         elif q.role in _GROUP:
             found[_GROUP[q.role]].append(hit)
@@ -191,12 +207,14 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
     """Return the compositionality gap (Press et al. 2022) and the accuracies that it is made of.
 
     Args:
-        table: Table of :func:`inweights.lm.ask`, with compositions and both of their hops.
+        table: Table of :func:`inweights.lm.ask`, with compositions and both of their
+            hops.
 
     Returns:
-        A number by name: ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains whose
-        hops are both right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose
-        hops are both right) and ``gap``: ``1 - known``, NaN where no chain has both.
+        A number by name: ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of
+        chains whose hops are both right), ``composition`` (accuracy), ``known``
+        (accuracy of compositions whose hops are both right) and ``gap``: ``1 - known``,
+        NaN where no chain has both.
 
     Raises:
         DataError: There are no questions of one of the three roles.
@@ -217,7 +235,9 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
     )
     for role in wanted:
         if role not in wide.columns:
-            raise DataError(f"the compositionality gap needs questions of the role {role}")
+            raise DataError(
+                f"the compositionality gap needs questions of the role {role}"
+            )
     wide = wide.drop_nulls()
     numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in wanted}
     both = (numbers["first_hop"] * numbers["second_hop"]) > 0
@@ -238,9 +258,9 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         ``chain, set``; ``probability_before, probability_after`` and their difference
-        ``rise``; ``share_before, share_after`` and ``share_rise``, of the answer among the
-        candidates; ``log_ratio`` (of probabilities) and ``log_share_ratio``, natural
-        logarithms. Null where a chain has no ``skip`` question.
+        ``rise``; ``share_before, share_after`` and ``share_rise``, of the answer among
+        the candidates; ``log_ratio`` (of probabilities) and ``log_share_ratio``,
+        natural logarithms. Null where a chain has no ``skip`` question.
 
     Raises:
         DataError: The tables are not of the same questions.
@@ -263,7 +283,9 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     kind = pl.when(pl.col("hit_after")).then(right).otherwise(pl.lit(INCORRECT))
     table = composed.select("chain", set=kind)
     for when, answers in (("before", before), ("after", after)):
-        skip = answers.filter(role="skip").select("chain", pl.col("probability", "share"))
+        skip = answers.filter(role="skip").select(
+            "chain", pl.col("probability", "share")
+        )
         named = {name: f"{name}_{when}" for name in ("probability", "share")}
         table = table.join(skip.rename(named), on="chain", maintain_order="left")
     p_before, p_after = pl.col("probability_before"), pl.col("probability_after")
@@ -281,7 +303,9 @@ def _log(column: pl.Expr) -> pl.Expr:
     return column.clip(lower_bound=np.finfo(np.float64).tiny).log()
 
 
-def _joined(before: pl.DataFrame, after: pl.DataFrame, column: str, key: str = "id") -> Any:
+def _joined(
+    before: pl.DataFrame, after: pl.DataFrame, column: str, key: str = "id"
+) -> Any:
     if set(before[key]) != set(after[key]) or before.height != after.height:
         raise DataError("before and after must have the same questions")
     other = after.select(key, pl.col(column).alias(f"{column}_after"))

@@ -1,8 +1,8 @@
 """Evaluate a model behind an OpenAI-compatible address; its answers are stored in a file.
 
 :class:`Endpoint` is the model; :func:`ask_endpoint` sends every question once and
-:func:`requests_of` counts what is still to be sent. ``inweights evaluate --endpoint`` uses
-them.
+:func:`requests_of` counts what is still to be sent. ``inweights evaluate --endpoint``
+uses them.
 """
 
 import json
@@ -29,11 +29,14 @@ from inweights.support.progress import Progress
 
 #: Answers of a server that may come right later, and times that one request is sent.
 _AGAIN, _TRIES = (408, 409, 429, 500, 502, 503, 504), 6
-#: Seconds before the second try, twice as long before each further one; and of one request.
+#: Seconds before the second try, twice as long before each further one; and of one
+#: request.
 _WAIT, _PATIENCE = 1.0, 60.0
 #: Bytes that are shown of what a server says of an error.
 _SHOWN = 300
-_SYSTEM = "Answer with the name alone, or complete the sentence with it. No explanation."
+_SYSTEM = (
+    "Answer with the name alone, or complete the sentence with it. No explanation."
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class Endpoint:
     Attributes:
         url: Base of the address, such as ``http://localhost:8080/v1``.
         model: Name of the model on the server.
-        key: Name of the environment variable with the key; none is sent where it is not set.
+        key: Name of the environment variable with the key; none is sent where it is not
+            set.
         at_once: Maximum number of simultaneous requests.
         tokens: Maximum number of tokens of an answer.
 
@@ -63,9 +67,13 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
-            raise ConfigError(f"an endpoint begins with http:// or https://, got '{self.url}'")
+            raise ConfigError(
+                f"an endpoint begins with http:// or https://, got '{self.url}'"
+            )
         if self.at_once < 1 or self.tokens < 1:
-            raise ConfigError("an endpoint has at least one request at once, and one token")
+            raise ConfigError(
+                "an endpoint has at least one request at once, and one token"
+            )
 
     def body(self, prompt: str) -> dict[str, Any]:
         """Return the request body for a question, as a dictionary that is sent as JSON.
@@ -91,14 +99,15 @@ class Endpoint:
 
         Args:
             prompt: The question.
-            wait: Called with the seconds to wait before another try; :func:`time.sleep` by
-                default.
+            wait: Called with the seconds to wait before another try; :func:`time.sleep`
+                by default.
 
         Returns:
             The text of the answer.
 
         Raises:
-            RunError: The server refuses, cannot be reached, or its reply is not a completion.
+            RunError: The server refuses, cannot be reached, or its reply is not a
+                completion.
         """
         headers = {"Content-Type": "application/json"}
         if secret := os.environ.get(self.key, ""):
@@ -149,16 +158,17 @@ def ask_endpoint(
 
     Args:
         endpoint: The model.
-        questions: Questions, such as :func:`inweights.lm.read_exam` returns with ``chat``.
+        questions: Questions, such as :func:`inweights.lm.read_exam` returns with
+            ``chat``.
         kept: JSONL file of answers, one per line; made where there is none.
         progress: Called with the number of prompts done, their total and a text.
         wait: Called with the seconds to wait before another try; :func:`time.sleep` by
             default.
 
     Returns:
-        ``answers`` (a table ``id, chain, role, prompt, answer, said, hit``) and ``groups``
-        (:func:`inweights.lm.exams.compare.groups`); a hit is an answer that is an accepted
-        name.
+        ``answers`` (a table ``id, chain, role, prompt, answer, said, hit``) and
+        ``groups`` (:func:`inweights.lm.exams.compare.groups`); a hit is an answer that
+        is an accepted name.
 
     Raises:
         DataError: There are no questions, or the file is damaged.
@@ -171,7 +181,9 @@ def ask_endpoint(
         content = kept.read_bytes()
         os.truncate(kept, content.rfind(b"\n") + 1)
     prompts = list(dict.fromkeys(q.prompt for q in questions))
-    names = {prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts}
+    names = {
+        prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts
+    }
     missing = [prompt for prompt in prompts if names[prompt] not in known]
     done, lost = len(prompts) - len(missing), list[RunError]()
 
@@ -186,7 +198,10 @@ def ask_endpoint(
             return
         with lock, kept.open("a", encoding="utf-8") as file:
             known[names[prompt]] = said
-            file.write(json.dumps({"key": names[prompt], "prompt": prompt, "said": said}) + "\n")
+            file.write(
+                json.dumps({"key": names[prompt], "prompt": prompt, "said": said})
+                + "\n"
+            )
             done += 1
             if progress:
                 progress(done, len(prompts), f"asking {endpoint.model}")
@@ -201,13 +216,17 @@ def ask_endpoint(
     rows = []
     for q in questions:
         said = known[names[q.prompt]]
-        rows.append((q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said)))
+        rows.append(
+            (q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said))
+        )
     schema = ("id", "chain", "role", "prompt", "answer", "said", "hit")
     answers = pl.DataFrame(rows, schema=schema, orient="row")
     return {"answers": answers, "groups": groups(answers, questions)}
 
 
-def requests_of(endpoint: Endpoint, questions: Sequence[Question], kept: Path) -> tuple[int, int]:
+def requests_of(
+    endpoint: Endpoint, questions: Sequence[Question], kept: Path
+) -> tuple[int, int]:
     """Return how many requests are still to be sent, and about how many tokens both ways.
 
     Args:
@@ -228,7 +247,9 @@ def requests_of(endpoint: Endpoint, questions: Sequence[Question], kept: Path) -
     """
     known = _known(kept)
     prompts = {q.prompt for q in questions}
-    missing = [p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known]
+    missing = [
+        p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known
+    ]
     words = sum(len(f"{_SYSTEM} {prompt}".split()) for prompt in missing)
     return len(missing), round(1.4 * words) + endpoint.tokens * len(missing)
 
@@ -238,7 +259,8 @@ def _known(kept: Path) -> dict[str, str]:
     if not kept.exists():
         return {}
     try:
-        whole, _, _ = kept.read_text(encoding="utf-8").rpartition("\n")  # the last may be cut off
+        # The last may be cut off.
+        whole, _, _ = kept.read_text(encoding="utf-8").rpartition("\n")
         rows = [json.loads(line) for line in whole.splitlines()]
         return {row["key"]: row["said"] for row in rows}
     except (OSError, ValueError, LookupError, TypeError) as error:

@@ -1,7 +1,7 @@
 """Score a model's answers to questions with candidates: ranks, probabilities, generated answers.
 
-:func:`ask` scores candidates, :func:`ask_with_thought` lets the model name the bridge first,
-and :func:`say` lets it answer freely. :mod:`~.compare` summarises their tables.
+:func:`ask` scores candidates, :func:`ask_with_thought` lets the model name the bridge
+first, and :func:`say` lets it answer freely. :mod:`~.compare` summarises their tables.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,16 @@ from inweights.worlds.knowledge.words.sentences import ended
 
 
 def ask(
-    lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Return rank and probability of the right answer among each question's candidates.
 
-    A raw probability rises with any training on such texts, for right and wrong answers alike;
-    ``share`` and ``rank`` compare the answer with the other candidates of its question.
+    A raw probability rises with any training on such texts, for right and wrong answers
+    alike; ``share`` and ``rank`` compare the answer with the other candidates of its
+    question.
 
     Args:
         lm: The model.
@@ -32,10 +36,10 @@ def ask(
 
     Returns:
         A row per question: ``id, chain, role, prompt, answer``; ``best`` (likeliest
-        candidate), ``rank`` (1 is best; candidates of equal likelihood count as better),
-        ``hit`` (rank 1), ``reciprocal`` (1 / rank), ``chance`` (1 / candidates),
-        ``probability`` of the answer, its ``share`` of that of all candidates, and ``others``,
-        the mean share of the wrong ones.
+        candidate), ``rank`` (1 is best; candidates of equal likelihood count as
+        better), ``hit`` (rank 1), ``reciprocal`` (1 / rank), ``chance`` (1 /
+        candidates), ``probability`` of the answer, its ``share`` of that of all
+        candidates, and ``others``, the mean share of the wrong ones.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.
@@ -50,13 +54,16 @@ def ask(
 
 
 def ask_with_thought(
-    lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None
+    lm: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Evaluate compositions step by step: the model names the bridge, then the answer.
 
-    The steps are prompted; the words in them are the model's own: its continuation of the
-    first hop's prompt is put into the second's, whether right or wrong, and both are the
-    prompt of the answer (Identity Bridge, Figure 1a).
+    The steps are prompted; the words in them are the model's own: its continuation of
+    the first hop's prompt is put into the second's, whether right or wrong, and both
+    are the prompt of the answer (Identity Bridge, Figure 1a).
 
     Args:
         lm: The model.
@@ -64,8 +71,8 @@ def ask_with_thought(
         progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        The columns of :func:`ask`, for questions that have steps, and ``thought``: the bridge
-        that the model named.
+        The columns of :func:`ask`, for questions that have steps, and ``thought``: the
+        bridge that the model named.
 
     Raises:
         DataError: No question has steps, or a prompt or candidate has no tokens.
@@ -110,8 +117,8 @@ def say(
         progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        ``id, said, exact``: exact where the words up to the first full stop outside of a name,
-        or line end, are an accepted name, but for capitals.
+        ``id, said, exact``: exact where the words up to the first full stop outside of
+        a name, or line end, are an accepted name, but for capitals.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -127,10 +134,16 @@ def say(
     for q in questions:
         known |= dict.fromkeys((*q.candidates, *q.accepted))
     texts = generate(
-        lm, [q.prompt for q in questions], tokens=tokens, names=list(known), progress=tell
+        lm,
+        [q.prompt for q in questions],
+        tokens=tokens,
+        names=list(known),
+        progress=tell,
     )
     right = [exact(q, text) for q, text in zip(questions, texts, strict=True)]
-    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": right})
+    return pl.DataFrame(
+        {"id": [q.id for q in questions], "said": texts, "exact": right}
+    )
 
 
 def exact(question: Question, text: str) -> bool:
@@ -145,7 +158,9 @@ def exact(question: Question, text: str) -> bool:
         True
     """
     names = (question.answer, *question.accepted)
-    return text.casefold().strip(" .\n") in {name.casefold().strip(" .") for name in names}
+    return text.casefold().strip(" .\n") in {
+        name.casefold().strip(" .") for name in names
+    }
 
 
 def _after_a_space(names: Sequence[str]) -> list[str]:

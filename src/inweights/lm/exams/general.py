@@ -1,6 +1,7 @@
 """Measure what a model knew before it was fine-tuned: plain questions, texts, ends of answers.
 
-:func:`general_knowledge` evaluates one model, :func:`kept` compares two and names the damage.
+:func:`general_knowledge` evaluates one model, :func:`kept` compares two and names the
+damage.
 :func:`~inweights.lm.evaluation` includes both.
 """
 
@@ -44,12 +45,12 @@ def general_knowledge(
         progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        A row per question of ``GENERAL``, with the columns of :func:`inweights.lm.ask` and
-        ``said`` (16 generated tokens), ``runs_on`` (it goes on after its first sentence),
-        ``repeats`` (it says the same three times in a row) and ``spilled`` (it begins with one
-        of ``names``, and not with the answer); then a row per text of ``TEXTS``, with
-        ``nats``, the mean negative log-likelihood per token. ``kind`` is ``question`` or
-        ``text``.
+        A row per question of ``GENERAL``, with the columns of :func:`inweights.lm.ask`
+        and ``said`` (16 generated tokens), ``runs_on`` (it goes on after its first
+        sentence), ``repeats`` (it says the same three times in a row) and ``spilled``
+        (it begins with one of ``names``, and not with the answer); then a row per text
+        of ``TEXTS``, with ``nats``, the mean negative log-likelihood per token.
+        ``kind`` is ``question`` or ``text``.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -64,7 +65,9 @@ def general_knowledge(
         for i, (prompt, *answers) in enumerate(GENERAL)
     ]
     tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
-    said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
+    said = generate(
+        lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell
+    )
     trained = tuple(name for name in names if name)
     spilled = [
         text.startswith(trained) and not text.startswith(q.answer)
@@ -82,7 +85,8 @@ def general_knowledge(
     rests = [" " + text.partition(" ")[2] for text in TEXTS]
     scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])
     nats = [
-        -float(score[0]) / len(lm.tokens(rest)) for score, rest in zip(scores, rests, strict=True)
+        -float(score[0]) / len(lm.tokens(rest))
+        for score, rest in zip(scores, rests, strict=True)
     ]
     texts = pl.DataFrame({"id": [f"text {i}" for i in range(len(TEXTS))], "nats": nats})
     return pl.concat([asked, texts.with_columns(kind=pl.lit("text"))], how="diagonal")
@@ -96,12 +100,12 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
         after: Table of the model after training.
 
     Returns:
-        ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats`` and
-        ``spilled`` (shares), each a pair before and after; ``p``, of the exact paired test of
-        the questions; and ``damage``: what went wrong, a sentence each, empty where nothing
-        did. The limits: a tenth of the questions lost and p below .05, perplexity grown by
-        half, a fifth more answers that repeat themselves, or a new name for a tenth of the old
-        questions.
+        ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats``
+        and ``spilled`` (shares), each a pair before and after; ``p``, of the exact
+        paired test of the questions; and ``damage``: what went wrong, a sentence each,
+        empty where nothing did. The limits: a tenth of the questions lost and p below
+        .05, perplexity grown by half, a fifth more answers that repeat themselves, or a
+        new name for a tenth of the old questions.
 
     Raises:
         DataError: The tables are not of the same questions.
@@ -118,12 +122,16 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     shares: dict[str, Any] = {}
     for name in ("hit", "runs_on", "repeats", "spilled"):
         shares[name] = tuple(float(t[name].mean()) for t in questions)  # type: ignore[arg-type]
-    perplexity = tuple(float(np.exp(t["nats"].drop_nulls().to_numpy().mean())) for t in tables)
+    perplexity = tuple(
+        float(np.exp(t["nats"].drop_nulls().to_numpy().mean())) for t in tables
+    )
     test = paired(questions[0], questions[1])
     damage = []
     was, now = accuracy = shares.pop("hit")
     if was - now >= _LOST and test.p < 0.05:
-        damage.append(f"plain questions answered fell from {was:.0%} to {now:.0%} (p {test.p:.2g})")
+        damage.append(
+            f"plain questions answered fell from {was:.0%} to {now:.0%} (p {test.p:.2g})"
+        )
     if perplexity[1] >= _RATIO * perplexity[0]:
         from_to = "perplexity of plain text rose from {:.1f} to {:.1f}"
         damage.append(from_to.format(*perplexity))
@@ -134,4 +142,10 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     if now - was >= _LOST:
         named = "of plain questions are answered with a new name"
         damage.append(f"{now:.0%} {named} ({was:.0%} before)")
-    return {"accuracy": accuracy, **shares, "perplexity": perplexity, "p": test.p, "damage": damage}
+    return {
+        "accuracy": accuracy,
+        **shares,
+        "perplexity": perplexity,
+        "p": test.p,
+        "damage": damage,
+    }

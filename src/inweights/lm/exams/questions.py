@@ -1,7 +1,7 @@
 """Read questions with candidates: compositions, both of their hops, and prompts that skip a hop.
 
-:func:`read_exam` reads a file or data set, :func:`exam` a table; both return :class:`Question`
-objects, which :mod:`~.evaluate` scores.
+:func:`read_exam` reads a file or data set, :func:`exam` a table; both return
+:class:`Question` objects, which :mod:`~.evaluate` scores.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,23 +25,25 @@ class Question:
 
     Attributes:
         id: Key by which its rows before and after training are matched.
-        role: ``composition``, ``analogy``, ``reversal``; of a composition also ``first_hop``
-            and ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that leaves the first
-            relation out (Identity Bridge, §4.5).
+        role: ``composition``, ``analogy``, ``reversal``; of a composition also
+            ``first_hop`` and ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that
+            leaves the first relation out (Identity Bridge, §4.5).
         prompt: Text that the answer continues.
         candidates: Names, without the space before them; all different.
         label: Place of the right one among the candidates.
-        accepted: Other names of the right one, and other right answers, for generated answers.
+        accepted: Other names of the right one, and other right answers, for generated
+            answers.
         chain: Id of the composition that it belongs to; its own id where it is one.
-        steps: Of a composition: the prompt of its first hop, and that of its second with
-            ``{bridge}`` where the bridge is named. Empty where there are none.
+        steps: Of a composition: the prompt of its first hop, and that of its second
+            with ``{bridge}`` where the bridge is named. Empty where there are none.
         bridge: Of a composition: its bridge, where the table names it.
         stated: Whether a text of the training set states the answer directly.
         itself: Whether the answer is the subject of the question.
         facts: Numbers of the facts that it rests on, where the table names them.
 
     Raises:
-        DataError: The label is not a place among the candidates, or a candidate occurs twice.
+        DataError: The label is not a place among the candidates, or a candidate occurs
+            twice.
 
     Example:
         >>> Question("0", "reversal", "Rome is in", ("Italy", "Peru"), label=0).answer
@@ -78,27 +80,31 @@ class Question:
 
 
 def exam(
-    questions: pl.DataFrame, train: pl.DataFrame | None = None, *, most: int = 50, seed: int = 0
+    questions: pl.DataFrame,
+    train: pl.DataFrame | None = None,
+    *,
+    most: int = 50,
+    seed: int = 0,
 ) -> list[Question]:
     """Return the questions of a table, and with the training texts also those of both hops.
 
     Args:
-        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first, bridge``
-            where both hops are wanted: the table of :func:`inweights.audit.held_out`. Without
-            ``train`` a row of the role ``first_hop`` or ``second_hop`` about one of the
-            ``facts`` is its hop.
-        train: ``fact, role, prompt``: the table of :func:`inweights.audit.augment`. None by
-            default.
-        most: Maximum number of candidates of a first hop; names of several tokens are costly
-            to score.
+        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first,
+            bridge`` where both hops are wanted: the table of
+            :func:`inweights.audit.held_out`. Without ``train`` a row of the role
+            ``first_hop`` or ``second_hop`` about one of the ``facts`` is its hop.
+        train: ``fact, role, prompt``: the table of :func:`inweights.audit.augment`.
+            None by default.
+        most: Maximum number of candidates of a first hop; names of several tokens are
+            costly to score.
         seed: Root seed that decides which, where there are more.
 
     Returns:
         Questions in the order of the table; those of a composition's hops follow it.
 
     Raises:
-        DataError: A column is missing or has another type, or an answer is not among its
-            candidates.
+        DataError: A column is missing or has another type, or an answer is not among
+            its candidates.
 
     Example:
         >>> from inweights.audit import augment
@@ -170,7 +176,9 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
                 f"facts a list of numbers, got {own}"
             )
         if row["answer"] not in row["candidates"]:
-            raise DataError(f"{where}: the answer '{row['answer']}' is not among its candidates")
+            raise DataError(
+                f"{where}: the answer '{row['answer']}' is not among its candidates"
+            )
     return rows
 
 
@@ -183,8 +191,8 @@ def _of_hops(
 ) -> Iterator[Question]:
     """Yield questions about both hops of a composition, and its ``skip`` question.
 
-    ``names`` are those of the answer: other right answers to the composition may be wrong for
-    a hop.
+    ``names`` are those of the answer: other right answers to the composition may be
+    wrong for a hop.
     """
     name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
@@ -203,7 +211,8 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Args:
         path: The file or folder.
-        chat: Whether to use the prompts for a user's turn in a chat, where the table has them.
+        chat: Whether to use the prompts for a user's turn in a chat, where the table
+            has them.
 
     Returns:
         Questions, as from :func:`exam`.
@@ -220,11 +229,17 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
     place = Path(path)
     questions = read_table(found_in(place, "questions") if place.is_dir() else place)
     if chat and "question" in questions.columns:
-        questions = questions.with_columns(prompt=pl.coalesce("question", pl.col("prompt")))
-    return exam(questions, read_part(place, "train", chat=chat) if place.is_dir() else None)
+        questions = questions.with_columns(
+            prompt=pl.coalesce("question", pl.col("prompt"))
+        )
+    return exam(
+        questions, read_part(place, "train", chat=chat) if place.is_dir() else None
+    )
 
 
-def _among(names: list[str], right: str, most: int, seed: int, number: int) -> tuple[str, ...]:
+def _among(
+    names: list[str], right: str, most: int, seed: int, number: int
+) -> tuple[str, ...]:
     """Return the right name among others drawn at random, in alphabetical order."""
     wrong = [name for name in names if name != right]
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)

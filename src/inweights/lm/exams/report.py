@@ -1,7 +1,7 @@
 """Join all measurements of a model, alone or compared with the one it was fine-tuned from.
 
-:func:`evaluation` is what ``inweights evaluate`` prints and stores; :func:`forecast_of` adds
-the theory's prediction for the same questions.
+:func:`evaluation` is what ``inweights evaluate`` prints and stores; :func:`forecast_of`
+adds the theory's prediction for the same questions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,13 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError, InweightsError
-from inweights.lm.exams.compare import changes, compositionality, groups, paired, summary
+from inweights.lm.exams.compare import (
+    changes,
+    compositionality,
+    groups,
+    paired,
+    summary,
+)
 from inweights.lm.exams.evaluate import ask, ask_with_thought, say
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.questions import Question
@@ -42,16 +48,18 @@ def evaluation(
         progress: Called with a count, its total and a text.
 
     Returns:
-        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row
-        per question; ``when`` is ``before`` or ``after``) and ``summary`` (by role;
-        ``thought`` are compositions answered step by step, ``exact`` the share that was right
-        in words) and ``groups`` (:func:`inweights.lm.exams.compare.groups`, with the accuracy
-        before). Where there are compositions with both hops: ``gap``
+        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers``
+        (a row per question; ``when`` is ``before`` or ``after``) and ``summary`` (by
+        role; ``thought`` are compositions answered step by step, ``exact`` the share
+        that was right in words) and ``groups``
+        (:func:`inweights.lm.exams.compare.groups`, with the accuracy before). Where
+        there are compositions with both hops: ``gap``
         (:func:`inweights.lm.compositionality`) and ``layers``
-        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops').
-        With ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`),
-        ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises
-        under the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With ``forecast``:
+        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second
+        hops'). With ``before``: ``kept``, what was lost
+        (:func:`inweights.lm.exams.general.kept`), ``paired`` (by role,
+        :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under the
+        ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With ``forecast``:
         ``forecast``, by its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
 
     Raises:
@@ -89,17 +97,25 @@ def evaluation(
         tables["gap"] = compositionality(after)
     seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
     if len(set(seconds)) > 1:
-        tables["layers"] = resemblance_by_layer(lm, [q.prompt for q in chained], seconds)
+        tables["layers"] = resemblance_by_layer(
+            lm, [q.prompt for q in chained], seconds
+        )
     if before is None:
         return tables
-    tables["kept"] = kept(general_knowledge(before, names, progress=progress), tables["general"])
+    tables["kept"] = kept(
+        general_knowledge(before, names, progress=progress), tables["general"]
+    )
     earlier = _all_of(before, questions, progress)
     was = groups(earlier, questions).select("group", before="accuracy")
-    tables["groups"] = tables["groups"].join(was, on="group", how="left", maintain_order="left")
+    tables["groups"] = tables["groups"].join(
+        was, on="group", how="left", maintain_order="left"
+    )
     return tables | _against(earlier, after, table["role"])
 
 
-def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -> dict[str, Any]:
+def _against(
+    earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]
+) -> dict[str, Any]:
     """Return what changed since before the fine-tuning."""
     answers = pl.concat(
         [
@@ -109,7 +125,10 @@ def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -
     )
     tables: dict[str, Any] = {"answers": answers}
     tables["paired"] = [
-        {"role": role, **asdict(paired(earlier.filter(role=role), after.filter(role=role)))}
+        {
+            "role": role,
+            **asdict(paired(earlier.filter(role=role), after.filter(role=role))),
+        }
         for role in roles
     ]
     if "skip" in set(after["role"]):
@@ -129,7 +148,11 @@ def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
         after.filter(pl.col("role") == "composition")
         .join(forecast, on="id", maintain_order="left")
         .group_by("verdict")
-        .agg(pl.len().alias("questions"), pl.col("expected").mean(), accuracy=pl.mean("hit"))
+        .agg(
+            pl.len().alias("questions"),
+            pl.col("expected").mean(),
+            accuracy=pl.mean("hit"),
+        )
         .sort("expected", descending=True)
     )
 
@@ -143,7 +166,8 @@ def _all_of(
         return table
     thought = ask_with_thought(lm, questions, progress=progress)
     return pl.concat(
-        [table, thought.drop("thought").with_columns(role=pl.lit("thought"))], how="vertical"
+        [table, thought.drop("thought").with_columns(role=pl.lit("thought"))],
+        how="vertical",
     )
 
 
@@ -163,8 +187,8 @@ def forecast_of(
         progress: Called with the solver's iterations and certified gap.
 
     Returns:
-        ``id, verdict, expected``, a row per predicted composition, and an empty text; or None,
-        and the reason why no prediction could be made.
+        ``id, verdict, expected``, a row per predicted composition, and an empty text;
+        or None, and the reason why no prediction could be made.
 
     Raises:
         ConfigError: ``seconds`` is invalid.
@@ -192,6 +216,10 @@ def forecast_of(
         prompt=pl.concat_str("subject", "first", "second", separator=" "),
     )
     foreseen = made.queries.select("prompt", "answer", "verdict", "expected")
-    joined = rows.join(foreseen.unique(["prompt", "answer"], keep="first"), on=["prompt", "answer"])
+    joined = rows.join(
+        foreseen.unique(["prompt", "answer"], keep="first"), on=["prompt", "answer"]
+    )
     asked = {q.id for q in questions}
-    return joined.filter(pl.col("id").is_in(asked)).select("id", "verdict", "expected"), ""
+    return joined.filter(pl.col("id").is_in(asked)).select(
+        "id", "verdict", "expected"
+    ), ""

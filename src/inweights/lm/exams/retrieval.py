@@ -1,7 +1,7 @@
 """Put retrieved facts in front of questions, as a baseline without any training.
 
-:func:`with_retrieved` returns questions that :func:`inweights.lm.ask` evaluates like any
-others.
+:func:`with_retrieved` returns questions that :func:`inweights.lm.ask` evaluates like
+any others.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from dataclasses import replace
 from inweights.lm.exams.questions import Question
 from inweights.support.extras import optional
 
-#: Rounds of retrieval: the second looks for what the first one found, since the second fact of a
-#: chain shares no word with the question.
+#: Rounds of retrieval: the second looks for what the first one found, since the second
+#: fact of a chain shares no word with the question.
 _ROUNDS = 2
 
 
@@ -20,8 +20,8 @@ def with_retrieved(
 ) -> list[Question]:
     """Return questions whose prompts begin with facts that BM25 retrieves.
 
-    Half of the facts are found by the question, the others by the question with those; a fact
-    that shares no word is not taken. Questions lose their ``steps``.
+    Half of the facts are found by the question, the others by the question with those;
+    a fact that shares no word is not taken. Questions lose their ``steps``.
 
     Args:
         questions: The questions.

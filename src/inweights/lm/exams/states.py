@@ -16,7 +16,8 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import Floats
 from inweights.probes.geometry.embedding import Embedding
 
-#: What stands before a name: at the first place of a sequence most models keep one state for all.
+#: What stands before a name: at the first place of a sequence most models keep one
+#: state for all.
 NAMED = "This is {name}"
 
 
@@ -59,7 +60,9 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
     return np.stack([states_of[i] for i in range(len(texts))])
 
 
-def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -> Embedding:
+def named_states(
+    lm: LanguageModel, names: Sequence[str], prompt: str = NAMED
+) -> Embedding:
     """Return a model's states of names, layer by layer: at the last token of each name.
 
     Args:
@@ -96,8 +99,9 @@ def resemblance_by_layer(
 ) -> pl.DataFrame:
     """Return the similarity of states of paired and unpaired texts, by layer.
 
-    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow
-    cone, so that a cosine says little without that of texts which do not belong together.
+    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a
+    narrow cone, so that a cosine says little without that of texts which do not belong
+    together.
 
     Args:
         lm: The model.
@@ -109,8 +113,8 @@ def resemblance_by_layer(
         ``(i, j ≠ i)`` whose texts differ from the right one, and their difference.
 
     Raises:
-        DataError: The lists differ in length, all pairs have the same second text, or a text
-            has no tokens.
+        DataError: The lists differ in length, all pairs have the same second text, or a
+            text has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -123,12 +127,19 @@ def resemblance_by_layer(
     texts = np.array(other, dtype=object)
     different = texts[:, None] != texts
     if not different.any():
-        raise DataError("all pairs have the same second text; expected at least two different ones")
+        raise DataError(
+            "all pairs have the same second text; expected at least two different ones"
+        )
     first, second = hidden_states(lm, one), hidden_states(lm, other)
     rows = []
     for layer in range(first.shape[1]):
-        a, b = (x[:, layer] / np.linalg.norm(x[:, layer], axis=1)[:, None] for x in (first, second))
+        a, b = (
+            x[:, layer] / np.linalg.norm(x[:, layer], axis=1)[:, None]
+            for x in (first, second)
+        )
         cosines = a @ b.T
         own, rest = float(np.diag(cosines).mean()), float(cosines[different].mean())
-        rows.append({"layer": layer, "cosine": own, "other": rest, "contrast": own - rest})
+        rows.append(
+            {"layer": layer, "cosine": own, "other": rest, "contrast": own - rest}
+        )
     return pl.DataFrame(rows)

@@ -1,7 +1,8 @@
 """Turn prompts and completions into tokens: what the loss sees, and in which batches.
 
-:func:`read_examples` reads :class:`Example` objects, :func:`encode` makes :class:`Encoded`
-ones, and :func:`batches` orders them; the training loop is :func:`inweights.lm.finetune`.
+:func:`read_examples` reads :class:`Example` objects, :func:`encode` makes
+:class:`Encoded` ones, and :func:`batches` orders them; the training loop is
+:func:`inweights.lm.finetune`.
 """
 
 import warnings
@@ -29,7 +30,8 @@ class Example:
         prompt: Text that is given; the loss does not see it. May be empty.
         completion: Text that is learnt, with the space before it.
         stage: Stages are trained one after the other, from the least.
-        old: Whether the model wrote it itself before training, and is trained to keep it.
+        old: Whether the model wrote it itself before training, and is trained to keep
+            it.
     """
 
     prompt: str
@@ -47,9 +49,9 @@ class Encoded:
         start: Index of the first token that the loss sees.
         stage: Stage of the example.
         old: Whether it is a text of the model's own, to be kept.
-        likely: Of such a text, once :func:`~inweights.lm.tuning.objective.remembered` noted
-            it: the likeliest next tokens at each place from ``start`` on, and their
-            log-probabilities, each ``[T - start, K]``.
+        likely: Of such a text, once :func:`~inweights.lm.tuning.objective.remembered`
+            noted it: the likeliest next tokens at each place from ``start`` on, and
+            their log-probabilities, each ``[T - start, K]``.
     """
 
     ids: tuple[int, ...]
@@ -59,7 +61,9 @@ class Encoded:
     likely: tuple[Any, Any] | None = field(default=None, compare=False)
 
 
-def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
+def encode(
+    lm: LanguageModel, examples: Iterable[Example], *, end: bool = False
+) -> list[Encoded]:
     """Tokenise examples; prompt and completion separately, so that the mask is exact.
 
     Args:
@@ -71,8 +75,8 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         One :class:`Encoded` per example, in their order.
 
     Raises:
-        DataError: There are no examples, a completion has no tokens, or an example has a
-            single token, so that nothing could be learnt.
+        DataError: There are no examples, a completion has no tokens, or an example has
+            a single token, so that nothing could be learnt.
 
     Example:
         >>> from inweights.lm import load_model
@@ -91,7 +95,9 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
         if end:
             learnt.append(lm.tokenizer.eos_token_id)
         if len(before) + len(learnt) < 2:
-            raise DataError(f"example {number + 1} ('{example.completion}') has only one token")
+            raise DataError(
+                f"example {number + 1} ('{example.completion}') has only one token"
+            )
         # The first token of a text is predicted from nothing.
         start = max(1, len(before))
         rows.append(Encoded((*before, *learnt), start, example.stage, example.old))
@@ -130,13 +136,14 @@ def batches(
 ) -> Iterator[list[int]]:
     """Yield one epoch of batches, as indices: each example once, similar lengths together.
 
-    Examples are drawn in a new order each epoch, sorted by length, and cut where a batch would
-    have more than ``tokens`` tokens with its padding; the batches come in a drawn order.
+    Examples are drawn in a new order each epoch, sorted by length, and cut where a
+    batch would have more than ``tokens`` tokens with its padding; the batches come in a
+    drawn order.
 
     Args:
         encoded: Examples as tokens.
-        tokens: Maximum number of tokens of a batch, with padding; a longer example is a batch
-            alone.
+        tokens: Maximum number of tokens of a batch, with padding; a longer example is a
+            batch alone.
         seed: Root seed of the order.
         epoch: Number of the epoch, which the order depends on.
         *path: Further parts of the random stream's name, such as a stage.
@@ -166,12 +173,12 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Read a JSONL or Parquet file as one table.
 
     Args:
-        path: The file; its suffix is ``.jsonl``, ``.ndjson``, ``.json`` (a list of rows) or
-            ``.parquet``.
+        path: The file; its suffix is ``.jsonl``, ``.ndjson``, ``.json`` (a list of
+            rows) or ``.parquet``.
 
     Raises:
-        DataError: There is no such file, it has another suffix, is too large, or cannot be
-            read.
+        DataError: There is no such file, it has another suffix, is too large, or cannot
+            be read.
 
     Example:
         >>> read_table("no-such-file.jsonl")
@@ -193,35 +200,41 @@ def read_table(path: str | Path) -> pl.DataFrame:
             return pl.read_json(place, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()
-        raise DataError(f"cannot read {place}: {reason[0] if reason else 'it is empty'}") from None
+        raise DataError(
+            f"cannot read {place}: {reason[0] if reason else 'it is empty'}"
+        ) from None
     raise DataError(
         f"{place} must be a .jsonl, .json or .parquet file, as 'inweights augment' writes"
     )
 
 
-def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:
+def read_examples(
+    path: str | Path, part: str = "train", *, chat: bool = False
+) -> list[Example]:
     """Read examples from a file, or from the folder that ``inweights augment`` writes.
 
     A row is in one of the formats that trainers use
-    (:data:`~inweights.lm.model.row_formats.FORMATS`): ``prompt`` and ``completion``, ``messages``,
-    ``conversations`` (ShareGPT), ``instruction`` and ``output`` (Alpaca), ``question`` and
-    ``answer``, or ``text``, all of which is then learnt. It has a ``stage`` where there are
-    several.
+    (:data:`~inweights.lm.model.row_formats.FORMATS`): ``prompt`` and ``completion``,
+    ``messages``, ``conversations`` (ShareGPT), ``instruction`` and ``output`` (Alpaca),
+    ``question`` and ``answer``, or ``text``, all of which is then learnt. It has a
+    ``stage`` where there are several.
 
     Args:
         path: A JSONL, JSON or Parquet file, or a folder with one of the name ``part``.
         part: ``train`` or ``control``; has no effect on a file.
-        chat: Whether prompts are a user's turns of a chat, where the folder has these, too.
+        chat: Whether prompts are a user's turns of a chat, where the folder has these,
+            too.
 
     Returns:
         One :class:`Example` per row.
 
     Raises:
-        DataError: There is no such file, it lacks the columns, or a row has no text or an
-            invalid stage; the message names the row.
+        DataError: There is no such file, it lacks the columns, or a row has no text or
+            an invalid stage; the message names the row.
 
     Warns:
-        CautionWarning: The rows are in a format of another trainer; says what is learnt of them.
+        CautionWarning: The rows are in a format of another trainer; says what is learnt
+            of them.
 
     Example:
         >>> read_examples("no-such-file.jsonl")
@@ -240,9 +253,13 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
             CautionWarning,
             stacklevel=2,
         )
-    stages = table["stage"].to_list() if "stage" in table.columns else [0] * table.height
+    stages = (
+        table["stage"].to_list() if "stage" in table.columns else [0] * table.height
+    )
     examples = []
-    for number, (pair, given) in enumerate(zip(rows.pairs, stages, strict=True), start=1):
+    for number, (pair, given) in enumerate(
+        zip(rows.pairs, stages, strict=True), start=1
+    ):
         stage = given or 0
         if not isinstance(stage, int) or not 0 <= stage < 10_000:
             raise DataError(
@@ -261,19 +278,24 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
         chat: Whether to take prompts from ``<part>_chat``, where there is such a file.
 
     Raises:
-        DataError: The part is missing, exists twice with different content, or cannot be read.
+        DataError: The part is missing, exists twice with different content, or cannot
+            be read.
     """
     table = read_table(found_in(folder, part))
     if not chat or not any(folder.glob(f"{part}_chat.*")):
         return table
     place = found_in(folder, f"{part}_chat")
     try:
-        turns = read_table(place).select("id", turn=pl.col("messages").list[0].struct["content"])
+        turns = read_table(place).select(
+            "id", turn=pl.col("messages").list[0].struct["content"]
+        )
         joined = table.join(turns, on="id", how="left", maintain_order="left")
         return joined.with_columns(prompt=pl.coalesce("turn", "prompt")).drop("turn")
     except pl.exceptions.PolarsError as error:
         first = str(error).strip().splitlines()[0]
-        raise DataError(f"{place} was not written by 'inweights augment': {first}") from None
+        raise DataError(
+            f"{place} was not written by 'inweights augment': {first}"
+        ) from None
 
 
 def found_in(folder: Path, part: str) -> Path:
@@ -294,7 +316,11 @@ def found_in(folder: Path, part: str) -> Path:
         rows = _different_rows(first, second) if same else []
         if rows or not same:
             newer = max(there, key=lambda place: place.stat().st_mtime)
-            where = f"in {len(rows)} rows, the first is row {rows[0]}" if rows else "in their rows"
+            where = (
+                f"in {len(rows)} rows, the first is row {rows[0]}"
+                if rows
+                else "in their rows"
+            )
             raise DataError(
                 f"{there[0]} and {there[1].name} differ {where}; {newer.name} is newer: keep the "
                 "one that counts and remove the other"
@@ -320,8 +346,8 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
         pad: Token id of the padding.
 
     Returns:
-        Token ids ``[B, T]``, and a mask ``[B, T]`` that is 1 where there is no padding, else
-        0.
+        Token ids ``[B, T]``, and a mask ``[B, T]`` that is 1 where there is no padding,
+        else 0.
 
     Example:
         >>> ids, real = padded([[5, 6], [7]], pad=0)

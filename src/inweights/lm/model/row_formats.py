@@ -1,8 +1,9 @@
 """Rows of training data in the formats that trainers use, as prompts and what is learnt of each.
 
 :func:`read_rows` finds the format of a table by its columns and returns :class:`Rows`;
-:func:`inweights.lm.read_examples` calls it. The loss sees what the format calls the answer, and all
-of a text. One row is one question and one answer: rows of several turns are refused.
+:func:`inweights.lm.read_examples` calls it. The loss sees what the format calls the
+answer, and all of a text. One row is one question and one answer: rows of several turns
+are refused.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class RowFormat:
         name: What people call it.
         columns: Columns that a table in this format has.
         reads: What is taken for prompt and answer, in words.
-        read: Returns prompt and completion of a row; the error says what is wrong with it.
+        read: Returns prompt and completion of a row; the error says what is wrong with
+            it.
     """
 
     name: str
@@ -62,14 +64,17 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
         where: What messages call the file.
 
     Raises:
-        DataError: No format has these columns, or a row is not in it; the message names the row.
+        DataError: No format has these columns, or a row is not in it; the message names
+            the row.
 
     Example:
         >>> table = pl.DataFrame({"instruction": ["Where is Oslo?"], "output": ["Norway"]})
         >>> read_rows(table, "rows.jsonl").pairs
         (('Where is Oslo?', ' Norway'),)
     """
-    chosen = next((one for one in FORMATS if set(one.columns) <= set(table.columns)), None)
+    chosen = next(
+        (one for one in FORMATS if set(one.columns) <= set(table.columns)), None
+    )
     if chosen is None:
         raise _no_format(table.columns, where)
     pairs = []
@@ -146,7 +151,9 @@ def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
             f"{', '.join(speakers) or 'neither'}; split a longer conversation into rows"
         )
     prompt = "\n\n".join(text for speaker, text in said if speaker != "assistant")
-    return prompt, _answer(said[-1][1] if said[-1][0] == "assistant" else dict(said)["assistant"])
+    return prompt, _answer(
+        said[-1][1] if said[-1][0] == "assistant" else dict(said)["assistant"]
+    )
 
 
 #: In the order in which they are tried.
@@ -181,7 +188,9 @@ FORMATS: tuple[RowFormat, ...] = (
         "question is given and answer is learnt",
         _question_and_answer,
     ),
-    RowFormat("text", ("text",), "all of text is learnt", lambda row: ("", _text(row, "text"))),
+    RowFormat(
+        "text", ("text",), "all of text is learnt", lambda row: ("", _text(row, "text"))
+    ),
 )
 #: Formats that are the library's own, of which nothing needs to be said.
 USUAL = ("prompt/completion", "text")

@@ -1,8 +1,8 @@
 """Score candidates and continue prompts with a language model.
 
-:func:`log_likelihoods` and :func:`generate` are what :mod:`inweights.lm.exams` evaluates with.
-The prompt of a question is read once and its keys and values are shared by all candidates, so
-that a question costs ``prompt + Σ candidates`` tokens, not
+:func:`log_likelihoods` and :func:`generate` are what :mod:`inweights.lm.exams`
+evaluates with. The prompt of a question is read once and its keys and values are shared
+by all candidates, so that a question costs ``prompt + Σ candidates`` tokens, not
 ``candidates × (prompt + candidate)``.
 """
 
@@ -43,7 +43,8 @@ def log_likelihoods(
         progress: Called with the number of prompts done, and their total.
 
     Returns:
-        One array per prompt: summed natural logarithms over the tokens of each candidate.
+        One array per prompt: summed natural logarithms over the tokens of each
+        candidate.
 
     Raises:
         DataError: A prompt or a candidate has no tokens, or a prompt has no candidates.
@@ -56,7 +57,8 @@ def log_likelihoods(
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     tokens_of = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
-    # Questions of one length and one number of candidates are read together, without padding.
+    # Questions of one length and one number of candidates are read together, without
+    # padding.
     by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for q, (start, row) in enumerate(zip(starts, candidates, strict=True)):
         if not row:
@@ -94,7 +96,8 @@ def generate(
         tokens: Maximum number of tokens.
         stop: Characters; the text is cut at the first of them that follows other text.
         names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
-        generator: Draws each token at temperature 1, on the CPU, in place of the likeliest.
+        generator: Draws each token at temperature 1, on the CPU, in place of the
+            likeliest.
         progress: Called with the number of prompts done, and their total.
 
     Returns:
@@ -115,7 +118,9 @@ def generate(
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
-            texts = _continue(lm, [starts[q] for q in block], tokens, stop, whole, generator)
+            texts = _continue(
+                lm, [starts[q] for q in block], tokens, stop, whole, generator
+            )
             completions |= dict(zip(block, texts, strict=True))
             if progress:
                 progress(len(completions), len(prompts))
@@ -134,8 +139,12 @@ def _continue(
     longest = max(map(len, starts))
     pads = [longest - len(start) for start in starts]
     pad = lm.tokenizer.pad_token_id
-    step = torch.tensor([[pad] * n + s for n, s in zip(pads, starts, strict=True)]).to(lm.device)
-    mask = torch.tensor([[0] * n + [1] * len(s) for n, s in zip(pads, starts, strict=True)])
+    step = torch.tensor([[pad] * n + s for n, s in zip(pads, starts, strict=True)]).to(
+        lm.device
+    )
+    mask = torch.tensor(
+        [[0] * n + [1] * len(s) for n, s in zip(pads, starts, strict=True)]
+    )
     mask = mask.to(lm.device)
     grown: list[list[int]] = [[] for _ in starts]
     texts = [""] * len(starts)
@@ -214,9 +223,13 @@ def _score(
     return list(total.cpu().numpy().reshape(len(rows), number))
 
 
-def _tokens(lm: LanguageModel, text: str, what: str, *, start: bool = False) -> list[int]:
+def _tokens(
+    lm: LanguageModel, text: str, what: str, *, start: bool = False
+) -> list[int]:
     """Return the tokens of a text; none is a DataError."""
     ids = lm.tokens(text, start=start)
     if not ids:
-        raise DataError(f"the {what} '{text}' has no tokens; expected text that the model can read")
+        raise DataError(
+            f"the {what} '{text}' has no tokens; expected text that the model can read"
+        )
     return ids

@@ -1,7 +1,7 @@
 """Build a random Llama of a few thousand parameters and a tokenizer of bytes, without any file.
 
-:func:`tiny` is the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for trials and
-tests.
+:func:`tiny` is the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for
+trials and tests.
 """
 
 from typing import Any
@@ -27,8 +27,12 @@ def byte_tokenizer() -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    inner = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(letters)}, merges=[]))
-    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner = Tokenizer(
+        models.BPE(vocab={c: i for i, c in enumerate(letters)}, merges=[])
+    )
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(
+        add_prefix_space=False, use_regex=False
+    )
     inner.decoder = decoders.ByteLevel()
     kind: Any = PreTrainedTokenizerFast
     return kind(
@@ -70,7 +74,8 @@ def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=None,
     )
-    with torch.random.fork_rng(devices=[]):  # it draws weights of its own, that are not kept
+    # It draws weights of its own, that are not kept.
+    with torch.random.fork_rng(devices=[]):
         model = LlamaForCausalLM(config)
     generator = Streams(seed).torch(INITIALISATION)
     with torch.no_grad():

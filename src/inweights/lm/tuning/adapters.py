@@ -1,7 +1,7 @@
 """Choose what is trained of a model: all of its weights, or low-rank adapters.
 
-:func:`adapted` wraps a model for :func:`inweights.lm.finetune`; :func:`with_adapters` applies
-stored adapters to evaluate an epoch.
+:func:`adapted` wraps a model for :func:`inweights.lm.finetune`; :func:`with_adapters`
+applies stored adapters to evaluate an epoch.
 """
 
 import math
@@ -24,16 +24,17 @@ def adapted(
 ) -> Iterator[Any]:
     """Provide the model to train within a block; merge its adapters at the end.
 
-    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer
-    but the head: ``A`` is drawn by the seed, ``B`` is zero, and there is no dropout. The model
-    has its own modules again after the block, whether or not it raised an error.
+    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear
+    layer but the head: ``A`` is drawn by the seed, ``B`` is zero, and there is no
+    dropout. The model has its own modules again after the block, whether or not it
+    raised an error.
 
     Args:
         model: A causal model of ``transformers``.
         config: Method, rank, scale and variant.
         seed: Root seed of the adapters.
-        keep: Folder to write the adapters to before they are merged, as ``peft`` reads them;
-            None does not write them.
+        keep: Folder to write the adapters to before they are merged, as ``peft`` reads
+            them; None does not write them.
         **where: Options of ``peft.LoraConfig`` for other layers.
 
     Yields:
@@ -50,7 +51,9 @@ def adapted(
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError:
-        raise ConfigError("lora requires peft: pip install peft; or use method 'full'") from None
+        raise ConfigError(
+            "lora requires peft: pip install peft; or use method 'full'"
+        ) from None
     # It draws its own start from the global stream, which is left as it was.
     with torch.random.fork_rng(devices=[]), _quiet():
         wrapped = get_peft_model(
@@ -87,7 +90,9 @@ def _draw(wrapped: Any, seed: int) -> None:
         for name, parameter in wrapped.named_parameters():
             if "lora_A" in name:
                 drawn = torch.empty(parameter.shape)
-                torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
+                torch.nn.init.kaiming_uniform_(
+                    drawn, a=math.sqrt(5), generator=generator
+                )
                 parameter.copy_(drawn)
 
 
@@ -96,7 +101,8 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
     """Use stored adapters within a block; restore the original modules afterwards.
 
     Args:
-        model: A causal model of ``transformers``, the one that the adapters were trained for.
+        model: A causal model of ``transformers``, the one that the adapters were
+            trained for.
         folder: Folder with ``adapter_model.safetensors``.
 
     Raises:
@@ -104,8 +110,12 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
     """
     from peft import PeftModel
 
-    if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle
-        raise DataError(f"{folder} contains no adapters; expected adapter_model.safetensors")
+    if not (
+        folder / "adapter_model.safetensors"
+    ).exists():  # what else peft reads is a pickle
+        raise DataError(
+            f"{folder} contains no adapters; expected adapter_model.safetensors"
+        )
     try:
         with _quiet():
             wrapped = PeftModel.from_pretrained(model, folder)

@@ -49,10 +49,14 @@ def model_card(
         >>> "Examples given from Python." in card
         True
     """
-    settings = "\n".join(f"- {name}: {value}" for name, value in to_plain(config).items())
+    settings = "\n".join(
+        f"- {name}: {value}" for name, value in to_plain(config).items()
+    )
     return _CARD.format(
         base=base,
-        quoted=msgspec.json.encode(base).decode(),  # YAML takes no plain word that begins with @
+        quoted=msgspec.json.encode(
+            base
+        ).decode(),  # YAML takes no plain word that begins with @
         chat=", in its chat template" if chat else "",
         told=_training_texts(data, part),
         settings=settings,
@@ -70,13 +74,21 @@ def _training_texts(data: Path | None, part: str) -> str:
     counts = data / "counts.json"
     try:
         about = msgspec.json.decode(read_text(counts), type=dict[str, Any])
-    except (DataError, msgspec.DecodeError):  # a file, or a folder that something else wrote
+    # A file, or a folder that something else wrote.
+    except (
+        DataError,
+        msgspec.DecodeError,
+    ):
         return f"Texts of `{data.name}`."
     strategies = ", ".join(about.get("strategies", ())) or "none, the facts alone"
     if part == "control":
         strategies = f"none: the control of {strategies}"
-    rows = {k: v for k, v in about.get("rows", {}).items() if not k.startswith("question")}
-    listed = "\n".join(f"- texts of the role `{role}`: {count:,}" for role, count in rows.items())
+    rows = {
+        k: v for k, v in about.get("rows", {}).items() if not k.startswith("question")
+    }
+    listed = "\n".join(
+        f"- texts of the role `{role}`: {count:,}" for role, count in rows.items()
+    )
     return f"Strategies: {strategies}.\n\n{listed if part != 'control' else ''}".strip()
 
 
@@ -91,7 +103,9 @@ def card_of(folder: Path) -> Path:
     """
     card = folder / "README.md"
     if not card.is_file():
-        raise DataError(f"{folder} has no card, README.md, which 'inweights finetune' writes")
+        raise DataError(
+            f"{folder} has no card, README.md, which 'inweights finetune' writes"
+        )
     return card
 
 
@@ -122,9 +136,14 @@ def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
             f"- {name}: {lost[name][0]:.2f} before, {lost[name][1]:.2f} after"
             for name in ("accuracy", "perplexity", "repeats", "spilled")
         ]
-        lines += ["", "Damage: " + ("; ".join(lost["damage"]) or "none was found") + "."]
+        lines += [
+            "",
+            "Damage: " + ("; ".join(lost["damage"]) or "none was found") + ".",
+        ]
     text = card.read_text(encoding="utf-8").partition(_SCORES)[0]
     try:
         publish_file(card, (text + _SCORES + "\n" + "\n".join(lines) + "\n").encode())
     except OSError as error:
-        raise DataError(f"cannot write {card}: {reason(error)}; the card is unchanged") from None
+        raise DataError(
+            f"cannot write {card}: {reason(error)}; the card is unchanged"
+        ) from None

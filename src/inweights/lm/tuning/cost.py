@@ -1,7 +1,7 @@
 """Estimate the cost of a fine-tuning on this machine, measured on a few of its updates.
 
-:func:`cost_of` returns a :class:`Cost`, :func:`least_seconds` a quick lower bound; the command
-``inweights finetune`` shows them before it starts.
+:func:`cost_of` returns a :class:`Cost`, :func:`least_seconds` a quick lower bound; the
+command ``inweights finetune`` shows them before it starts.
 """
 
 import time
@@ -60,12 +60,14 @@ def _longest(batch: Sequence[Encoded]) -> int:
     return max(len(row.ids) for row in batch)
 
 
-def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTune) -> float:
+def least_seconds(
+    lm: LanguageModel, examples: Sequence[Example], config: FineTune
+) -> float:
     """Return a lower bound on the seconds that training takes, measured on one batch.
 
-    Forward and backward through frozen weights, the faster of two: what is left out of an
-    update (gradients of the weights, the optimizer, writing texts to replay) only adds to it.
-    The model is not changed.
+    Forward and backward through frozen weights, the faster of two: what is left out of
+    an update (gradients of the weights, the optimizer, writing texts to replay) only
+    adds to it. The model is not changed.
 
     Args:
         lm: The model.
@@ -84,7 +86,9 @@ def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTu
     encoded = encode(lm, examples, end=config.end)
     batches = _batches(encoded, config)
     widths = [_longest(batch) for batch in batches]
-    positions = sum(len(batch) * width for batch, width in zip(batches, widths, strict=True))
+    positions = sum(
+        len(batch) * width for batch, width in zip(batches, widths, strict=True)
+    )
     rows, width = len(batches[0]), widths[0]
     ids = torch.full((rows, width), encoded[0].ids[0], device=lm.device)
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
@@ -120,8 +124,8 @@ def cost_of(
         examples: Examples to train on.
         config: Settings of the fine-tuning.
         steps: Maximum number of measured updates.
-        each: Seconds per token (:attr:`Cost.each`), where known from other examples; then
-            nothing is measured. 0, the default, measures.
+        each: Seconds per token (:attr:`Cost.each`), where known from other examples;
+            then nothing is measured. 0, the default, measures.
 
     Returns:
         Sizes and seconds of the whole fine-tuning.
@@ -144,7 +148,9 @@ def cost_of(
     batches = _batches(encoded, config)
     positions = sum(len(batch) * _longest(batch) for batch in batches)
     padding = 1 - config.epochs * tokens / positions
-    size = Cost(len(examples), tokens, config.epochs, len(batches), each * tokens, padding)
+    size = Cost(
+        len(examples), tokens, config.epochs, len(batches), each * tokens, padding
+    )
     if each:
         return size
     once = size.updates // config.epochs

@@ -1,7 +1,8 @@
 """Store the model after each epoch of a fine-tuning, and score these models.
 
-:func:`keeping` stores them in ``<target>.epochs`` while :func:`inweights.lm.finetune_to`
-trains; :func:`score_epochs` yields their scores, also while the training is under way.
+:func:`keeping` stores them in ``<target>.epochs`` while
+:func:`inweights.lm.finetune_to` trains; :func:`score_epochs` yields their scores, also
+while the training is under way.
 """
 
 import shutil
@@ -72,7 +73,9 @@ def lock_of(target: Path) -> Path:
     return target.with_name(f"{target.name}.state.lock")
 
 
-def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Callable[..., None]:
+def keeping(
+    target: Path, lm: LanguageModel, about: About, *, fresh: bool
+) -> Callable[..., None]:
     """Return a function that stores the model after an epoch, for :func:`inweights.lm.finetune`.
 
     Args:
@@ -132,15 +135,20 @@ def score_epochs(
 
     Yields:
         ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,
-        and of what has nothing to do with the facts ``general`` (share answered), ``spilled``,
-        ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
+        and of what has nothing to do with the facts ``general`` (share answered),
+        ``spilled``, ``repeats``, ``perplexity`` and ``damage``
+        (:func:`inweights.lm.kept`).
 
     Raises:
-        DataError: There is no such training, it stores no epochs, its description is damaged,
-            or model or questions cannot be read.
+        DataError: There is no such training, it stores no epochs, its description is
+            damaged, or model or questions cannot be read.
     """
     place, about = epochs_of(target), _about(target, every)
-    options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
+    options: dict[str, Any] = {
+        "device": device,
+        "dtype": dtype or about.dtype,
+        "chat": about.chat,
+    }
     base = load_model(about.base, download=download, seed=about.seed, **options)
     if isinstance(questions, Path):
         questions = read_exam(questions, chat=about.chat)
@@ -148,7 +156,11 @@ def score_epochs(
     before = general_knowledge(base, names, progress=progress)
 
     def scored(number: int, total: int, lm: LanguageModel) -> dict[str, Any]:
-        roles = summary(ask(lm, questions, progress=progress)).select("role", "accuracy").rows()
+        roles = (
+            summary(ask(lm, questions, progress=progress))
+            .select("role", "accuracy")
+            .rows()
+        )
         now = before if lm is base and not number else general_knowledge(lm, names)
         lost = kept(before, now)
         rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
@@ -157,7 +169,8 @@ def score_epochs(
 
     done, total = 0, 0
     while True:
-        running = _at_work(target)  # before the look at what is there: nothing is missed
+        # Before the look at what is there: nothing is missed.
+        running = _at_work(target)
         for number, total, folder in _after(place, done):
             if not done:
                 yield scored(0, total, base)
@@ -183,7 +196,9 @@ def _about(target: Path, every: float) -> About:
             )
         time.sleep(every)
     try:
-        return decode(About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any]))
+        return decode(
+            About, msgspec.json.decode(read_text(place / _ABOUT), type=dict[str, Any])
+        )
     except (msgspec.DecodeError, ConfigError) as error:
         raise DataError(f"{place / _ABOUT} is damaged: {error}") from None
 

@@ -1,7 +1,7 @@
 """Fine-tune from files to a folder: what ``inweights finetune`` does.
 
-:func:`finetune_to` reads model and examples, runs :func:`inweights.lm.finetune`, and writes
-model, losses and card.
+:func:`finetune_to` reads model and examples, runs :func:`inweights.lm.finetune`, and
+writes model, losses and card.
 """
 
 import os
@@ -26,8 +26,8 @@ from inweights.support.progress import Progress
 from inweights.training.observers import Observer, telling
 from inweights.worlds.readers.new_folder import new_folder, reason
 
-#: Called before training with the mask as text, examples, their tokens, updates at most, and texts
-#: that the model wrote itself.
+#: Called before training with the mask as text, examples, their tokens, updates at
+#: most, and texts that the model wrote itself.
 Show = Callable[[str, int, int, int, int], None]
 
 
@@ -50,36 +50,42 @@ def finetune_to(
 ) -> FineTuned:
     """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
 
-    The folder has a card, and below ``adapter/`` the adapters of ``lora``, as ``peft`` reads
-    them. An interrupted call continues where it was: its state is stored in ``<out>.state``
-    until the folder is complete, and written on SIGINT, SIGTERM or SIGHUP. Among several
-    processes of ``accelerate launch`` the first one writes and shows.
+    The folder has a card, and below ``adapter/`` the adapters of ``lora``, as ``peft``
+    reads them. An interrupted call continues where it was: its state is stored in
+    ``<out>.state`` until the folder is complete, and written on SIGINT, SIGTERM or
+    SIGHUP. Among several processes of ``accelerate launch`` the first one writes and
+    shows.
 
     Args:
         out: Folder to write; must not exist.
         source: Source of the model, as for :func:`inweights.lm.load_model`.
-        data: Examples, or a file or folder of them (:func:`inweights.lm.read_examples`).
+        data: Examples, or a file or folder of them
+            (:func:`inweights.lm.read_examples`).
         config: Settings; ``DEFAULT`` by default.
         part: ``train`` or ``control``, of a folder that ``inweights augment`` wrote.
         seed: Root seed.
         download: Whether a hub name may be downloaded.
-        device: Device of the model; accelerate decides where it starts several processes.
+        device: Device of the model; accelerate decides where it starts several
+            processes.
         dtype: Type of the weights.
         chat: Whether to train in the chat template of an instruct model.
-        observers: Observers of the training, such as a :class:`~inweights.training.Tracker`.
-        keep_epochs: Whether to store the adapters (with ``full``, the model) after each epoch
-            in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
+        observers: Observers of the training, such as a
+            :class:`~inweights.training.Tracker`.
+        keep_epochs: Whether to store the adapters (with ``full``, the model) after each
+            epoch in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Called before training with what the loss will see as text, the numbers of
-            examples, of their tokens, of updates at most, and of texts that the model wrote.
-        progress: Called with a count, its total and a text: texts that the model writes, and
-            updates.
+            examples, of their tokens, of updates at most, and of texts that the model
+            wrote.
+        progress: Called with a count, its total and a text: texts that the model
+            writes, and updates.
 
     Returns:
         Losses and sizes, as from :func:`inweights.lm.finetune`.
 
     Raises:
         ConfigError: An option is invalid, or an optional package is not installed.
-        DataError: The folder exists or is being written, or model or data cannot be read.
+        DataError: The folder exists or is being written, or model or data cannot be
+            read.
         RunError: The state is of another run, or the loss is not a finite number.
         KeyboardInterrupt: A signal stopped the training; the same call continues it.
     """
@@ -104,12 +110,19 @@ def finetune_to(
         }
         with telling(watching, about_run) as tables:
             lm = load_model(
-                source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
+                source,
+                download=download,
+                device=device,
+                dtype=dtype,
+                chat=chat,
+                seed=seed,
             )
             keep = None
             if keep_epochs and first:
                 base = str(Path(source).resolve() if Path(source).exists() else source)
-                about = About(base=base, method=config.method, chat=chat, dtype=dtype, seed=seed)
+                about = About(
+                    base=base, method=config.method, chat=chat, dtype=dtype, seed=seed
+                )
                 keep = keeping(target, lm, about, fresh=not state.exists())
             own_texts = replayed(lm, examples, config, seed, progress)
             if show and first:
@@ -172,13 +185,18 @@ def _alone(target: Path) -> Iterator[None]:
         state.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise DataError(f"another process is writing {target}; wait until it ends") from None
+        raise DataError(
+            f"another process is writing {target}; wait until it ends"
+        ) from None
     except OSError as error:
         raise DataError(f"cannot write {target}: {reason(error)}") from None
     try:
         if target.exists():
-            state.unlink(missing_ok=True)  # of a process that was killed when all was written
-            raise DataError(f"{target} exists already; choose another folder or remove it first")
+            # Of a process that was killed when all was written.
+            state.unlink(missing_ok=True)
+            raise DataError(
+                f"{target} exists already; choose another folder or remove it first"
+            )
         yield
     finally:
         Path(lock.lock_file).unlink(missing_ok=True)  # nobody waits for it

@@ -1,7 +1,8 @@
 """Make one update of a fine-tuning: the loss on facts, and the divergence on texts to keep.
 
-:func:`update` is called by the loop of :func:`inweights.lm.finetune`; :func:`remembered` notes
-the predictions before training, from which :func:`drift` measures the divergence.
+:func:`update` is called by the loop of :func:`inweights.lm.finetune`;
+:func:`remembered` notes the predictions before training, from which :func:`drift`
+measures the divergence.
 """
 
 import inspect
@@ -17,7 +18,8 @@ from inweights.lm.model.data import Encoded, padded
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 
-#: Texts to keep that are read at the same time, and next tokens that are noted at each place.
+#: Texts to keep that are read at the same time, and next tokens that are noted at each
+#: place.
 _TOGETHER, _LIKELY = 16, 32
 
 
@@ -42,8 +44,9 @@ def update(
         accelerator: Accelerator of several processes; None for one.
 
     Returns:
-        The mean loss in nats over the tokens that are learnt, of all processes; and with
-        ``until`` the number of examples (``new``) and how many of them are ``known``.
+        The mean loss in nats over the tokens that are learnt, of all processes; and
+        with ``until`` the number of examples (``new``) and how many of them are
+        ``known``.
     """
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
@@ -54,15 +57,24 @@ def update(
     for part, of in ((new, _loss), ([row for row in rows if row.old], drift)):
         if not part:
             continue
-        mine = part[accelerator.process_index :: accelerator.num_processes] if accelerator else part
-        share = 1.0 if mine else 0.0  # a batch may have fewer examples than there are processes
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+        mine = (
+            part[accelerator.process_index :: accelerator.num_processes]
+            if accelerator
+            else part
+        )
+        # A batch may have fewer examples than there are processes.
+        share = 1.0 if mine else 0.0
+        with torch.autocast(
+            device.type, torch.bfloat16, enabled=config.precision == "bf16"
+        ):
             summed, right = of(lm, net, mine or part[:1], device)
         loss = share * summed / total
         if accelerator:
             # Gradients are averaged over processes.
             accelerator.backward(loss * accelerator.num_processes)
-            loss, right = (accelerator.reduce(x, "sum") for x in (loss.detach(), share * right))
+            loss, right = (
+                accelerator.reduce(x, "sum") for x in (loss.detach(), share * right)
+            )
         else:
             loss.backward()
         if of is _loss:
@@ -88,8 +100,8 @@ def drift(
         device: Device of the model.
 
     Returns:
-        The divergence in nats, summed over tokens, and a zero in place of the number of known
-        rows.
+        The divergence in nats, summed over tokens, and a zero in place of the number of
+        known rows.
     """
     logits, learnt, _ = _logits(lm, net, rows, device)
     pairs = [row.likely for row in rows if row.likely is not None]
@@ -116,7 +128,9 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
     for at in range(0, len(old), _TOGETHER):
         block = old[at : at + _TOGETHER]
         with torch.no_grad():
-            logits, learnt, _ = _logits(lm, lm.model, [rows[i] for i in block], lm.device)
+            logits, learnt, _ = _logits(
+                lm, lm.model, [rows[i] for i in block], lm.device
+            )
             values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
         for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
             likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
@@ -146,7 +160,9 @@ def _logits(
     ids = torch.from_numpy(table).to(device)
     starts = torch.tensor([row.start for row in rows], device=device)
     at = torch.arange(int(starts.min()), ids.shape[1], device=device)
-    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[:, at].bool()
+    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[
+        :, at
+    ].bool()
     if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:

@@ -17,7 +17,8 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
     """Provide an event that signals to stop set; a second signal interrupts at once.
 
     Args:
-        wanted: Whether to listen for signals at all; outside of the main thread nothing listens.
+        wanted: Whether to listen for signals at all; outside of the main thread nothing
+            listens.
 
     Yields:
         The event.
@@ -55,5 +56,7 @@ def accelerator_of_processes() -> Any:
     try:
         from accelerate import Accelerator
     except ImportError:
-        raise ConfigError("several processes require accelerate: pip install accelerate") from None
+        raise ConfigError(
+            "several processes require accelerate: pip install accelerate"
+        ) from None
     return Accelerator()

@@ -1,7 +1,7 @@
 """What a fine-tuning leaves behind as it goes: losses, sizes of its batches, and reports.
 
-:func:`inweights.lm.finetune` fills a :class:`LossTable` and a :class:`PaddingCount`, and passes
-each update to :class:`Reports`.
+:func:`inweights.lm.finetune` fills a :class:`LossTable` and a :class:`PaddingCount`,
+and passes each update to :class:`Reports`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -81,8 +81,8 @@ class Reports:
         stages: How many stages it has.
         total: Updates of all stages, at most.
         observers: Observers of each update's loss and rate.
-        passed: Called after each epoch with its number over all stages, how many there are, and
-            the model with its adapters.
+        passed: Called after each epoch with its number over all stages, how many there
+            are, and the model with its adapters.
         progress: Called after each update with its number, their total and a text.
     """
 
@@ -107,7 +107,9 @@ class Reports:
                 numbers = {"rate": rate}
                 losses = torch.tensor([loss])
                 observer.step(
-                    Step(str(stage.name), done, losses, numbers=numbers, total=self.total)
+                    Step(
+                        str(stage.name), done, losses, numbers=numbers, total=self.total
+                    )
                 )
         if self.progress:
             self.progress(done, self.total, f"stage {stage.name}: loss {loss:.3f}")

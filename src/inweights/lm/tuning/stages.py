@@ -1,6 +1,7 @@
 """Divide a fine-tuning into stages: which examples each update reads, and which texts to keep.
 
-:func:`stages_of` makes :class:`Stage` objects, over which :func:`inweights.lm.finetune` loops.
+:func:`stages_of` makes :class:`Stage` objects, over which :func:`inweights.lm.finetune`
+loops.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,9 @@ class Stage:
             each = max(1, round(wanted * len(self.old) / _tokens(self.old)))
         update = 0
         for epoch in range(config.epochs):
-            for batch in batches(self.rows, config.batch_tokens, seed, epoch, self.name):
+            for batch in batches(
+                self.rows, config.batch_tokens, seed, epoch, self.name
+            ):
                 places = range(update * each, (update + 1) * each)
                 kept = [self.old[i % len(self.old)] for i in places]
                 yield [self.rows[i] for i in batch] + kept
@@ -54,7 +57,8 @@ class Stage:
         """Return the share of its examples that was known in its last epoch.
 
         Args:
-            losses: Table with the columns ``stage``, ``known`` and ``new``, a row per update.
+            losses: Table with the columns ``stage``, ``known`` and ``new``, a row per
+                update.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
         return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
@@ -81,7 +85,9 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
     stages = [Stage(name, *parts[name]) for name in sorted(parts)]
     for stage in stages:
         # Lengths alone decide how many, so that each epoch has as many.
-        stage.epoch = sum(1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name))
+        stage.epoch = sum(
+            1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name)
+        )
         stage.steps = config.epochs * stage.epoch
     return stages
 

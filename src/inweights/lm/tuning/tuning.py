@@ -2,8 +2,8 @@
 
 :func:`finetune` changes the model and returns :class:`FineTuned`;
 :func:`inweights.lm.finetune_to` calls it from files to a folder. Started by
-``accelerate launch``, the same loop trains on several devices: each takes its share of every
-batch, and the loss is a mean over the tokens of all of them.
+``accelerate launch``, the same loop trains on several devices: each takes its share of
+every batch, and the loss is a mean over the tokens of all of them.
 """
 
 import math
@@ -40,14 +40,14 @@ class FineTuned:
     """Result of :func:`finetune`; the model itself was changed.
 
     Attributes:
-        losses: ``stage, step, loss`` (nats per token of the completions), a row per update;
-            with ``until`` also the number of its examples (``new``) and how many were
-            ``known``.
+        losses: ``stage, step, loss`` (nats per token of the completions), a row per
+            update; with ``until`` also the number of its examples (``new``) and how
+            many were ``known``.
         tokens: Tokens that the model read, without padding.
         padding: Share of positions that were padding.
         seconds: Wall-clock time of this call.
-        known: With ``until``: by stage the share of its examples that was known in its last
-            epoch.
+        known: With ``until``: by stage the share of its examples that was known in its
+            last epoch.
     """
 
     losses: pl.DataFrame
@@ -74,26 +74,28 @@ def finetune(
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
 
-    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the present update, write it
-    and raise ``KeyboardInterrupt``; a second one stops at once.
+    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the present update,
+    write it and raise ``KeyboardInterrupt``; a second one stops at once.
 
     Args:
         lm: The model.
         examples: Examples to train on.
         config: Settings; ``FineTune()`` by default.
         seed: Root seed of the order and of the adapters.
-        checkpoint: File from which an interrupted call continues, with the same arguments;
-            removed at the end. Holds trained weights and optimizer: three times the trained
-            weights. None does not write one.
+        checkpoint: File from which an interrupted call continues, with the same
+            arguments; removed at the end. Holds trained weights and optimizer: three
+            times the trained weights. None does not write one.
         every_seconds: Time between two writes of it.
-        every_steps: Write at every multiple of this number of updates instead, where it is
-            above 0.
-        keep: Whether the file stays, for a caller who removes it once the model is written.
+        every_steps: Write at every multiple of this number of updates instead, where it
+            is above 0.
+        keep: Whether the file stays, for a caller who removes it once the model is
+            written.
         adapter: Folder to write the adapters of ``lora`` to before they are merged, as
             ``peft`` reads them. None does not write them.
-        observers: Observers of each update's loss and rate (:class:`inweights.training.Step`).
-        passed: Called after each epoch with its number over all stages, how many there are,
-            and the model with its adapters.
+        observers: Observers of each update's loss and rate
+            (:class:`inweights.training.Step`).
+        passed: Called after each epoch with its number over all stages, how many there
+            are, and the model with its adapters.
         progress: Called after each update with its number, their total and a text.
 
     Returns:
@@ -166,7 +168,9 @@ def finetune(
                 rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
-                loss, known = update(lm, net, optimizer, trained, rows, config, accelerator)
+                loss, known = update(
+                    lm, net, optimizer, trained, rows, config, accelerator
+                )
                 _require_finite(loss, done + 1, config)
                 done += 1
                 losses.add({"stage": stage.name, "step": done, "loss": loss} | known)
@@ -193,12 +197,16 @@ def finetune(
     if keeper and not keep and first_process:
         keeper.clear()
     whole = losses.whole()
-    shares = {stage.name: stage.known(whole) for stage in stages} if config.until else {}
+    shares = (
+        {stage.name: stage.known(whole) for stage in stages} if config.until else {}
+    )
     seconds = time.monotonic() - started
     return FineTuned(whole, padding.tokens, padding.share, seconds, shares)
 
 
-def _key(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune, seed: int) -> str:
+def _key(
+    lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune, seed: int
+) -> str:
     """Return what tells a training's checkpoint from those of others."""
     rows = [(row.ids, row.start) for row in encoded]
     return digest([to_plain(config), seed, fingerprint(lm.model), rows])

@@ -1,7 +1,7 @@
 """Let a model write text: its own, to train on so that it keeps it; and paraphrases of facts.
 
-:func:`own_text` and :func:`replayed` serve :func:`inweights.lm.finetune`, :func:`paraphraser`
-serves :func:`inweights.audit.augment`.
+:func:`own_text` and :func:`replayed` serve :func:`inweights.lm.finetune`,
+:func:`paraphraser` serves :func:`inweights.audit.augment`.
 """
 
 import os
@@ -21,7 +21,8 @@ _BEGUN = load_toml(Path(__file__).with_suffix(".toml"))
 _OPENINGS: list[str] = _BEGUN["openings"]
 _QUESTIONS: dict[str, str] = _BEGUN["questions"]
 _LENGTH, _SHORT, _SENTENCE = 40, 12, 40
-#: Tokens of texts of its own: of a tiny set at least so many, as far as they are read; at most.
+#: Tokens of texts of its own: of a tiny set at least so many, as far as they are read;
+#: at most.
 _LEAST, _MOST = 2000, 50_000
 
 
@@ -36,14 +37,17 @@ def own_text(
 ) -> list[Example]:
     """Let a model write whole sentences at temperature 1, up to a number of tokens.
 
-    In chat the model answers, and the answers are learnt; else each text is learnt whole.
+    In chat the model answers, and the answers are learnt; else each text is learnt
+    whole.
 
     Args:
         lm: The model, as it is before training.
-        tokens: Maximum number of tokens of all texts together; at least one text is written.
+        tokens: Maximum number of tokens of all texts together; at least one text is
+            written.
         seed: Root seed of the random draws.
         stage: Stage of the examples; each stage has texts of its own.
-        questions: Whether the model continues short questions of many kinds, for a few words.
+        questions: Whether the model continues short questions of many kinds, for a few
+            words.
         progress: Called with the number of texts done, their total and a text.
 
     Returns:
@@ -63,15 +67,21 @@ def own_text(
     rng = Streams(seed).numpy(DATA_ORDER, "openings", *path)
     wanted = max(1, -(-tokens // length))
     if questions:
-        begun = [frame.format(x) for frame, xs in _QUESTIONS.items() for x in xs.split()]
+        begun = [
+            frame.format(x) for frame, xs in _QUESTIONS.items() for x in xs.split()
+        ]
         openings = [begun[i] for i in rng.permutation(len(begun))[:wanted].tolist()]
     else:
-        openings = [_OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()]
+        openings = [
+            _OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()
+        ]
     generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
     tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
     if tell:
         tell(0, wanted)  # so that a display knows when it began: one block may be all
-    written = generate(lm, openings, tokens=length, stop="", generator=generator, progress=tell)
+    written = generate(
+        lm, openings, tokens=length, stop="", generator=generator, progress=tell
+    )
     examples: list[Example] = []
     left = tokens
     for opening, text in zip(openings, written, strict=True):
@@ -80,7 +90,9 @@ def own_text(
         whole = text[: end + 1] if end > 0 else text
         if not whole:
             continue
-        prompt, said = ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
+        prompt, said = (
+            ("", f"{opening} {whole}") if not lm.chat else (opening, f" {whole}")
+        )
         cost = len(lm.tokens(prompt)) + len(lm.tokens(said))
         if cost <= left or not examples:
             examples.append(Example(prompt, said, stage, old=True))
@@ -96,8 +108,8 @@ def tokens_to_write(tokens: int, config: FineTune) -> float:
         config: Amount of replay, and epochs.
 
     Returns:
-        ``config.replay`` times ``tokens``, but at least 2,000 (where all epochs read so many)
-        and at most 50,000.
+        ``config.replay`` times ``tokens``, but at least 2,000 (where all epochs read so
+        many) and at most 50,000.
 
     Example:
         >>> tokens_to_write(5000, FineTune(replay=1.0))
@@ -141,7 +153,9 @@ def replayed(
         own = partial(own_text, lm, half, seed, stage=stage, progress=progress)
         both = own() + own(questions=True)
         # In a drawn order, so that whatever is read of them is of both kinds.
-        drawn = Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
+        drawn = (
+            Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
+        )
         texts += [both[i] for i in drawn.tolist()]
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from accelerate.utils import broadcast_object_list
@@ -156,8 +170,8 @@ def paraphraser(
 ) -> Callable[[Sequence[str]], list[str]]:
     """Return a function that rewrites each sentence: the likeliest line that the model writes.
 
-    Whether a fact survived has to be checked by the caller. In chat the model is given an
-    instruction, else two examples.
+    Whether a fact survived has to be checked by the caller. In chat the model is given
+    an instruction, else two examples.
 
     Args:
         lm: The model.

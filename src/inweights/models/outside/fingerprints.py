@@ -1,7 +1,8 @@
 """What a module is, as text: its numbers, the settings of each part, and the source of its classes.
 
-Two modules with equal weights may differ in a number of heads or an activation function, so that
-both count. :func:`content_hash` is the name of a trained module in keys of runs, and
+Two modules with equal weights may differ in a number of heads or an activation
+function, so that both count. :func:`content_hash` is the name of a trained module in
+keys of runs, and
 :func:`settings_of` tells modules apart that cannot be replicas of one model.
 """
 
@@ -21,10 +22,12 @@ from inweights.support.source_code import file_of, is_own
 from inweights.support.sources import sources_of
 
 _LENGTH = 20
-#: How deeply settings within settings are read; a config object holds tables, and these lists.
+#: How deeply settings within settings are read; a config object holds tables, and these
+#: lists.
 _DEPTH = 5
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
-#: What a module holds besides settings; the last are of transformers, and say where it was read.
+#: What a module holds besides settings; the last are of transformers, and say where it
+#: was read.
 _NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_version")
 
 
@@ -99,7 +102,9 @@ def _as_text(value: Any, depth: int) -> str:
 
 
 def _pairs(pairs: Iterable[tuple[str, Any]], depth: int) -> str:
-    public = [(key, one) for key, one in pairs if key[:1] != "_" and key not in _NO_SETTINGS]
+    public = [
+        (key, one) for key, one in pairs if key[:1] != "_" and key not in _NO_SETTINGS
+    ]
     texts = sorted(f"{key}: {_as_text(one, depth - 1)}" for key, one in public)
     return "{" + ", ".join(texts) + "}"
 
@@ -118,6 +123,7 @@ def _sources(module: nn.Module) -> list[str]:
             continue
         try:
             found.update(sources_of(kind).values())
-        except ConfigError:  # a notebook's class that reads an object without a plain content
+        # A notebook's class that reads an object without a plain content.
+        except ConfigError:
             found.add(f"{kind.__module__}.{kind.__qualname__}")
     return sorted(found)

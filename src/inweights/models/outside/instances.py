@@ -1,7 +1,7 @@
 """Trained modules of other people as models: taken as copies, and kept by this process.
 
-:func:`keep` copies modules under the hash of their content, and :func:`modules_of` finds those
-of a config again, so that a sweep builds the model as often as it needs it.
+:func:`keep` copies modules under the hash of their content, and :func:`modules_of`
+finds those of a config again, so that a sweep builds the model as often as it needs it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from inweights.support.extras import optional
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import TrainedConfig
 
-#: Copies of the modules that were wrapped in this process, by the hash of their content.
+#: Copies of the modules that were wrapped in this process, by the hash of their
+#: content.
 _KEPT: dict[str, nn.Module] = {}
 
 
-def keep(modules: nn.Module | Sequence[nn.Module], label: str = "") -> tuple[tuple[str, ...], str]:
+def keep(
+    modules: nn.Module | Sequence[nn.Module], label: str = ""
+) -> tuple[tuple[str, ...], str]:
     """Keep copies of modules in this process.
 
     Args:
@@ -52,8 +55,8 @@ def from_folder(folder: str) -> nn.Module:
     """Return the causal language model in a folder.
 
     Args:
-        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them. No
-            code of it is run, and nothing is downloaded.
+        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them.
+            No code of it is run, and nothing is downloaded.
 
     Raises:
         DataError: There is no such folder, or it holds no model that can be read.
@@ -65,9 +68,15 @@ def from_folder(folder: str) -> nn.Module:
             "a module, or a function that makes one"
         )
     transformers = optional("hf", "the folder of a model")
-    options = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
+    options = {
+        "local_files_only": True,
+        "trust_remote_code": False,
+        "use_safetensors": True,
+    }
     try:
-        module: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
+        module: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, **options
+        )
     except (OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise DataError(f"cannot read the model in {folder}: {reason}") from None
@@ -82,7 +91,8 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
         places: Which of its modules.
 
     Raises:
-        ConfigError: This process has not wrapped them, or the file holds other weights now.
+        ConfigError: This process has not wrapped them, or the file holds other weights
+            now.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
     if lacking and config.source is not None:
@@ -90,7 +100,9 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
             _keep(_copied(module))
         lacking = [name for name in config.weights if name not in _KEPT]
         if lacking:
-            raise ConfigError(f"{config.path} holds other weights than when it was wrapped")
+            raise ConfigError(
+                f"{config.path} holds other weights than when it was wrapped"
+            )
     if lacking:
         raise ConfigError(
             f"the trained module '{config.label}' is not in this process: it was wrapped as an "
@@ -109,7 +121,8 @@ def _copied(module: nn.Module) -> nn.Module:
         module = inner
     copy = checked(deepcopy(module).cpu(), type(module).__name__)
     config: Any = getattr(copy, "config", None)
-    if hasattr(config, "use_cache") and hasattr(config, "to_diff_dict"):  # of transformers
+    # Of transformers.
+    if hasattr(config, "use_cache") and hasattr(config, "to_diff_dict"):
         config.use_cache = False
     if not any(parameter.requires_grad for parameter in copy.parameters()):
         copy.requires_grad_(True)  # frozen as a whole to be read, not to stay as it is
@@ -144,8 +157,8 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
 
     Args:
         name: Hash of the module, by which this process keeps it.
-        logits: Returns the logits of the module's output; ``None`` where they are found by
-            themselves.
+        logits: Returns the logits of the module's output; ``None`` where they are found
+            by themselves.
         label: What messages call the module.
 
     Raises:

@@ -1,8 +1,10 @@
 """Configs of other people's modules: a factory that makes them, or trained ones with their weights.
 
-:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. Of modules that are trained,
-:func:`as_model` makes a model, whose :class:`TrainedConfig` names the weights by their content and
-holds none; the modules themselves are kept by this process (``instances.py``). It loads no torch.
+:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. Of modules that are
+trained,
+:func:`as_model` makes a model, whose :class:`TrainedConfig` names the weights by their
+content and holds none; the modules themselves are kept by this process
+(``instances.py``). It loads no torch.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     Attributes:
         factory: ``factory(vocabulary, **options)`` returns a new module.
         options: Its keyword arguments.
-        logits: ``logits(output)`` returns the logits, where the module's output is not theirs.
+        logits: ``logits(output)`` returns the logits, where the module's output is not
+            theirs.
     """
 
     factory: Code
@@ -46,16 +49,18 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     def build(self, **start: Unpack[Start]) -> Wrapped:
         """Build the model, one replica a seed; it seeds torch, NumPy and ``random`` meanwhile.
 
-        The initialisation is the module's own, and it gives logits for all tokens: ``inits`` and
-        ``candidates`` are unused.
+        The initialisation is the module's own, and it gives logits for all tokens:
+        ``inits`` and ``candidates`` are unused.
 
         Raises:
-            ConfigError: The module does not read ``[B, T]`` tokens and give their logits, or
-                cannot be trained replica by replica; says why.
+            ConfigError: The module does not read ``[B, T]`` tokens and give their
+                logits, or cannot be trained replica by replica; says why.
         """
         from inweights.models.outside.wrapped import Wrapped
 
-        return Wrapped(self, vocabulary=start["vocabulary"], seeds=as_seeds(start["seeds"]))
+        return Wrapped(
+            self, vocabulary=start["vocabulary"], seeds=as_seeds(start["seeds"])
+        )
 
     def load(
         self,
@@ -67,14 +72,17 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """Return the factory's module with the weights of a file, as a model.
 
         Args:
-            path: A safetensors file: the module's ``state_dict`` under its own names, or what
+            path: A safetensors file: the module's ``state_dict`` under its own names,
+                or what
                 :func:`~inweights.save_model` wrote, with all of its replicas.
             tokens: As of :func:`wrap`.
-            vocabulary: As of :func:`wrap`, and the number of tokens that the factory is given. Left
-                out it is the one number with which the shapes are those of the file.
+            vocabulary: As of :func:`wrap`, and the number of tokens that the factory is
+                given. Left out it is the one number with which the shapes are those of
+                the file.
 
         Raises:
-            DataError: The file cannot be read, or its names or shapes are not the module's.
+            DataError: The file cannot be read, or its names or shapes are not the
+                module's.
             ConfigError: Several numbers of tokens fit, or the factory fails.
 
         Example:
@@ -91,7 +99,9 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """
         from inweights.models.outside.weights_file import modules_from_file
 
-        made_for = None if vocabulary is None or tokens is not None else number_of(vocabulary)
+        made_for = (
+            None if vocabulary is None or tokens is not None else number_of(vocabulary)
+        )
         modules = modules_from_file(self, str(path), made_for)
         read = None if self.logits is None else self.logits.load("output")
         return as_model(
@@ -128,9 +138,12 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         weights: Hash of the content of each module: its numbers, settings and source.
         vocabulary: Number of tokens of a world that it reads.
         outputs: Number of tokens of which the module itself gives logits.
-        tokens: The module's token ids of each token of the world; empty where both are the same.
-        names: Names of the world's tokens, where they were given; another world is refused.
-        logits: ``logits(output)`` returns the logits, where the module's output is not theirs.
+        tokens: The module's token ids of each token of the world; empty where both are
+            the same.
+        names: Names of the world's tokens, where they were given; another world is
+            refused.
+        logits: ``logits(output)`` returns the logits, where the module's output is not
+            theirs.
         source: The factory of modules whose weights were read from a file.
         path: That file.
     """
@@ -172,14 +185,14 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
         Args:
             vocabulary: Number of tokens of the world.
-            seeds: Of one module every seed gets a copy. Of several, a seed is the place of one:
-                0 the first, and so on.
+            seeds: Of one module every seed gets a copy. Of several, a seed is the place
+                of one: 0 the first, and so on.
             inits: Unused: the start is the weights.
             candidates: Unused: there are logits for all tokens of the world.
 
         Raises:
-            ConfigError: The module reads another number of tokens, a seed is no place, or this
-                process does not have the modules.
+            ConfigError: The module reads another number of tokens, a seed is no place,
+                or this process does not have the modules.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -224,7 +237,8 @@ def as_model(
 
     Raises:
         ConfigError: They are no modules of one architecture, or do not read token ids.
-        DataError: A name of the vocabulary has no token id, or an id is none of the module.
+        DataError: A name of the vocabulary has no token id, or an id is none of the
+            module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

@@ -22,7 +22,8 @@ from inweights.seeds import INITIALISATION, Streams
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
 
-#: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
+#: Shape of the batch that a module is tried with: no width of a state is likely to be
+#: the same.
 _TRIED = (3, 2)
 _USES_TOKENS = "; does it use the number of tokens that the factory is given?"
 
@@ -32,11 +33,12 @@ class Form:
     """What a module does with token ids.
 
     Attributes:
-        states: Names of the submodules whose output is a state ``[B, T, D]``, in the order in
-            which they end.
+        states: Names of the submodules whose output is a state ``[B, T, D]``, in the
+            order in which they end.
         last_only: Whether there are logits of the last position alone.
         dropout: The largest rate of its dropout.
-        table: Name of the embedding that reads the token ids; empty where there is none.
+        table: Name of the embedding that reads the token ids; empty where there is
+            none.
         head: Name of the linear layer that gives the logits, and
         norm: of the norm that it reads; empty where there is none.
         lens: Names of the states that the head can read, and
@@ -62,8 +64,8 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
         seed: Root seed; torch, NumPy and ``random`` are seeded meanwhile, and put back.
 
     Raises:
-        ConfigError: The factory fails, returns no module, or returns one that replicas cannot
-            have; see :func:`checked`.
+        ConfigError: The factory fails, returns no module, or returns one that replicas
+            cannot have; see :func:`checked`.
     """
     label = config.label
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
@@ -91,8 +93,9 @@ def checked(module: nn.Module, label: str) -> nn.Module:
         label: What messages call it.
 
     Raises:
-        ConfigError: It keeps statistics of batches, draws dropout of its own, or holds modules
-            where PyTorch does not find them; the message says what to use instead.
+        ConfigError: It keeps statistics of batches, draws dropout of its own, or holds
+            modules where PyTorch does not find them; the message says what to use
+            instead.
     """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
@@ -103,10 +106,14 @@ def checked(module: nn.Module, label: str) -> nn.Module:
                 "use LayerNorm or GroupNorm"
             )
         if isinstance(part, nn.RNNBase) and part.dropout:
-            raise ConfigError(f"{place} draws its dropout itself; put nn.Dropout between layers")
+            raise ConfigError(
+                f"{place} draws its dropout itself; put nn.Dropout between layers"
+            )
         for key, value in vars(part).items():
             inside = value if isinstance(value, list | tuple) else ()
-            hidden = [one for one in inside if isinstance(one, nn.Module | nn.Parameter)]
+            hidden = [
+                one for one in inside if isinstance(one, nn.Module | nn.Parameter)
+            ]
             if any(id(one) not in known for one in hidden):
                 raise ConfigError(
                     f"{place} holds modules in a plain list, '{key}', where PyTorch does not find "
@@ -134,8 +141,10 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
     """Return the logits within what a module returned.
 
     Args:
-        output: A tensor, an object with ``.logits``, or a tuple that begins with one of them.
-        read: Returns the logits of any other output; by default they are found as above.
+        output: A tensor, an object with ``.logits``, or a tuple that begins with one of
+            them.
+        read: Returns the logits of any other output; by default they are found as
+            above.
     """
     if read is not None:
         return read(output)
@@ -201,12 +210,13 @@ def form_of(
     Args:
         module: The module.
         vocabulary: Number of tokens.
-        read: Returns the logits of its output; ``None`` where they are found by themselves.
+        read: Returns the logits of its output; ``None`` where they are found by
+            themselves.
         label: What messages call it.
 
     Raises:
-        ConfigError: It fails, draws random numbers other than dropout, or does not give finite
-            logits of all tokens.
+        ConfigError: It fails, draws random numbers other than dropout, or does not give
+            finite logits of all tokens.
     """
     batch, length = _TRIED
     tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
@@ -219,7 +229,11 @@ def form_of(
             if isinstance(part, nn.Embedding) and any(one is tokens for one in inputs):
                 tables.append(f"{name}.weight")
             state = state_of_output(output)
-            if isinstance(state, Tensor) and state.dim() == 3 and state.shape[:2] == _TRIED:
+            if (
+                isinstance(state, Tensor)
+                and state.dim() == 3
+                and state.shape[:2] == _TRIED
+            ):
                 seen.pop(name, None)
                 seen[name] = state
             if inputs and isinstance(inputs[0], Tensor) and isinstance(state, Tensor):
@@ -227,7 +241,9 @@ def form_of(
 
         return note
 
-    hooks = [part.register_forward_hook(watch(n)) for n, part in module.named_modules() if n]
+    hooks = [
+        part.register_forward_hook(watch(n)) for n, part in module.named_modules() if n
+    ]
     noise = Noise(Rows(0, 1), None)
     try:
         with torch.random.fork_rng(devices=[]), noise.drawn():
@@ -272,16 +288,24 @@ def form_of(
     states = {name: state for name, state in seen.items() if state is not logits}
     form = Form(tuple(states), of_last, noise.rate, tables[0] if tables else "")
     of = {name: type(part).__name__ for name, (part, _, _) in calls.items()}
-    heads = [n for n, (_, _, out) in calls.items() if "Linear" in of[n] and _same(out, logits)]
+    heads = [
+        n
+        for n, (_, _, out) in calls.items()
+        if "Linear" in of[n] and _same(out, logits)
+    ]
     if not heads:
         return form
     fed = calls[heads[-1]][1]
-    norms = [n for n, (_, _, out) in calls.items() if "Norm" in of[n] and _same(out, fed)]
+    norms = [
+        n for n, (_, _, out) in calls.items() if "Norm" in of[n] and _same(out, fed)
+    ]
     return replace(
         form,
         head=heads[-1],
         norm=norms[-1] if norms else "",
-        lens=tuple(n for n, state in states.items() if state.shape[-1] == fed.shape[-1]),
+        lens=tuple(
+            n for n, state in states.items() if state.shape[-1] == fed.shape[-1]
+        ),
         deepest=tuple(n for n, state in states.items() if _same(state, fed)),
     )
 
@@ -293,14 +317,18 @@ def _same(one: Tensor, other: Tensor) -> bool:
 
 class _Node(nn.Module):
     def extra_repr(self) -> str:
-        own = [*self.named_parameters(recurse=False), *self.named_buffers(recurse=False)]
+        own = [
+            *self.named_parameters(recurse=False),
+            *self.named_buffers(recurse=False),
+        ]
         return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
 
 
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
     """Keep a tensor below a module under a dotted name.
 
-    The tree is written directly, as a name such as ``hidden`` may be that of a method, too.
+    The tree is written directly, as a name such as ``hidden`` may be that of a method,
+    too.
 
     Args:
         root: The module.
@@ -318,7 +346,9 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
         root._parameters[last] = value
         return
     if last in root._buffers:
-        raise ConfigError(f"the name '{last}' is reserved by the library; choose another")
+        raise ConfigError(
+            f"the name '{last}' is reserved by the library; choose another"
+        )
     root._buffers[last] = value
     if not stored:
         root._non_persistent_buffers_set.add(last)
@@ -346,4 +376,6 @@ def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
         again: Whether those with several names are returned under each of them.
     """
     kinds = (module.named_parameters, module.named_buffers)
-    return {name: one for kind in kinds for name, one in kind(remove_duplicate=not again)}
+    return {
+        name: one for kind in kinds for name, one in kind(remove_duplicate=not again)
+    }

@@ -1,8 +1,8 @@
 """Functions of all replicas at once within a call that ``torch.func.vmap`` makes for each.
 
-Hooks replace the states of all replicas together, and masks of dropout come from a generator
-of each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a function the whole
-tensor.
+Hooks replace the states of all replicas together, and masks of dropout come from a
+generator of each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a
+function the whole tensor.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Rows:
         """Return what a function of all replicas makes of this one's tensor.
 
         Args:
-            function: Function of ``[R, ...]`` to the same shape, whose rows do not reach each
-                other.
+            function: Function of ``[R, ...]`` to the same shape, whose rows do not
+                reach each other.
             x: Tensor of one replica, without the replica axis.
         """
         if isinstance(self._row, Tensor):
@@ -50,10 +50,14 @@ class Rows:
         """Return the function, without the row that only fills up; see ``Wrapped``."""
         count = self._replicas
         return lambda x: (
-            torch.cat([function(x[:count]), x[count:]]) if len(x) > count else function(x)
+            torch.cat([function(x[:count]), x[count:]])
+            if len(x) > count
+            else function(x)
         )
 
-    def masked(self, x: Tensor, rate: float, generators: Sequence[torch.Generator]) -> Tensor:
+    def masked(
+        self, x: Tensor, rate: float, generators: Sequence[torch.Generator]
+    ) -> Tensor:
         """Drop entries of a tensor, each replica by its own generator.
 
         Args:
@@ -105,14 +109,18 @@ class Noise:
         rate: The largest rate of dropout so far.
     """
 
-    def __init__(self, rows: Rows, generators: Sequence[torch.Generator] | None) -> None:
+    def __init__(
+        self, rows: Rows, generators: Sequence[torch.Generator] | None
+    ) -> None:
         self._rows, self._generators = rows, generators
         self.rate = 0.0
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
         """Replace the two functions of torch that drop, until the block is left."""
-        with patch.multiple(F, dropout=self.dropout, scaled_dot_product_attention=self.attention):
+        with patch.multiple(
+            F, dropout=self.dropout, scaled_dot_product_attention=self.attention
+        ):
             yield
 
     def dropout(
@@ -134,7 +142,9 @@ class Noise:
         if not training or not p:
             return input
         self.rate = max(self.rate, p)
-        return self._rows.masked(input, p, self._generators) if self._generators else input
+        return (
+            self._rows.masked(input, p, self._generators) if self._generators else input
+        )
 
     def attention(
         self,
@@ -152,8 +162,8 @@ class Noise:
             query: ``[..., T, E]``.
             key: ``[..., S, E]``.
             value: ``[..., S, D]``.
-            attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers that
-                are added to the scores.
+            attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers
+                that are added to the scores.
             dropout_p: Share of the weights that are dropped.
             is_causal: Whether a position attends to itself and earlier ones only.
             **options: ``scale`` of the scores, and ``enable_gqa``.
@@ -161,10 +171,19 @@ class Noise:
         scale: float | None = options.get("scale")
         if options.get("enable_gqa"):
             groups = query.shape[-3] // key.shape[-3]
-            key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
-        scores = query @ key.mT * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+            key, value = (
+                key.repeat_interleave(groups, -3),
+                value.repeat_interleave(groups, -3),
+            )
+        scores = (
+            query
+            @ key.mT
+            * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
+        )
         if is_causal:
-            seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            seen = torch.ones(
+                scores.shape[-2:], dtype=torch.bool, device=scores.device
+            ).tril()
             scores = scores.masked_fill(~seen, -torch.inf)
         if attn_mask is not None and attn_mask.dtype == torch.bool:
             scores = scores.masked_fill(~attn_mask, -torch.inf)

@@ -1,7 +1,7 @@
 """Numbers of several modules as stacked ones of a model: where each lies, and by which names.
 
-:func:`stack` puts them into a model with a replica axis, and :func:`load_replica` replaces those of
-one replica by a plain ``state_dict``. Shapes: ``R`` replicas.
+:func:`stack` puts them into a model with a replica axis, and :func:`load_replica`
+replaces those of one replica by a plain ``state_dict``. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Names:
     """Where the numbers of a module are in a model: its name of each, and the model's.
 
     Attributes:
-        own: Names of tensors with a replica axis; a tied one has several, which lead to one.
+        own: Names of tensors with a replica axis; a tied one has several, which lead to
+            one.
         shared: Names of tensors that all replicas have in common.
     """
 
@@ -30,7 +31,11 @@ class Names:
 
 
 def stack(
-    model: nn.Module, base: nn.Module, modules: Sequence[nn.Module], *, each_stored: bool = False
+    model: nn.Module,
+    base: nn.Module,
+    modules: Sequence[nn.Module],
+    *,
+    each_stored: bool = False,
 ) -> Names:
     """Put the numbers of modules into a model, as rows of stacked ones.
 
@@ -38,8 +43,8 @@ def stack(
         model: Gets parameters and buffers by the modules' own names.
         base: A module of the same architecture.
         modules: One for each replica.
-        each_stored: Whether everything that a ``state_dict`` holds has a replica axis, also
-            buffers that are equal in all modules.
+        each_stored: Whether everything that a ``state_dict`` holds has a replica axis,
+            also buffers that are equal in all modules.
 
     Raises:
         ConfigError: A module has a number of another shape.
@@ -61,14 +66,18 @@ def stack(
         if same:
             shared.add(name)
     first = {id(value): name for name, value in every.items()}
-    alias = {name: first[id(value)] for name, value in numbers(base, again=True).items()}
+    alias = {
+        name: first[id(value)] for name, value in numbers(base, again=True).items()
+    }
     return Names(
         own={name: own for name, own in alias.items() if own not in shared},
         shared={name: own for name, own in alias.items() if own in shared},
     )
 
 
-def load_replica(model: nn.Module, names: Names, state: Mapping[str, Tensor], replica: int) -> None:
+def load_replica(
+    model: nn.Module, names: Names, state: Mapping[str, Tensor], replica: int
+) -> None:
     """Copy a plain ``state_dict`` into one replica of a model.
 
     Args:
@@ -97,7 +106,9 @@ def load_replica(model: nn.Module, names: Names, state: Mapping[str, Tensor], re
     filled = {known[name] for name in state}
     lacking = [name for name, _ in model.named_parameters() if name not in filled]
     if lacking:
-        raise DataError(f"the state has no '{lacking[0]}' ({len(lacking)} parameters are missing)")
+        raise DataError(
+            f"the state has no '{lacking[0]}' ({len(lacking)} parameters are missing)"
+        )
     with torch.no_grad():
         for name, value in state.items():
             _row(model, names, name, replica).copy_(value)

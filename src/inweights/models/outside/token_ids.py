@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from inweights.errors import DataError
 from inweights.worlds.vocabulary import Vocabulary
 
-#: Token ids by name, or in the order of the world's tokens; of several ids per name, a list.
+#: Token ids by name, or in the order of the world's tokens; of several ids per name, a
+#: list.
 Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
 
 
@@ -24,7 +25,8 @@ def token_ids(
         label: What messages call the module.
 
     Raises:
-        DataError: A name has no id, an id is none of the module, or two names have the same.
+        DataError: A name has no id, an id is none of the module, or two names have the
+            same.
 
     Example:
         >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")
@@ -56,7 +58,9 @@ def token_ids(
     seen: dict[tuple[int, ...], str] = {}
     for name, own in zip(called, ids, strict=True):
         if not own or not all(0 <= one < size for one in own):
-            raise DataError(f"'{name}': ids {list(own)} are none of '{label}', 0 to {size - 1}")
+            raise DataError(
+                f"'{name}': ids {list(own)} are none of '{label}', 0 to {size - 1}"
+            )
         if own in seen:
             raise DataError(f"'{seen[own]}' and '{name}' have the same ids {list(own)}")
         seen[own] = name

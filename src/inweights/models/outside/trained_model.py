@@ -1,9 +1,9 @@
 """Trained modules as a model with a replica axis: their weights, their numbers, the world's tokens.
 
-:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each module
-as its owner does, so that logits are the same to the last bit on a CPU, and translates the
-token ids of a world to those of the module. Shapes: ``R`` replicas, ``B`` sequences of ``T``
-positions, ``V`` tokens of the world, ``D`` width.
+:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each
+module as its owner does, so that logits are the same to the last bit on a CPU, and
+translates the token ids of a world to those of the module. Shapes: ``R`` replicas,
+``B`` sequences of ``T`` positions, ``V`` tokens of the world, ``D`` width.
 """
 
 from __future__ import annotations
@@ -46,11 +46,18 @@ class Trained(Wrapped):
         super(Wrapped, self).__init__(len(modules), config.vocabulary)
         read = None if config.logits is None else config.logits.load("output")
         base = modules[0]
-        counted = self.candidates.is_meta  # only its parameters are: there is nothing to call
+        # Only its parameters are: there is nothing to call.
+        counted = self.candidates.is_meta
         form = Form() if counted else form_of(base, config.outputs, read, config.label)
-        self._adopt(config, base, stack(self, base, modules, each_stored=True), form, read)
-        self._mapped = False  # together they would be rounded otherwise than by their owner
-        self._ids = config.tokens or tuple((token,) for token in range(config.vocabulary))
+        self._adopt(
+            config, base, stack(self, base, modules, each_stored=True), form, read
+        )
+        self._mapped = (
+            False  # together they would be rounded otherwise than by their owner
+        )
+        self._ids = config.tokens or tuple(
+            (token,) for token in range(config.vocabulary)
+        )
         first = torch.tensor([ids[0] for ids in self._ids])
         self.register_buffer("_first_ids", first, persistent=False)
         self._several = any(len(ids) > 1 for ids in self._ids)
@@ -88,7 +95,9 @@ class Trained(Wrapped):
         """The logits of the world's tokens: of several ids of one name, that of the first."""
         return logits.index_select(-1, self._first_ids.to(logits.device))
 
-    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+    def deepest(
+        self, batch: Packed, at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R _ D"]:
         only_last = at is not None and bool(torch.isin(at, batch.last).all())
         if not self._form.last_only or only_last or self._edits:
             return super().deepest(batch, at)
@@ -98,8 +107,13 @@ class Trained(Wrapped):
         """Logits at all positions of a module that gives the last ones: of every prefix."""
         found = []
         for group in batch.groups():
-            ends = [self._each(group[..., : t + 1], ())[LOGITS] for t in range(group.shape[-1])]
-            found.append(torch.stack([logits[:, :, -1] for logits in ends], 2).flatten(1, 2))
+            ends = [
+                self._each(group[..., : t + 1], ())[LOGITS]
+                for t in range(group.shape[-1])
+            ]
+            found.append(
+                torch.stack([logits[:, :, -1] for logits in ends], 2).flatten(1, 2)
+            )
         return torch.cat(found, dim=1)
 
     def _each(
@@ -134,9 +148,14 @@ class Trained(Wrapped):
                 where = where.expand(-1, -1, -1, state.shape[-1])
                 parts[name].append(state.gather(2, where))
         back = torch.tensor(order).argsort().to(tokens.device)
-        return {name: torch.cat(some, 1).index_select(1, back) for name, some in parts.items()}
+        return {
+            name: torch.cat(some, 1).index_select(1, back)
+            for name, some in parts.items()
+        }
 
-    def _grouped(self, tokens: Int[Tensor, "B T"]) -> list[tuple[list[int], Tensor, Tensor]]:
+    def _grouped(
+        self, tokens: Int[Tensor, "B T"]
+    ) -> list[tuple[list[int], Tensor, Tensor]]:
         """Places, ids and the last id of every name, of the sequences of each number of ids."""
         groups: dict[int, list[tuple[int, list[int], list[int]]]] = defaultdict(list)
         for place, row in enumerate(tokens.tolist()):
@@ -162,7 +181,8 @@ class Trained(Wrapped):
                 yield
             return
         fast = torch.backends.mha.get_fastpath_enabled()
-        torch.backends.mha.set_fastpath_enabled(fast and not watched)  # it calls no submodules
+        # It calls no submodules.
+        torch.backends.mha.set_fastpath_enabled(fast and not watched)
         self._base[0].eval()
         try:
             yield

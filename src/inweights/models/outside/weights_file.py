@@ -1,8 +1,9 @@
 """Weights of a file in modules of a factory: a plain ``state_dict`` as safetensors, or our own.
 
-:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are those
-of the module's ``state_dict``, with or without the prefix of ``torch.compile`` or of a wrapper
-for several GPUs. A pickle is a program and is refused. Shapes: ``R`` replicas.
+:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are
+those of the module's ``state_dict``, with or without the prefix of ``torch.compile`` or
+of a wrapper for several GPUs. A pickle is a program and is refused. Shapes: ``R``
+replicas.
 """
 
 from __future__ import annotations
@@ -26,24 +27,30 @@ _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
 _PREFIXES = ("_orig_mod.", "module.")
 
 
-def modules_from_file(source: WrapConfig, path: str, vocabulary: int | None) -> list[nn.Module]:
+def modules_from_file(
+    source: WrapConfig, path: str, vocabulary: int | None
+) -> list[nn.Module]:
     """Return modules of a factory with the weights of a file, one for each replica.
 
     Args:
         source: The factory.
-        path: A safetensors file with the names of the module's ``state_dict``; or one that
+        path: A safetensors file with the names of the module's ``state_dict``; or one
+            that
             :func:`inweights.save_model` wrote of the same factory, with a replica axis.
-        vocabulary: Number of tokens that the factory is given; by default the one with which
-            the shapes are those of the file.
+        vocabulary: Number of tokens that the factory is given; by default the one with
+            which the shapes are those of the file.
 
     Raises:
-        DataError: The file cannot be read, or its names or shapes are not those of the module.
+        DataError: The file cannot be read, or its names or shapes are not those of the
+            module.
         ConfigError: Several numbers of tokens fit, or the factory fails.
     """
     state, replicas = read_state(path)
     rows = [state]
     if replicas:
-        rows = [{name: value[r] for name, value in state.items()} for r in range(replicas)]
+        rows = [
+            {name: value[r] for name, value in state.items()} for r in range(replicas)
+        ]
     size = vocabulary or _fitting_size(source, rows[0], path)
     modules = []
     for row in rows:
@@ -81,8 +88,8 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
     Args:
         module: The module, changed in place.
-        state: Tensors by the names of its ``state_dict``; of tied parameters one name is
-            enough.
+        state: Tensors by the names of its ``state_dict``; of tied parameters one name
+            is enough.
         path: What messages call the source.
 
     Raises:
@@ -108,13 +115,17 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
     learnt = dict(module.named_parameters())
     lacking = [name for name, value in learnt.items() if value.data_ptr() not in filled]
     if lacking:
-        raise DataError(f"{path} has no '{lacking[0]}' ({len(lacking)} parameters are missing)")
+        raise DataError(
+            f"{path} has no '{lacking[0]}' ({len(lacking)} parameters are missing)"
+        )
     with torch.no_grad():
         for name, value in state.items():
             own[name].copy_(value)
 
 
-def without_prefix(state: Mapping[str, Tensor], module: nn.Module) -> Mapping[str, Tensor]:
+def without_prefix(
+    state: Mapping[str, Tensor], module: nn.Module
+) -> Mapping[str, Tensor]:
     """Return weights without the prefix of a wrapper, where the module has the names without it.
 
     Args:
@@ -150,4 +161,6 @@ def _fits(source: WrapConfig, size: int, state: Mapping[str, Tensor]) -> bool:
         return False
     own = module.state_dict()
     named = without_prefix(state, module)
-    return all(name in own and own[name].shape == value.shape for name, value in named.items())
+    return all(
+        name in own and own[name].shape == value.shape for name, value in named.items()
+    )

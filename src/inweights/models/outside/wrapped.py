@@ -1,6 +1,7 @@
 """An ordinary module as a model with a replica axis: stacked parameters, one call under ``vmap``.
 
-Shapes: ``R`` replicas, ``B`` sequences of ``T``, ``S`` packed tokens of ``V``, ``D`` width.
+Shapes: ``R`` replicas, ``B`` sequences of ``T``, ``S`` packed tokens of ``V``, ``D``
+width.
 """
 
 from __future__ import annotations
@@ -39,31 +40,36 @@ if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
 
 LOGITS = "logits"
-#: Root seed of the module that is lent the numbers of all replicas; no run is likely to have it.
+#: Root seed of the module that is lent the numbers of all replicas; no run is likely to
+#: have it.
 _BASE = 2**62 + 20_221
 
 
 class Wrapped(Model):
     """``R`` modules of one factory. Parameters, states and hooks have the module's own names.
 
-    The module itself holds no replica's numbers: each call lends it those of all replicas, or
-    of one after another where an operation cannot be batched. Parameters that need no
-    gradient, and buffers that differ between modules, are buffers with a replica axis; other
-    buffers are shared.
+    The module itself holds no replica's numbers: each call lends it those of all
+    replicas, or of one after another where an operation cannot be batched. Parameters
+    that need no gradient, and buffers that differ between modules, are buffers with a
+    replica axis; other buffers are shared.
     """
 
     @guarded
-    def __init__(self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]) -> None:
+    def __init__(
+        self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]
+    ) -> None:
         super().__init__(len(seeds), vocabulary)
         base = made(config, vocabulary, _BASE)
         modules = [made(config, vocabulary, seed) for seed in seeds]
         check_new(base, modules, config.label)
         read = None if config.logits is None else config.logits.load("output")
-        counted = self.candidates.is_meta  # only its parameters are: there is nothing to call
+        # Only its parameters are: there is nothing to call.
+        counted = self.candidates.is_meta
         form = Form() if counted else form_of(base, vocabulary, read, config.label)
         self._adopt(config, base, stack(self, base, modules), form, read)
         if not counted:
-            with torch.no_grad():  # whether replicas go together does not depend on how many
+            # Whether replicas go together does not depend on how many.
+            with torch.no_grad():
                 self._each(torch.zeros(1, 2, dtype=torch.long), ())
 
     def _adopt(
@@ -88,8 +94,8 @@ class Wrapped(Model):
         """Copy the ``state_dict`` of a plain module into one replica.
 
         Args:
-            state: Tensors without a replica axis, by the module's own names. Of tied parameters
-                one name is enough.
+            state: Tensors without a replica axis, by the module's own names. Of tied
+                parameters one name is enough.
             replica: Index of the replica.
 
         Raises:
@@ -107,7 +113,9 @@ class Wrapped(Model):
             True
         """
         if not 0 <= replica < self.replicas:
-            raise ConfigError(f"there is no replica {replica}; the model has {self.replicas}")
+            raise ConfigError(
+                f"there is no replica {replica}; the model has {self.replicas}"
+            )
         load_replica(self, self._names, state, replica)
 
     @property
@@ -151,7 +159,9 @@ class Wrapped(Model):
     def decodable(self) -> tuple[str, ...]:
         return (*self._form.lens, LOGITS)
 
-    def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
+    def decode(
+        self, name: str, state: Float[Tensor, "R *n D"]
+    ) -> Float[Tensor, "R *n K"]:
         form = self._form
         if name == LOGITS:
             return state
@@ -165,18 +175,28 @@ class Wrapped(Model):
                 f"the head '{form.head}' cannot read states of '{name}', which have another "
                 f"width; those of {', '.join(form.lens)} it can"
             )
-        read = state if name in form.deepest or not form.norm else self._part(form.norm, state)
+        read = (
+            state
+            if name in form.deepest or not form.norm
+            else self._part(form.norm, state)
+        )
         return self._columns(self._part(form.head, read))
 
     def _part(self, name: str, state: Tensor) -> Tensor:
         """What a submodule makes of a state, with the numbers of each replica."""
         part, start = self._base[0].get_submodule(name), len(name) + 1
         own, lent = (
-            {n[start:]: find(self, o) for n, o in known.items() if n.startswith(f"{name}.")}
+            {
+                n[start:]: find(self, o)
+                for n, o in known.items()
+                if n.startswith(f"{name}.")
+            }
             for known in (self._own, self._shared)
         )
         call = vmap(
-            lambda values, x: functional_call(part, {**values, **lent}, (x,), tie_weights=False)
+            lambda values, x: functional_call(
+                part, {**values, **lent}, (x,), tie_weights=False
+            )
         )
         kinds = [value.dtype for value in (*own.values(), *lent.values())]
         result: Tensor = call(own, state.to(kinds[0]) if kinds else state)
@@ -186,8 +206,12 @@ class Wrapped(Model):
     def head_matrix(self) -> None:
         return None
 
-    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
-        if self._form.last_only and (at is None or not bool(torch.isin(at, batch.last).all())):
+    def deepest(
+        self, batch: Packed, at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R _ D"]:
+        if self._form.last_only and (
+            at is None or not bool(torch.isin(at, batch.last).all())
+        ):
             raise ConfigError(
                 "the module gives logits of the last position alone; take the loss there "
                 '(loss = "last"), and answers of one token'
@@ -196,17 +220,24 @@ class Wrapped(Model):
 
     def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
         """Return some states, and the logits, at all packed tokens."""
-        ramps = [torch.arange(t, device=batch.tokens.device).repeat(b) for b, t in batch.shapes]
+        ramps = [
+            torch.arange(t, device=batch.tokens.device).repeat(b)
+            for b, t in batch.shapes
+        ]
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):
-            raise ConfigError("a wrapped module counts positions itself; leave random_offset out")
+            raise ConfigError(
+                "a wrapped module counts positions itself; leave random_offset out"
+            )
         found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
         for group in batch.groups():
             if self.reading is not None:
                 self.reading.tokens = group
             for name, state in self._each(group, names).items():
                 found[name].append(state.flatten(1, 2))
-        return {n: torch.cat(s, dim=1) if len(s) > 1 else s[0] for n, s in found.items()}
+        return {
+            n: torch.cat(s, dim=1) if len(s) > 1 else s[0] for n, s in found.items()
+        }
 
     def _each(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
@@ -226,7 +257,8 @@ class Wrapped(Model):
     def _called(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
-        tokens = tokens[0] if tokens.dim() == 3 and len(tokens) == 1 else tokens  # one for all
+        # One for all.
+        tokens = tokens[0] if tokens.dim() == 3 and len(tokens) == 1 else tokens
         with self._quiet(watched=bool(names or self._edits)):
             stacked = {name: find(self, name) for name in self._own.values()}
             if not self._mapped:
@@ -234,7 +266,8 @@ class Wrapped(Model):
             try:
                 return self._together(stacked, tokens, names)
             except (RuntimeError, ValueError) as error:
-                found = self._apart(stacked, tokens, names)  # fails alike if not because of vmap
+                # Fails alike if not because of vmap.
+                found = self._apart(stacked, tokens, names)
                 self._mapped = False
                 why = reason_of(error)
         warnings.warn(
@@ -248,7 +281,8 @@ class Wrapped(Model):
     ) -> dict[str, Tensor]:
         stacked = {name: value.contiguous() for name, value in stacked.items()}
         if alone := self.replicas == 1:
-            # Some operations round otherwise for one row than for several: here there always are.
+            # Some operations round otherwise for one row than for several: here there
+            # always are.
             stacked = {name: torch.cat([v, v.detach()]) for name, v in stacked.items()}
             tokens = tokens.expand(2, -1, -1) if tokens.dim() == 3 else tokens
         call = vmap(
@@ -274,7 +308,11 @@ class Wrapped(Model):
         return {name: torch.stack([one[name] for one in each]) for name in each[0]}
 
     def _call(
-        self, values: dict[str, Tensor], tokens: Tensor, names: Sequence[str], row: int | Tensor
+        self,
+        values: dict[str, Tensor],
+        tokens: Tensor,
+        names: Sequence[str],
+        row: int | Tensor,
     ) -> dict[str, Tensor]:
         """Call the module for one replica; under ``vmap``, for the one that stands for all."""
         base, rows, found = self._base[0], Rows(row, self.replicas), {}
@@ -290,7 +328,9 @@ class Wrapped(Model):
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:
                 found[name] = edited(name, state_of_output(output))
-                return with_state(output, found[name]) if name in self._edits else output
+                return (
+                    with_state(output, found[name]) if name in self._edits else output
+                )
 
             return pass_by
 
@@ -298,7 +338,11 @@ class Wrapped(Model):
         watched = [n for n in dict.fromkeys((*names, *self._edits)) if n != LOGITS]
         hooks = [parts[name].register_forward_hook(hook(name)) for name in watched]
         try:
-            with Noise(rows, self._dropout.generators).drawn() if base.training else nullcontext():
+            with (
+                Noise(rows, self._dropout.generators).drawn()
+                if base.training
+                else nullcontext()
+            ):
                 output = functional_call(base, lent, (tokens,), tie_weights=False)
         finally:
             for one in hooks:
@@ -306,7 +350,9 @@ class Wrapped(Model):
         logits = exactly(self._columns(logits_of(output, self._read)))
         if self._form.last_only:
             logits = logits[:, -1] if logits.dim() == 3 else logits
-            unknown = logits.new_full((1,), torch.nan).expand(*tokens.shape, logits.shape[-1])
+            unknown = logits.new_full((1,), torch.nan).expand(
+                *tokens.shape, logits.shape[-1]
+            )
             logits = torch.cat([unknown[:, :-1], logits.unsqueeze(1)], dim=1)
         return {name: found[name] for name in names} | {LOGITS: edited(LOGITS, logits)}
 

@@ -1,8 +1,8 @@
 """Any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, of a module or of a folder.
 
-A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with its
-weights (:class:`~inweights.models.outside.trained_model.Trained`). It loads no torch for a
-factory.
+A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with
+its weights (:class:`~inweights.models.outside.trained_model.Trained`). It loads no
+torch for a factory.
 """
 
 from __future__ import annotations
@@ -39,48 +39,59 @@ def wrap(  # type: ignore[overload-overlap]  # a module can be called, too
 ) -> Trained: ...
 @overload
 def wrap(
-    factory: Callable[..., Any], *, logits: Callable[[Any], Any] | None = None, **options: Any
+    factory: Callable[..., Any],
+    *,
+    logits: Callable[[Any], Any] | None = None,
+    **options: Any,
 ) -> WrapConfig: ...
 @overload
 def wrap(factory: Any, *, logits: Any = None, **options: Any) -> Any: ...
-def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+def wrap(
+    factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any
+) -> Any:
     """Return any ``torch.nn.Module`` as a model of this library.
 
-    A **factory** makes modules that start anew from each seed: it becomes an architecture, for
-    :func:`~inweights.sweep` and the rest. Its replicas are one tensor program: parameters are
-    stacked, and the module is called under ``torch.func.vmap``. Where that is impossible, they
-    are called one after another.
+    A **factory** makes modules that start anew from each seed: it becomes an
+    architecture, for
+    :func:`~inweights.sweep` and the rest. Its replicas are one tensor program:
+    parameters are stacked, and the module is called under ``torch.func.vmap``. Where
+    that is impossible, they are called one after another.
 
-    A **module** that exists already, a list of modules or the folder of a Hugging Face model
-    is taken as it is: it becomes a model with a copy of its weights, one replica each. It is
-    called as its owner calls it, so that its logits are the same to the last bit on a CPU.
+    A **module** that exists already, a list of modules or the folder of a Hugging Face
+    model is taken as it is: it becomes a model with a copy of its weights, one replica
+    each. It is called as its owner calls it, so that its logits are the same to the
+    last bit on a CPU.
 
     Args:
-        factory: ``factory(vocabulary, **options)`` returns a new module that reads token ids
-            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B, 1, V]`` of the
-            last position, or an object with such ``.logits``. Or a config of ``transformers``,
-            of which a causal language model is made. Or a trained module, a list of them (of
-            one architecture), or a folder with ``config.json`` and safetensors.
+        factory: ``factory(vocabulary, **options)`` returns a new module that reads
+            token ids ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B,
+            1, V]`` of the last position, or an object with such ``.logits``. Or a
+            config of ``transformers``, of which a causal language model is made. Or a
+            trained module, a list of them (of one architecture), or a folder with
+            ``config.json`` and safetensors.
         logits: A function of the module's output that returns the logits, if they are
             elsewhere.
         options: Further arguments of the factory, which a sweep can vary as
-            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of
-            them. They arrive as they were given. A text or path that names a file, or an
-            :class:`~inweights.experiments.Outside`, counts with the content of the file.
+            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables
+            of them. They arrive as they were given. A text or path that names a file,
+            or an
+            :class:`~inweights.experiments.Outside`, counts with the content of the
+            file.
 
             Of trained modules ``tokens`` and ``vocabulary`` instead. ``tokens`` are the
-            module's token ids of the world's names, ``{"ann": 17}`` or a list in the world's
-            order; a name may be several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of
-            the world, or its number of tokens. Without ``tokens`` the world's ids are the
-            module's own; without both the world must have as many tokens as the module.
+            module's token ids of the world's names, ``{"ann": 17}`` or a list in the
+            world's order; a name may be several ids, ``{"ann": [17, 4]}``.
+            ``vocabulary`` is that of the world, or its number of tokens. Without
+            ``tokens`` the world's ids are the module's own; without both the world must
+            have as many tokens as the module.
 
     Returns:
-        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained modules
-        the model itself, with one replica for each of them.
+        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained
+        modules the model itself, with one replica for each of them.
 
     Raises:
-        ConfigError: It is no factory and no module, the modules differ in architecture, or an
-            option cannot be stored exactly; says what to write instead.
+        ConfigError: It is no factory and no module, the modules differ in architecture,
+            or an option cannot be stored exactly; says what to write instead.
         DataError: A name of the world has no token id, or the folder holds no model.
 
     Example:
@@ -99,7 +110,9 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
         return _trained(factory, logits, options)
     if isinstance(factory, partial):
         if factory.args:
-            raise ConfigError("a partial must bind keyword arguments alone; see iw.wrap")
+            raise ConfigError(
+                "a partial must bind keyword arguments alone; see iw.wrap"
+            )
         factory, options = factory.func, {**factory.keywords, **options}
     if hasattr(factory, "model_type") and hasattr(factory, "to_diff_dict"):
         stated = as_json(factory.to_diff_dict())
@@ -133,10 +146,18 @@ def _check_makes_new(factory: Callable[..., Any]) -> None:
     """Refuse a function that has a module already, which all replicas would share and train."""
     cells = getattr(factory, "__closure__", None) or ()
     code = getattr(factory, "__code__", None)
-    around = getattr(factory, "__globals__", {}) if factory.__module__ == "__main__" else {}
-    named = {name: around[name] for name in getattr(code, "co_names", ()) if name in around}
+    around = (
+        getattr(factory, "__globals__", {}) if factory.__module__ == "__main__" else {}
+    )
+    named = {
+        name: around[name] for name in getattr(code, "co_names", ()) if name in around
+    }
     named |= dict(
-        zip(getattr(code, "co_freevars", ()), (c.cell_contents for c in cells), strict=True)
+        zip(
+            getattr(code, "co_freevars", ()),
+            (c.cell_contents for c in cells),
+            strict=True,
+        )
     )
     for name, value in named.items():
         if hasattr(value, "named_parameters") and not isinstance(value, type):
@@ -148,7 +169,9 @@ def _check_makes_new(factory: Callable[..., Any]) -> None:
             )
 
 
-def _trained(given: Any, logits: Callable[[Any], Any] | None, options: Mapping[str, Any]) -> Any:
+def _trained(
+    given: Any, logits: Callable[[Any], Any] | None, options: Mapping[str, Any]
+) -> Any:
     from inweights.models.outside.instances import from_folder
 
     check_names("option of a trained module", options, ("tokens", "vocabulary"))
@@ -156,7 +179,9 @@ def _trained(given: Any, logits: Callable[[Any], Any] | None, options: Mapping[s
     return as_model(modules, logits=logits, **options)
 
 
-def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _with_defaults(
+    factory: Callable[..., Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Options with the plain defaults of the others, so that a sweep can vary each of them."""
     _, *others = inspect.signature(factory).parameters.values()
     if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
@@ -196,6 +221,10 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
         config = transformers.AutoConfig.for_model(
             model_type, **{**settings, "vocab_size": vocabulary, "use_cache": False}
         )
-        return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+        return transformers.AutoModelForCausalLM.from_config(
+            config, attn_implementation="eager"
+        )
     except ValueError as error:
-        raise ConfigError(f"transformers cannot make a '{model_type}': {error}") from None
+        raise ConfigError(
+            f"transformers cannot make a '{model_type}': {error}"
+        ) from None

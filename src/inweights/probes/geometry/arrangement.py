@@ -1,11 +1,12 @@
 """Arrangements of embeddings up to rotation: Procrustes across replicas, PCA, UMAP.
 
-Two models that learnt the same graph may hold it in different directions of a space of many
-dimensions. Their embeddings are compared here after the best rotation or reflection
-(:func:`agreement`), and placed in few dimensions to be drawn (:func:`arrangement`). ``N``
-vectors in ``D ≥ N`` dimensions can always be rotated a good way towards any others, so that a
-distance means something only beside that of random vectors. Shapes: ``R`` replicas, ``N``
-nodes, ``D`` width, ``K`` dimensions of a picture.
+Two models that learnt the same graph may hold it in different directions of a space of
+many dimensions. Their embeddings are compared here after the best rotation or
+reflection (:func:`agreement`), and placed in few dimensions to be drawn
+(:func:`arrangement`). ``N`` vectors in ``D ≥ N`` dimensions can always be rotated a
+good way towards any others, so that a distance means something only beside that of
+random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
+picture.
 """
 
 from __future__ import annotations
@@ -45,24 +46,24 @@ def agreement(
 ) -> pl.DataFrame:
     """Compute the Procrustes distance of every replica's embeddings to those of the others.
 
-    Small distances mean that all replicas learnt one arrangement. Nodes are matched by their
-    labels: build one world for all, or use ``shuffled=False``.
+    Small distances mean that all replicas learnt one arrangement. Nodes are matched by
+    their labels: build one world for all, or use ``shuffled=False``.
 
     Args:
         model: ``R`` replicas, at least two.
         worlds: Worlds of one graph: one, or one for each replica.
         layer: Where vectors are read; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        dimensions: Number of leading principal directions that are compared; 0 for all, which
-            mean little where the width is at least the number of nodes.
+        dimensions: Number of leading principal directions that are compared; 0 for all,
+            which mean little where the width is at least the number of nodes.
         draws: Pairs of random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, distance`` (Procrustes distance, mean over the other
-        replicas), ``nearest`` (the smallest one), ``null_mean, null_low`` (mean and 2.5%
-        quantile of the distance of two random embeddings) and ``p``, the share of ``1 +
-        draws`` values at most as large.
+        A row for each replica: ``replica, distance`` (Procrustes distance, mean over
+        the other replicas), ``nearest`` (the smallest one), ``null_mean, null_low``
+        (mean and 2.5% quantile of the distance of two random embeddings) and ``p``, the
+        share of ``1 + draws`` values at most as large.
 
     Raises:
         ConfigError: ``dimensions`` is below 0.
@@ -76,9 +77,13 @@ def agreement(
         True
     """
     if dimensions < 0:
-        raise ConfigError(f"dimensions must be at least 0 (all of them), got {dimensions}")
+        raise ConfigError(
+            f"dimensions must be at least 0 (all of them), got {dimensions}"
+        )
     if model.replicas < 2:
-        raise DataError("agreement requires at least two replicas; train at least two seeds")
+        raise DataError(
+            "agreement requires at least two replicas; train at least two seeds"
+        )
     vectors = _vectors(model, worlds, layer)
     leading = [_leading(one, dimensions) for one in vectors]
     chance = _random_distances(vectors.shape[1:], dimensions, draws, seed)
@@ -107,14 +112,18 @@ def _random_distances(
     other = random_blocks(draws, shape, seed + 1, at_once=1)
     distances = []
     for x, y in zip(one, other, strict=True):
-        distances.append(procrustes(_leading(x[0], dimensions), _leading(y[0], dimensions)))
+        distances.append(
+            procrustes(_leading(x[0], dimensions), _leading(y[0], dimensions))
+        )
     return np.array(distances)
 
 
 def _vectors(model: Model, worlds: Worlds, layer: str) -> Floats:
     """Return the vectors of the nodes of the graph that all replicas share, ``[R, N, D]``."""
     graphs, vectors = placed(model, worlds, layer)
-    edges = [np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()]
+    edges = [
+        np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()
+    ]
     if any(not np.array_equal(own, edges[0]) for own in edges):
         raise DataError(
             "the replicas' graphs differ in their labels; build one world for all, or a Graph "
@@ -145,14 +154,16 @@ def arrange(
 
     Args:
         points: Points in many dimensions, a row for each.
-        method: ``pca``, whose signs are fixed (the largest coordinate of each direction is
-            positive); or ``umap`` by cosine, which needs ``pip install 'inweights[umap]'``.
+        method: ``pca``, whose signs are fixed (the largest coordinate of each direction
+            is positive); or ``umap`` by cosine, which needs ``pip install
+            'inweights[umap]'``.
         dimensions: Number of dimensions ``K``.
         neighbours: Number of nearest neighbours that UMAP considers for each point.
         seed: Root seed of UMAP. It makes UMAP use one thread.
 
     Raises:
-        ConfigError: The method or a number is out of range, or umap-learn is not installed.
+        ConfigError: The method or a number is out of range, or umap-learn is not
+            installed.
         DataError: There are too few points, or one is not finite.
 
     Example:
@@ -162,12 +173,18 @@ def arrange(
     points = np.asarray(points, dtype=np.float64)
     if method not in _LEAST:
         raise ConfigError(f"method must be 'pca' or 'umap', got '{method}'")
-    if points.ndim != 2 or len(points) < _LEAST[method] or not np.isfinite(points).all():
+    if (
+        points.ndim != 2
+        or len(points) < _LEAST[method]
+        or not np.isfinite(points).all()
+    ):
         raise DataError(
             f"{method} takes finite points [N, D], at least {_LEAST[method]}, got {points.shape}"
         )
     if not 1 <= dimensions <= min(points.shape):
-        raise ConfigError(f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}")
+        raise ConfigError(
+            f"dimensions must be from 1 to {min(points.shape)}, got {dimensions}"
+        )
     if method == "pca":
         where = _leading(points, dimensions)
         largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
@@ -209,8 +226,8 @@ def arrangement(
         seed: Root seed of UMAP.
 
     Returns:
-        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z`` or
-        fewer.
+        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z``
+        or fewer.
 
     Raises:
         ConfigError: A setting is out of range, or umap-learn is not installed.
@@ -223,14 +240,18 @@ def arrangement(
         ['replica', 'node', 'x', 'y']
     """
     if not 1 <= dimensions <= 3:
-        raise ConfigError(f"an arrangement must have 1 to 3 dimensions, got {dimensions}")
+        raise ConfigError(
+            f"an arrangement must have 1 to 3 dimensions, got {dimensions}"
+        )
     each = as_worlds(worlds, model)
     vectors = _vectors(model, worlds, layer)
     nodes = vectors.shape[1]
     frames: list[pl.DataFrame] = []
     first: Floats | None = None
     for replica, own in enumerate(vectors):
-        where = arrange(own, method=method, dimensions=dimensions, neighbours=neighbours, seed=seed)
+        where = arrange(
+            own, method=method, dimensions=dimensions, neighbours=neighbours, seed=seed
+        )
         where = where - where.mean(0)
         if first is None:
             first = where
@@ -238,5 +259,7 @@ def arrangement(
             where = procrustes_align(where, first)
         names = each[replica % len(each)].vocabulary.names[:nodes]
         places = dict(zip("xyz", where.T, strict=False))
-        frames.append(pl.DataFrame({"replica": [replica] * nodes, "node": names, **places}))
+        frames.append(
+            pl.DataFrame({"replica": [replica] * nodes, "node": names, **places})
+        )
     return pl.concat(frames)

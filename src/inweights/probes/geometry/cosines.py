@@ -1,7 +1,7 @@
 """Recall of a graph's edges, and cosines of its nodes (Geometric Memory B.5, C.3).
 
-:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether near nodes have
-similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether near
+nodes have similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _AT_ONCE = 2**22
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
 
-    A node with three neighbours has one largest logit, so that the accuracy over edges has a
-    ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a
-    node's neighbours among its ``deg(u)`` largest logits.
+    A node with three neighbours has one largest logit, so that the accuracy over edges
+    has a ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the
+    share of a node's neighbours among its ``deg(u)`` largest logits.
 
     Args:
         model: ``R`` replicas.
@@ -51,11 +51,11 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Returns:
         A row for each replica: ``replica, recall`` (top-degree recall over all edges),
-        ``worst`` (its minimum over nodes), ``recall_others`` (with a node's own logit left
-        out, which is the largest one in a tied Node2Vec), ``accuracy`` (of the facts ``u →
-        v``, by the largest logit), ``ceiling`` (the largest possible accuracy), ``loss`` (mean
-        cross-entropy over facts, nats), ``floor`` (the smallest possible loss, the mean of
-        ``ln deg``).
+        ``worst`` (its minimum over nodes), ``recall_others`` (with a node's own logit
+        left out, which is the largest one in a tied Node2Vec), ``accuracy`` (of the
+        facts ``u → v``, by the largest logit), ``ceiling`` (the largest possible
+        accuracy), ``loss`` (mean cross-entropy over facts, nats), ``floor`` (the
+        smallest possible loss, the mean of ``ln deg``).
 
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
@@ -73,7 +73,9 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
     prompts = node_prompts(nodes, prefix_of(worlds), model)
-    edges = {i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()}
+    edges = {
+        i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()
+    }
     found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
     step = max(1, MAX_LOGITS // max(nodes, len(model.candidates)))
     for start in range(0, nodes, step):
@@ -81,10 +83,14 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
         logs = logits.log_softmax(-1)[..., column].cpu()
         for graph, own, parts in zip(graphs, logs, found, strict=True):
             parts.append(_recalled(own.double().numpy(), edges[id(graph)], start))
-    return pl.DataFrame([_recall_row(replica, parts) for replica, parts in enumerate(found)])
+    return pl.DataFrame(
+        [_recall_row(replica, parts) for replica, parts in enumerate(found)]
+    )
 
 
-def _recall_row(replica: int, parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+def _recall_row(
+    replica: int, parts: Sequence[Mapping[str, NDArray[Any]]]
+) -> dict[str, Any]:
     """Return the row of :func:`graph_recall` for one replica, from blocks of nodes."""
     by_node = {}
     for name in parts[0]:
@@ -128,7 +134,9 @@ def _recalled(
     }
 
 
-def top_hits(logits: Float[Floats, "n N"], edge: Bool[Bools, "n N"]) -> Float[Floats, " n"]:
+def top_hits(
+    logits: Float[Floats, "n N"], edge: Bool[Bools, "n N"]
+) -> Float[Floats, " n"]:
     """Count the neighbours of each node among as many largest logits as it has neighbours.
 
     Args:
@@ -157,8 +165,8 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
         layer: Where vectors are read; see :func:`node_vectors`.
 
     Returns:
-        A row for each replica and ordered pair: ``replica, source, target`` (names), ``hops``
-        (null between components), ``cosine``.
+        A row for each replica and ordered pair: ``replica, source, target`` (names),
+        ``hops`` (null between components), ``cosine``.
 
     Raises:
         DataError: A world is not a graph, or the table would need too much memory.

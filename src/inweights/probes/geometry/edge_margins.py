@@ -1,8 +1,8 @@
 """Margins that the geometry of embeddings alone gives the edges of a graph (B.5 (4)).
 
-:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the margin
-as the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose
-margins are computed, ``D`` width, ``K`` draws.
+:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the
+margin as the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of
+them whose margins are computed, ``D`` width, ``K`` draws.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
-from inweights.probes.geometry.vectors import graph_edges, node_vectors, once_each, random_blocks
+from inweights.probes.geometry.vectors import (
+    graph_edges,
+    node_vectors,
+    once_each,
+    random_blocks,
+)
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds
 
-#: Number of nodes whose margins are computed in a graph of more than :data:`EXACT` nodes.
+#: Number of nodes whose margins are computed in a graph of more than :data:`EXACT`
+#: nodes.
 _SAMPLED = 500
 #: Logits that are held at once.
 _AT_ONCE = 2**23
@@ -30,39 +36,47 @@ _AT_ONCE = 2**23
 
 @holds(margins=17)
 def geometric_margin(
-    model: Model, worlds: Worlds, *, itself: bool = True, draws: int = 200, seed: int = 0
+    model: Model,
+    worlds: Worlds,
+    *,
+    itself: bool = True,
+    draws: int = 200,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Compute margins on the edges with a middle layer that only scales the embeddings' axes.
 
-    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the
-    right singular vectors of the embeddings, which leaves no connection between different
-    directions; the bias stays. A node's margin is the logit of a neighbour less the largest
-    logit of the other nodes. The neighbour is the one with the *largest* logit (``max``; a
-    weak test) or the *smallest* (``min``: above 0, every edge is right).
+    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i``
+    the right singular vectors of the embeddings, which leaves no connection between
+    different directions; the bias stays. A node's margin is the logit of a neighbour
+    less the largest logit of the other nodes. The neighbour is the one with the
+    *largest* logit (``max``; a weak test) or the *smallest* (``min``: above 0, every
+    edge is right).
 
-    The null distribution is associative storage: random embeddings of the same shape, with the
-    least-squares ``W`` that gives logit 1 on edges and 0 elsewhere. :func:`edge_margin` is the
-    margin as the paper's code computes it. For a graph with more than 2,000 nodes the margins
-    are those of 500 nodes, drawn by the seed.
+    The null distribution is associative storage: random embeddings of the same shape,
+    with the least-squares ``W`` that gives logit 1 on edges and 0 elsewhere.
+    :func:`edge_margin` is the margin as the paper's code computes it. For a graph with
+    more than 2,000 nodes the margins are those of 500 nodes, drawn by the seed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        itself: Whether a node without a loop counts among the other nodes, as in the softmax.
-            A node with a loop is neither among them nor a neighbour of its own.
+        itself: Whether a node without a loop counts among the other nodes, as in the
+            softmax. A node with a loop is neither among them nor a neighbour of its
+            own.
         draws: Draws in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over, margin``
-        (mean over nodes), ``worst`` (the smallest), ``positive`` (share of nodes above 0),
-        ``null_positive`` and ``null_worst`` (means of these two in the null distribution,
-        where margins have another scale than the model's), ``null_all`` (share of draws whose
-        mean margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least
-        as large as the replica's).
+        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over,
+        margin`` (mean over nodes), ``worst`` (the smallest), ``positive`` (share of
+        nodes above 0), ``null_positive`` and ``null_worst`` (means of these two in the
+        null distribution, where margins have another scale than the model's),
+        ``null_all`` (share of draws whose mean margin is above 0), ``p`` (share of ``1
+        + draws`` values of ``positive`` at least as large as the replica's).
 
     Raises:
-        DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
+        DataError: The model is not a TinyNN, a world is not a graph, or the graph is
+            complete.
     """
     graphs = graph_edges(model, worlds)
     w, count = _middle(model), graphs[0][0]
@@ -80,11 +94,15 @@ def geometric_margin(
             blocks = random_blocks(draws, vectors.shape[1:], seed, at_once)
             stored = (_associative(null, chosen) for null in blocks)
             parts = [chosen.margins(logits, itself=itself) for logits in stored]
-            chance[id(graph)] = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+            chance[id(graph)] = tuple(
+                np.concatenate(each) for each in zip(*parts, strict=True)
+            )
         one = slice(replica, replica + 1)
         logits = _geometric(vectors[one], w[one], bias[one], chosen.nodes)
         margins = chosen.margins(logits, itself=itself)
-        for over, own, drawn in zip(("max", "min"), margins, chance[id(graph)], strict=True):
+        for over, own, drawn in zip(
+            ("max", "min"), margins, chance[id(graph)], strict=True
+        ):
             positive, share = (own[0] > 0).mean(), (drawn > 0).mean(1)
             rows.append(
                 {
@@ -106,22 +124,23 @@ def geometric_margin(
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Compute the geometric margin as the paper's code does: no bias, and never the node itself.
 
-    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes
-    that are neither neighbours nor the node itself (``nodes``), or these and the tokens that
-    are not nodes (``vocabulary``), whose rows then also take part in the singular vectors. Of
-    more than 2,000 rows 500 are drawn.
+    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are
+    the nodes that are neither neighbours nor the node itself (``nodes``), or these and
+    the tokens that are not nodes (``vocabulary``), whose rows then also take part in
+    the singular vectors. Of more than 2,000 rows 500 are drawn.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max``
-        or ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (the
-        smallest), ``positive`` (share of nodes above 0).
+        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over``
+        (``max`` or ``min``): ``replica, rivals, over, margin`` (mean over nodes),
+        ``worst`` (the smallest), ``positive`` (share of nodes above 0).
 
     Raises:
-        DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
+        DataError: The model is not a TinyNN, a world is not a graph, or the graph is
+            complete.
 
     Example:
         >>> import inweights as iw
@@ -146,7 +165,11 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
             logits = _geometric(table[one, :count], w[one], np.zeros(1), chosen.nodes)
             margins = chosen.margins(logits, itself=False)
             for over, own in zip(("max", "min"), margins, strict=True):
-                row = {"margin": own.mean(), "worst": own.min(), "positive": (own > 0).mean()}
+                row = {
+                    "margin": own.mean(),
+                    "worst": own.min(),
+                    "positive": (own > 0).mean(),
+                }
                 rows.append({"replica": replica, "rivals": rivals, "over": over} | row)
     return pl.DataFrame(rows)
 
@@ -154,30 +177,38 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
 def _middle(model: Model) -> Floats:
     """Return the matrix ``W`` of a TinyNN, ``[R, D, D]``."""
     if not isinstance(model, TinyNN):
-        raise DataError("the geometric margin requires a TinyNN, whose middle layer it replaces")
+        raise DataError(
+            "the geometric margin requires a TinyNN, whose middle layer it replaces"
+        )
     return model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)
 
 
 def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> Floats:
     """Return the logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
-    right = np.linalg.svd(vectors, full_matrices=False)[2]  # [K, min(N, D), D], rows v_i
+    # [K, min(N, D), D], rows v_i.
+    right = np.linalg.svd(vectors, full_matrices=False)[2]
     scale = np.einsum("kid,kde,kie->ki", right, w, right, optimize=True)
-    middle = (vectors[:, rows] @ np.swapaxes(right, 1, 2) * scale[:, None]) @ right + bias
+    middle = (
+        vectors[:, rows] @ np.swapaxes(right, 1, 2) * scale[:, None]
+    ) @ right + bias
     return middle @ np.swapaxes(vectors, 1, 2)
 
 
 def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     """Return logits of the geometric part of associative storage in random embeddings, [K, S, N].
 
-    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A u_i /
-    σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is ever made.
+    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A
+    u_i / σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is
+    ever made.
     """
     left = np.linalg.svd(vectors, full_matrices=False)[0]
     if isinstance(chosen.nodes, slice):
         a = chosen.near.astype(np.float64)
         scale = np.einsum("kni,nm,kmi->ki", left, a, left, optimize=True)
     else:
-        scale = np.stack([np.einsum("ed,ed->d", one[chosen.u], one[chosen.v]) for one in left])
+        scale = np.stack(
+            [np.einsum("ed,ed->d", one[chosen.u], one[chosen.v]) for one in left]
+        )
     return (left[:, chosen.nodes] * scale[:, None]) @ np.swapaxes(left, 1, 2)
 
 
@@ -215,7 +246,9 @@ class _Rows:
         near[row[u[inside]], v[inside]] = True
         return cls(nodes, near, places, u, v)
 
-    def margins(self, logits: Float[Floats, "K S N"], *, itself: bool) -> tuple[Floats, Floats]:
+    def margins(
+        self, logits: Float[Floats, "K S N"], *, itself: bool
+    ) -> tuple[Floats, Floats]:
         """Return margins with the largest and with the smallest neighbour, ``[K, n]`` each.
 
         Nodes without neighbours, or whose neighbours are all other nodes, are left out.

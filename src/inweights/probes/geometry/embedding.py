@@ -1,8 +1,8 @@
 """Embeddings from elsewhere: a matrix, the names of its rows, and a graph over the same names.
 
-:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are matched
-to nodes by name, or refused: a graph's nodes are in the order in which a file first names
-them, and a matrix in another order would silently give wrong numbers.
+:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are
+matched to nodes by name, or refused: a graph's nodes are in the order in which a file
+first names them, and a matrix in another order would silently give wrong numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from inweights.worlds.world import World
 
 #: Largest number of names that a message lists.
 _LISTED = 5
-#: Largest number in an embedding: below it, sums of squares stay finite in single precision.
+#: Largest number in an embedding: below it, sums of squares stay finite in single
+#: precision.
 _LARGEST = 1e15
 
 
@@ -45,12 +46,13 @@ class Embedding:
 
     Attributes:
         names: Names of the ``N`` rows.
-        vectors: One matrix ``[N, D]``, or several ``[R, N, D]``, such as one for each layer or
-            seed.
+        vectors: One matrix ``[N, D]``, or several ``[R, N, D]``, such as one for each
+            layer or seed.
         source: Origin of the matrix, as messages name it.
 
     Raises:
-        DataError: The shapes do not fit, or a number is not finite or is over 1e15 in size.
+        DataError: The shapes do not fit, or a number is not finite or is over 1e15 in
+            size.
 
     Example:
         >>> from inweights.probes import hop_correlation
@@ -90,13 +92,13 @@ class Embedding:
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
         """Return the vectors of a graph's nodes as a model, one replica for each matrix.
 
-        Rows of other names are left out. Tokens of the graph that are not nodes, such as a
-        pause, get zeros.
+        Rows of other names are left out. Tokens of the graph that are not nodes, such
+        as a pause, get zeros.
 
         Args:
             world: A graph whose nodes have the names of rows.
-            centred: Whether the mean of the nodes' rows is subtracted, for vectors that lie in
-                a narrow cone.
+            centred: Whether the mean of the nodes' rows is subtracted, for vectors that
+                lie in a narrow cone.
 
         Raises:
             DataError: A node has no row, or several rows have its name.
@@ -118,12 +120,16 @@ class Embedding:
             raise DataError(
                 f"{self.source} has several rows for {_listed(double)}; keep one of each"
             )
-        chosen = self.vectors[..., [place[name] for name in nodes], :].astype(np.float64)
+        chosen = self.vectors[..., [place[name] for name in nodes], :].astype(
+            np.float64
+        )
         if centred:
             chosen = chosen - chosen.mean(-2, keepdims=True)
         table = torch.from_numpy(chosen.reshape(-1, *chosen.shape[-2:]))
         config = Node2VecConfig(width=table.shape[-1])
-        model = NamedNodes(config, vocabulary=len(world.vocabulary), replicas=len(table)).double()
+        model = NamedNodes(
+            config, vocabulary=len(world.vocabulary), replicas=len(table)
+        ).double()
         with torch.no_grad():
             model.tokens.weight.zero_()[:, : len(nodes)] = table
         model.names = nodes

@@ -33,20 +33,20 @@ def read_embedding(
     r"""Read a matrix whose rows have names.
 
     Args:
-        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file is read
-            as text with a line ``name x1 … xD`` for each row, after a first line ``rows D``
-            (word2vec, fastText) or without one (GloVe).
-        names: Text file with the name of every row, one per line. Needed for ``.npy``, and for
-            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has names
-            already.
-        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has several
-            matrices.
-        only: Names whose rows are read from a text; by default all. Has no effect on other
-            files.
+        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file
+            is read as text with a line ``name x1 … xD`` for each row, after a first
+            line ``rows D`` (word2vec, fastText) or without one (GloVe).
+        names: Text file with the name of every row, one per line. Needed for ``.npy``,
+            and for ``.safetensors`` unless its metadata has ``names``, a JSON list;
+            text has names already.
+        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has
+            several matrices.
+        only: Names whose rows are read from a text; by default all. Has no effect on
+            other files.
 
     Raises:
-        DataError: The file is missing, damaged or a pickle; rows have no names, or the wrong
-            number of them.
+        DataError: The file is missing, damaged or a pickle; rows have no names, or the
+            wrong number of them.
         ConfigError: The file has no such tensor.
 
     Example:
@@ -71,7 +71,9 @@ def read_embedding(
         matrix, found = _safetensors(file, tensor)
     else:
         if names is not None:
-            raise DataError(f"{file} already has a name in each line; leave out the file of names")
+            raise DataError(
+                f"{file} already has a name in each line; leave out the file of names"
+            )
         return _text(file, only)
     if names is not None:
         found = tuple(line.strip() for line in _lines(Path(names)))
@@ -114,14 +116,18 @@ def _promised(opened: BinaryIO) -> int:
     return math.prod(shape) * kind.itemsize
 
 
-def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+def _safetensors(
+    file: Path, tensor: str | None
+) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     """Read a matrix from ``.safetensors``, and the names in its metadata, if any."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="pt") as opened:
             names_of = opened.keys()
-            known = [key for key in names_of if len(opened.get_slice(key).get_shape()) > 1]
+            known = [
+                key for key in names_of if len(opened.get_slice(key).get_shape()) > 1
+            ]
             if tensor is not None and tensor not in known:
                 raise unknown_name("tensor", tensor, known)
             if tensor is None and len(known) != 1:
@@ -132,7 +138,9 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
             matrix = opened.get_tensor(tensor or known[0]).double().numpy()
             written = (opened.metadata() or {}).get("names")
     except SafetensorError as error:
-        raise DataError(f"{file} is not a safetensors file, or is damaged: {error}") from None
+        raise DataError(
+            f"{file} is not a safetensors file, or is damaged: {error}"
+        ) from None
     if written is None:
         return matrix, None
     try:
@@ -161,7 +169,9 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         raise DataError(f"{file} has no rows; expected lines 'name x1 x2 …'")
     rows_said, width_said = (part[:_DIGITS] for part in first) if counted else ("", "")
     if counted and int(rows_said) != len(body):
-        raise DataError(f"{file} states {rows_said} rows in its first line but has {len(body)}")
+        raise DataError(
+            f"{file} states {rows_said} rows in its first line but has {len(body)}"
+        )
     width = int(width_said) if counted else _trailing(body[0].split())
     if width > len(body[0]):  # so many numbers have at least as many characters
         raise DataError(

@@ -1,9 +1,10 @@
 """Rank correlation of cosines with hop distances in a graph (Geometric Memory B.5, C.3).
 
-:func:`hop_correlation` is the probe, with its null distributions; the compared pairs are
-:class:`~inweights.probes.geometry.pairs.Pairs`. In graphs with more than :data:`EXACT` nodes
-pairs are drawn, so that nothing here grows with the square of the nodes. Shapes: ``R``
-replicas, ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
+:func:`hop_correlation` is the probe, with its null distributions; the compared pairs
+are
+:class:`~inweights.probes.geometry.pairs.Pairs`. In graphs with more than :data:`EXACT`
+nodes pairs are drawn, so that nothing here grows with the square of the nodes. Shapes:
+``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from inweights.worlds.world import World
 
 #: Largest number of pairs whose ranks are exact in the null distribution, too.
 _SORTED = 50_000
-#: With more pairs, cosines of the null distribution are rounded to so many steps, which changes a
-#: correlation by less than 1e-6.
+#: With more pairs, cosines of the null distribution are rounded to so many steps, which
+#: changes a correlation by less than 1e-6.
 _STEPS = 2**16
 #: Remainders modulo 2 of the hops that count.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
@@ -59,35 +60,36 @@ def hop_correlation(
 ) -> pl.DataFrame:
     """Compute Spearman's correlation of cosine with hop distance: −1 for a global geometry.
 
-    The correlation is over unordered pairs of different nodes in one component. Far nodes
-    count as much as near ones, so a local geometry alone does not reach −1. A *folded*
-    geometry, in which neighbours differ and second neighbours are similar, shows among pairs
-    an even number of hops apart and may cancel over all of them. Equal distances and equal
-    cosines have their mean rank; cosines that are all different cannot reach −1 where
-    distances are equal. In a graph with more than 2,000 nodes 100,000 pairs are drawn, the
-    same ones for the null distribution.
+    The correlation is over unordered pairs of different nodes in one component. Far
+    nodes count as much as near ones, so a local geometry alone does not reach −1. A
+    *folded* geometry, in which neighbours differ and second neighbours are similar,
+    shows among pairs an even number of hops apart and may cancel over all of them.
+    Equal distances and equal cosines have their mean rank; cosines that are all
+    different cannot reach −1 where distances are equal. In a graph with more than 2,000
+    nodes 100,000 pairs are drawn, the same ones for the null distribution.
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
         layer: Where vectors are read; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        least: Smallest number of hops of a pair that counts; 2 leaves out pairs that are
-            facts.
-        pairs: Which pairs count: ``all``, or those an ``even`` or an ``odd`` number of hops
-            apart.
-        centred: Whether the mean vector of the nodes is subtracted from each of them first.
-        null: Null distribution: ``random`` embeddings of the same shape, or the replica's own
-            with its nodes ``shuffled``.
+        least: Smallest number of hops of a pair that counts; 2 leaves out pairs that
+            are facts.
+        pairs: Which pairs count: ``all``, or those an ``even`` or an ``odd`` number of
+            hops apart.
+        centred: Whether the mean vector of the nodes is subtracted from each of them
+            first.
+        null: Null distribution: ``random`` embeddings of the same shape, or the
+            replica's own with its nodes ``shuffled``.
         draws: Number of embeddings in the null distribution.
         seed: Root seed of the null distribution, and of the pairs where they are drawn.
 
     Returns:
-        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (mean,
-        2.5% and 97.5% quantiles) and ``p``, the share of ``1 + draws`` values at most as large
-        as the replica's. They are not numbers where all distances are equal, as between the
-        leaves of a star. Where pairs were drawn also ``error``, the standard error of
-        ``spearman`` by ten groups of sources.
+        A row for each replica: ``replica, spearman, null_mean, null_low, null_high``
+        (mean, 2.5% and 97.5% quantiles) and ``p``, the share of ``1 + draws`` values at
+        most as large as the replica's. They are not numbers where all distances are
+        equal, as between the leaves of a star. Where pairs were drawn also ``error``,
+        the standard error of ``spearman`` by ten groups of sources.
 
     Raises:
         ConfigError: ``pairs`` or ``null`` is unknown.
@@ -111,7 +113,9 @@ def hop_correlation(
     random: dict[int, Floats] = {}
     if null == "random":
         shape = vectors.shape[1:]
-        chances = _random_correlations([*pairs_of.values()], draws, shape, seed, centred=centred)
+        chances = _random_correlations(
+            [*pairs_of.values()], draws, shape, seed, centred=centred
+        )
         random = dict(zip(pairs_of, chances, strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
@@ -131,7 +135,12 @@ def hop_correlation(
 
 
 def _random_correlations(
-    each: Sequence[Pairs], draws: int, shape: tuple[int, ...], seed: int, *, centred: bool
+    each: Sequence[Pairs],
+    draws: int,
+    shape: tuple[int, ...],
+    seed: int,
+    *,
+    centred: bool,
 ) -> list[Float[Floats, " K"]]:
     """Return the correlations of random embeddings for each graph; all share the same draws."""
     most = max(len(pairs.u) for pairs in each)
@@ -149,7 +158,9 @@ def _random_correlations(
             # NumPy's own product of a matrix with itself takes four times as long.
             every = ssyrk(1.0, one.T, trans=1, lower=1).T if shape[0] <= EXACT else None
             for parts, pairs in zip(found, each, strict=True):
-                angles = pairs.angles(one) if every is None else every.take(pairs.places)
+                angles = (
+                    pairs.angles(one) if every is None else every.take(pairs.places)
+                )
                 angles += 1
                 angles *= (_STEPS - 2) / 2
                 parts.append(np.array([pairs.counted(angles.astype(np.intp))]))

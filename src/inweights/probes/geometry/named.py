@@ -1,10 +1,10 @@
 """Geometry of an embedding over a graph, compared with the same rows under shuffled names.
 
-:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the right
-null distribution for a model trained from such; an embedding from elsewhere has directions
-that all rows share, and clusters of its own. Its null distribution is the embedding itself,
-with its rows assigned to the nodes at random. Shapes: ``R`` replicas, ``N`` nodes, ``D``
-width, ``K`` draws.
+:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the
+right null distribution for a model trained from such; an embedding from elsewhere has
+directions that all rows share, and clusters of its own. Its null distribution is the
+embedding itself, with its rows assigned to the nodes at random. Shapes: ``R`` replicas,
+``N`` nodes, ``D`` width, ``K`` draws.
 """
 
 from typing import Any
@@ -14,7 +14,13 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.pairs import Pairs, choose_pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.geometry.pairs import (
+    Pairs,
+    choose_pairs,
+    cosine_ranks,
+    midranks,
+    tie_groups,
+)
 from inweights.probes.geometry.vectors import (
     adjacencies,
     cosine_matrix,
@@ -25,7 +31,12 @@ from inweights.probes.geometry.vectors import (
 )
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
+from inweights.theory.geometric_memory.spectral import (
+    EXACT,
+    eigenspaces,
+    hop_distances,
+    operator,
+)
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, Worlds
 
@@ -33,9 +44,12 @@ from inweights.worlds.world import Ids, Worlds
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
 _NEGATIVE = -2.0 - 1e-9
-#: Edges that are drawn for the measure ``neighbours``, in a graph of more than EXACT nodes.
+#: Edges that are drawn for the measure ``neighbours``, in a graph of more than EXACT
+#: nodes.
 _EDGES = 1000
-_EQUAL = "all connected nodes have the same distance, so that no geometry can be measured"
+_EQUAL = (
+    "all connected nodes have the same distance, so that no geometry can be measured"
+)
 
 
 @holds(matrix=120)
@@ -50,30 +64,34 @@ def named_geometry(
 ) -> pl.DataFrame:
     """Measure how well an embedding fits a graph, compared with shuffled names.
 
-    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``, the same
-    over pairs at least two hops apart (both −1 at best); ``neighbours``, the share of a node's
-    neighbours among as many nodes with the largest cosine; ``fiedler``, the share of energy in
-    the Fiedler space; and ``zigzag``, the share of energy where neighbours have opposite signs
-    (high for an embedding that separates neighbours).
+    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``,
+    the same over pairs at least two hops apart (both −1 at best); ``neighbours``, the
+    share of a node's neighbours among as many nodes with the largest cosine;
+    ``fiedler``, the share of energy in the Fiedler space; and ``zigzag``, the share of
+    energy where neighbours have opposite signs (high for an embedding that separates
+    neighbours).
 
     Args:
         model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` returns.
-        worlds: Worlds of graphs: one, or one for each replica. Edges count in both directions.
+        worlds: Worlds of graphs: one, or one for each replica. Edges count in both
+            directions.
         layer: Where vectors are read; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        together: Whether ``p`` is corrected for choosing the best replica: each draw then
-            counts with its own best replica. Without it, ``p`` is valid only for a replica
-            that was not chosen by these values.
-        draws: Number of times that the names are shuffled, the same way for all replicas.
+        together: Whether ``p`` is corrected for choosing the best replica: each draw
+            then counts with its own best replica. Without it, ``p`` is valid only for a
+            replica that was not chosen by these values.
+        draws: Number of times that the names are shuffled, the same way for all
+            replicas.
         seed: Root seed of the shuffles.
 
     Returns:
-        A row for each replica and measure: ``replica, measure, value, null_mean, null_low,
-        null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and ``p``, the share
-        of ``1 + draws`` values that are at least as geometric. ``far`` is missing where all
-        such pairs have one distance. For graphs of more than 2,000 nodes ``far`` and the
-        energies are missing (:func:`inweights.probes.zigzag` has them), pairs and edges are
-        drawn by the seed, and ``error`` is the standard error.
+        A row for each replica and measure: ``replica, measure, value, null_mean,
+        null_low, null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and
+        ``p``, the share of ``1 + draws`` values that are at least as geometric. ``far``
+        is missing where all such pairs have one distance. For graphs of more than 2,000
+        nodes ``far`` and the energies are missing (:func:`inweights.probes.zigzag` has
+        them), pairs and edges are drawn by the seed, and ``error`` is the standard
+        error.
 
     Raises:
         DataError: A world is not a graph, all its nodes have the same distance from one
@@ -91,30 +109,41 @@ def named_geometry(
     edges, vectors = placed(model, worlds, layer)
     count = vectors.shape[1]
     rng = Streams(seed).numpy(EVALUATION, "names")
-    orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
+    orders = np.stack(
+        [np.arange(count), *(rng.permutation(count) for _ in range(draws))]
+    )
     errors: list[dict[str, float]] = []
     if count > EXACT:
         samples = {i: _Sample(*graph, seed) for i, graph in once_each(edges).items()}
-        found = [samples[id(g)].measure(v, orders) for v, g in zip(vectors, edges, strict=True)]
+        found = [
+            samples[id(g)].measure(v, orders)
+            for v, g in zip(vectors, edges, strict=True)
+        ]
         errors = [samples[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
     else:
         graphs = adjacencies(model, worlds)
         shapes = {i: _Shape(a) for i, a in once_each(graphs).items()}
-        found = [_measure(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
+        found = [
+            _measure(v, shapes[id(a)], orders)
+            for v, a in zip(vectors, graphs, strict=True)
+        ]
     rows = []
     for replica, each in enumerate(found):
         for name, values in each.items():
             sign = _MEASURES[name]
             rival = values[1:] * sign
             if together:
-                rival = np.max([other[name][1:] * sign for other in found if name in other], 0)
+                rival = np.max(
+                    [other[name][1:] * sign for other in found if name in other], 0
+                )
             rows.append(
                 {
                     "replica": replica,
                     "measure": name,
                     "value": values[0],
                     **null_limits(values[1:]),
-                    # Equal but for rounding is as geometric: a symmetry of the graph, say.
+                    # Equal but for rounding is as geometric: a symmetry of the graph,
+                    # say.
                     "p": (1 + (rival >= sign * values[0] - 1e-9).sum()) / (1 + draws),
                 }
                 | ({"error": errors[replica][name]} if errors else {})
@@ -130,12 +159,18 @@ class _Sample:
         if len(np.unique(self.pairs.hops)) < 2:
             raise DataError(_EQUAL)
         apart = u != v
-        both = np.concatenate([np.stack([u, v])[:, apart], np.stack([v, u])[:, apart]], axis=1)
+        both = np.concatenate(
+            [np.stack([u, v])[:, apart], np.stack([v, u])[:, apart]], axis=1
+        )
         one, other = np.unique(both, axis=1)
         degree = np.bincount(one, minlength=count)
         rng = Streams(seed).numpy(EVALUATION, "edges")
         chosen = rng.choice(len(one), min(_EDGES, len(one)), replace=False)
-        self.one, self.other, self.within = one[chosen], other[chosen], degree[one[chosen]]
+        self.one, self.other, self.within = (
+            one[chosen],
+            other[chosen],
+            degree[one[chosen]],
+        )
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
         """Return the measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
@@ -148,12 +183,16 @@ class _Sample:
             close = ends[order[self.one]] @ ends.T
             own = close[rows, order[self.other]]
             close[rows, order[self.one]] = -np.inf
-            found["neighbours"].append(((close > own[:, None]).sum(1) < self.within).mean())
+            found["neighbours"].append(
+                ((close > own[:, None]).sum(1) < self.within).mean()
+            )
         return {name: np.array(values) for name, values in found.items()}
 
     def errors(self, vectors: Floats) -> dict[str, float]:
         """Return the standard error of each measure from the draw of pairs and of edges."""
-        share = self.measure(vectors, np.arange(len(vectors))[None])["neighbours"].item()
+        share = self.measure(vectors, np.arange(len(vectors))[None])[
+            "neighbours"
+        ].item()
         return {
             "spearman": self.pairs.error(self.pairs.cosines(vectors)),
             "neighbours": float(np.sqrt(share * (1 - share) / len(self.one))),

@@ -1,9 +1,9 @@
 """Pairs of nodes with their hop distances, and rank correlations over them.
 
 :func:`choose_pairs` takes all pairs of a small graph and a sample of a large one;
-:class:`Pairs` correlates cosines with distances. The functions for ranks treat equal values
-alike: single precision must not rank pairs that are equally close. Shapes: ``N`` nodes, ``D``
-width, ``K`` random draws, ``P`` pairs.
+:class:`Pairs` correlates cosines with distances. The functions for ranks treat equal
+values alike: single precision must not rank pairs that are equally close. Shapes: ``N``
+nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PAIRS = 100_000
 _TARGETS = 100
 #: Groups of sources, whose differences estimate the sampling error.
 _GROUPS = 10
-#: Added to each rank, so that one sum over a group gives both its size and its ranks exactly.
+#: Added to each rank, so that one sum over a group gives both its size and its ranks
+#: exactly.
 _CODE = 2.0**32
 
 
@@ -102,13 +103,14 @@ class Pairs:
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
         """Return :meth:`correlation` for cosines given as numbered steps, without sorting them.
 
-        Pairs of one step share their mean rank. Sums over pairs become sums over steps; ranks
-        are whole or half numbers, so that the sums are exact.
+        Pairs of one step share their mean rank. Sums over pairs become sums over steps;
+        ranks are whole or half numbers, so that the sums are exact.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
         own = coded - counts * _CODE
-        if counts.max(initial=0) * len(groups) >= _CODE:  # sums of ranks reach into the code
+        # Sums of ranks reach into the code.
+        if counts.max(initial=0) * len(groups) >= _CODE:
             counts = np.asarray(np.bincount(groups), dtype=np.float64)
             own = np.asarray(np.bincount(groups, self.ranks), dtype=np.float64)
         ranks = _ranks_of(counts) - (len(groups) + 1) / 2
@@ -158,7 +160,9 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
     return Pairs(first, second, near[fits].astype(int), count)
 
 
-def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
+def spearman(
+    angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]
+) -> Float[Floats, " K"]:
     """Compute the rank correlation of cosines with hops, over pairs that a path joins.
 
     Args:
@@ -166,7 +170,9 @@ def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Floa
         hops: Distances of all pairs, infinite between components.
     """
     pairs = Pairs.all(hops)
-    return pairs.correlation(np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles]))
+    return pairs.correlation(
+        np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles])
+    )
 
 
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
@@ -179,9 +185,10 @@ def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
     """Return a number for each cosine, from 0 for the smallest; equal ones have the same number.
 
-    Single precision must not rank pairs that are equally close, such as those of a circle:
-    values with a gap of at most :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`
-    are equal. (Rounding would separate some that lie on two sides of a half.)
+    Single precision must not rank pairs that are equally close, such as those of a
+    circle: values with a gap of at most
+    :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. (Rounding
+    would separate some that lie on two sides of a half.)
     """
     order = values.argsort()
     gaps = np.diff(values[order], prepend=-np.inf)

@@ -1,8 +1,8 @@
 """Orthogonal Procrustes: the best rotation of one arrangement of points onto another.
 
 :func:`procrustes` is a distance that does not depend on rotation and scale;
-:func:`procrustes_align` rotates points, and :func:`align` the frames of a film. Shapes: ``N``
-points, ``D`` and ``E`` dimensions, ``K`` frames.
+:func:`procrustes_align` rotates points, and :func:`align` the frames of a film. Shapes:
+``N`` points, ``D`` and ``E`` dimensions, ``K`` frames.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def procrustes_align(
 ) -> Float[Floats, "N _"]:
     """Rotate or reflect points about the origin so that they lie best on others.
 
-    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``.
-    Where the widths differ, the narrower one gets further dimensions of zeros.
+    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal
+    ``Q``. Where the widths differ, the narrower one gets further dimensions of zeros.
 
     Args:
         points: ``X``, which are moved.
@@ -49,9 +49,9 @@ def procrustes_align(
 def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
     """Compute the Procrustes distance of two arrangements of the same points.
 
-    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``, ``σ``
-    the singular values of ``XᵀY``: the sum of squares that remains after the best rotation and
-    scaling (Gower 1975).
+    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``,
+    ``σ`` the singular values of ``XᵀY``: the sum of squares that remains after the best
+    rotation and scaling (Gower 1975).
 
     Args:
         points: ``X``, one arrangement.
@@ -70,8 +70,12 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
         )
     x, y = points - points.mean(0), onto - onto.mean(0)
     norms = np.linalg.norm(x), np.linalg.norm(y)
-    if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
-        raise DataError("all points of an arrangement are the same, so that it has no shape")
+    if min(norms) <= 1e-12 * max(
+        1.0, float(np.abs(points).max()), float(np.abs(onto).max())
+    ):
+        raise DataError(
+            "all points of an arrangement are the same, so that it has no shape"
+        )
     inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
     return float(max(0.0, 1.0 - inner**2))
 

@@ -1,8 +1,8 @@
 """Probes of graphs with another graph as reference than the one that was trained on.
 
-:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4); :func:`both_ways`
-adds the reverse of every edge (Fig. 32). So models that learnt different facts are compared on
-one graph.
+:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4);
+:func:`both_ways` adds the reverse of every edge (Fig. 32). So models that learnt
+different facts are compared on one graph.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ def without_self_edges(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph without its trained self-edges.
 
-    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative and
-    even random vectors have less energy there. To compare a model that learnt them with one
-    that did not, measure both on the graph without them.
+    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative
+    and even random vectors have less energy there. To compare a model that learnt them
+    with one that did not, measure both on the graph without them.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
-            replica.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one
+            for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
@@ -46,13 +46,13 @@ def both_ways(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph with every edge in both directions.
 
-    So a model that was trained on one direction of the edges can be compared with one that was
-    trained on both: distances and eigenspaces are those of the same graph.
+    So a model that was trained on one direction of the edges can be compared with one
+    that was trained on both: distances and eigenspaces are those of the same graph.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
-            replica.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one
+            for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
@@ -68,6 +68,8 @@ def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":
-            raise DataError(f"the world '{world.name}' is not a graph; give a world built by Graph")
+            raise DataError(
+                f"the world '{world.name}' is not a graph; give a world built by Graph"
+            )
         changed.append(decode(Graph, {**world.settings, **settings}).build(world.seed))
     return changed

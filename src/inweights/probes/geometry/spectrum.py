@@ -1,9 +1,9 @@
 """Energy of embeddings in the eigenspaces of their graph (Geometric Memory B.5, §4.4).
 
-:func:`spectral_energy` returns all eigenspaces, :func:`zigzag` the negative end. Energies are
-by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so that they do not
-depend on the choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes,
-``D`` width, ``K`` draws.
+:func:`spectral_energy` returns all eigenspaces, :func:`zigzag` the negative end.
+Energies are by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so
+that they do not depend on the choice of a basis for equal eigenvalues. Shapes: ``R``
+replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,17 @@ from inweights.probes.geometry.vectors import (
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
-from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
+from inweights.theory.geometric_memory.spectral import (
+    EXACT,
+    Operator,
+    eigenspaces,
+    operator,
+)
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Worlds
 
-#: Eigenvalues of ``P + Pᵀ − 2I`` below this are negative eigenvalues of ``P + Pᵀ``, in whose
-#: eigenvectors neighbours differ in sign.
+#: Eigenvalues of ``P + Pᵀ − 2I`` below this are negative eigenvalues of ``P + Pᵀ``, in
+#: whose eigenvectors neighbours differ in sign.
 _NEGATIVE = -2.0
 
 
@@ -47,8 +52,9 @@ def spectral_energy(
 ) -> pl.DataFrame:
     """Compute the share of the embeddings' energy in every eigenspace of the graph (Fig. 7).
 
-    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose energies
-    are estimated without eigenvectors (:mod:`inweights.theory.geometric_memory.bands`).
+    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose
+    energies are estimated without eigenvectors
+    (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:
         model: ``R`` replicas.
@@ -61,12 +67,13 @@ def spectral_energy(
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica and eigenspace: ``replica, space`` (0 is the Fiedler space),
-        ``eigenvalue, size`` (its dimension), ``energy`` (share; sums to 1), ``cumulative``,
-        ``degenerate`` (share of all energy in the null vectors, which the eigenspaces leave
-        out), ``null_mean, null_low, null_high`` (mean, 2.5% and 97.5% quantiles for random
-        embeddings). In bands, ``eigenvalue`` is the middle, ``size`` an estimate, and
-        ``error`` bounds the error of an energy at either limit of its band.
+        A row for each replica and eigenspace: ``replica, space`` (0 is the Fiedler
+        space), ``eigenvalue, size`` (its dimension), ``energy`` (share; sums to 1),
+        ``cumulative``, ``degenerate`` (share of all energy in the null vectors, which
+        the eigenspaces leave out), ``null_mean, null_low, null_high`` (mean, 2.5% and
+        97.5% quantiles for random embeddings). In bands, ``eigenvalue`` is the middle,
+        ``size`` an estimate, and ``error`` bounds the error of an energy at either
+        limit of its band.
 
     Raises:
         DataError: A world is not a graph, or ``kind`` is unknown.
@@ -99,7 +106,12 @@ def spectral_energy(
 
 @holds(matrix=30, draws=24)
 def zigzag(
-    model: Model, worlds: Worlds, *, layer: str = "tokens", draws: int = 200, seed: int = 0
+    model: Model,
+    worlds: Worlds,
+    *,
+    layer: str = "tokens",
+    draws: int = 200,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Compute the share of energy where neighbours have opposite signs (§4.4, Fig. 9).
 
@@ -112,19 +124,21 @@ def zigzag(
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, zigzag`` (share of the energy in the eigenspaces of
-        negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last eigenspace alone),
-        ``null_mean, null_low, null_high`` of ``zigzag`` (mean, 2.5% and 97.5% quantiles for
-        random embeddings) and ``bottom_null``, the mean of ``bottom`` for them. For more than
-        2,000 nodes ``zigzag`` is estimated, ``error`` bounds its error, and ``bottom`` is not
-        a number.
+        A row for each replica: ``replica, zigzag`` (share of the energy in the
+        eigenspaces of negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last
+        eigenspace alone), ``null_mean, null_low, null_high`` of ``zigzag`` (mean, 2.5%
+        and 97.5% quantiles for random embeddings) and ``bottom_null``, the mean of
+        ``bottom`` for them. For more than 2,000 nodes ``zigzag`` is estimated,
+        ``error`` bounds its error, and ``bottom`` is not a number.
 
     Raises:
         DataError: A world is not a graph.
     """
     rows: list[dict[str, object]] = []
     cut = _NEGATIVE - 1e-9
-    for replica, found in enumerate(_shares(model, worlds, "walk", layer, draws, seed, cut)):
+    for replica, found in enumerate(
+        _shares(model, worlds, "walk", layer, draws, seed, cut)
+    ):
         negative = found.eigenvalues < cut
         whole = found.error is None
         rows.append(
@@ -150,7 +164,8 @@ class _Shares:
         energy: Share of energy in each.
         degenerate: Share of all energy in the null vectors.
         chance: Energies of random embeddings, ``[K, G]``.
-        error: Bound on the error of an energy by bands; ``None`` where energies are exact.
+        error: Bound on the error of an energy by bands; ``None`` where energies are
+            exact.
     """
 
     eigenvalues: Floats
@@ -200,8 +215,8 @@ def _banded(
 ) -> list[_Shares]:
     """Return the energies by bands.
 
-    No random embeddings are needed: the energy of normal vectors in a band of ``k`` dimensions
-    is χ² distributed with ``k D`` degrees of freedom.
+    No random embeddings are needed: the energy of normal vectors in a band of ``k``
+    dimensions is χ² distributed with ``k D`` degrees of freedom.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
     bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}
@@ -211,7 +226,9 @@ def _banded(
         one, size = bands[id(graph)], sizes[id(graph)]
         middles = (one.edges[1:] + one.edges[:-1]) / 2
         values = middles if cut is None else np.array([cut + 1, cut - 1])
-        chance = rng.chisquare(np.maximum(size * own.shape[1], 1e-9), size=(draws, len(size)))
+        chance = rng.chisquare(
+            np.maximum(size * own.shape[1], 1e-9), size=(draws, len(size))
+        )
         flat = np.square(one.degenerate(own)).sum()
         degenerate = flat / max(np.square(own).sum(), np.finfo(float).tiny)
         energy, error = one.energy(own, cut)

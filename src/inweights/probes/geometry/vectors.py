@@ -1,8 +1,8 @@
 """Vectors and edges of a graph's nodes, and null distributions, for all probes of graphs.
 
-:func:`node_vectors` reads the vectors of a model, :func:`graph_edges` the edges of its worlds
-and :func:`placed` both; :func:`random_blocks` draws embeddings for null distributions. Shapes:
-``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
+:func:`node_vectors` reads the vectors of a model, :func:`graph_edges` the edges of its
+worlds and :func:`placed` both; :func:`random_blocks` draws embeddings for null
+distributions. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
     """Return each different graph once, by the ``id`` of its object.
 
-    Results are computed once for each of them and looked up by ``id(graph)`` for every replica.
+    Results are computed once for each of them and looked up by ``id(graph)`` for every
+    replica.
     """
     return {id(graph): graph for graph in graphs}
 
@@ -96,8 +97,8 @@ def node_vectors(
     Args:
         model: ``R`` replicas.
         nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
-        layer: ``tokens`` for the table of token embeddings, or one of the model's layers,
-            whose state is read at the end of a prompt that the node ends.
+        layer: ``tokens`` for the table of token embeddings, or one of the model's
+            layers, whose state is read at the end of a prompt that the node ends.
         before: Tokens before the node in that prompt, such as those of
             :func:`~inweights.worlds.families.graph.edge_prefix`.
 
@@ -111,7 +112,9 @@ def node_vectors(
     else:
         table = model.token_table
         if table is None:
-            raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
+            raise DataError(
+                f"the model has no table 'tokens'; name one of {model.layer_names}"
+            )
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()
 
@@ -139,7 +142,9 @@ def placed(
     return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))
 
 
-def node_prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
+def node_prompts(
+    nodes: int, before: Sequence[int], model: Model
+) -> Int[torch.Tensor, "N T"]:
     """Return a prompt for each node, as token ids on the model's device.
 
     Args:
@@ -179,7 +184,9 @@ def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
     return {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 
 
-def cosine_matrix(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N N"]:
+def cosine_matrix(
+    vectors: Float[NDArray[Any], "*R N D"],
+) -> Float[NDArray[Any], "*R N N"]:
     """Return the cosines of all pairs of vectors; 0 with a vector of zeros."""
     ends = unit(vectors)
     return ends @ np.swapaxes(ends, -1, -2)

@@ -1,7 +1,7 @@
 """Changes of a hidden state by a vector, and the places where a state is changed.
 
-:mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B`` prompts of
-``T`` positions, ``D`` width; ``W`` is one world, or one a replica.
+:mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B``
+prompts of ``T`` positions, ``D`` width; ``W`` is one world, or one a replica.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
-#: Where a state is changed: a position (negative ones from the end), names of tokens, a mask
-#: ``[B, T]``, or everywhere.
+#: Where a state is changed: a position (negative ones from the end), names of tokens, a
+#: mask ``[B, T]``, or everywhere.
 Position = int | str | Sequence[str] | Tensor | None
-#: Numbers ``[D]`` or ``[R, D]``; or a prompt, whose state it is; or two, the difference of theirs.
+#: Numbers ``[D]`` or ``[R, D]``; or a prompt, whose state it is; or two, the difference
+#: of theirs.
 Vector = Any
 
 
@@ -58,14 +59,19 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def random_change(
-    state: Float[Tensor, "R B T D"], changed: Float[Tensor, "R B T D"], seed: int, draw: int
+    state: Float[Tensor, "R B T D"],
+    changed: Float[Tensor, "R B T D"],
+    seed: int,
+    draw: int,
 ) -> Float[Tensor, "R B T D"]:
     """Move a state as far as a change does, in a random direction.
 
     Args:
         state: The state.
-        changed: What the change makes of it; its distance from the state is that of the result.
-        seed: Root seed of the direction, which all replicas, prompts and positions share.
+        changed: What the change makes of it; its distance from the state is that of the
+            result.
+        seed: Root seed of the direction, which all replicas, prompts and positions
+            share.
         draw: Number of the direction.
 
     Example:
@@ -132,20 +138,28 @@ def vector_of(
         model: Its states of prompts are read.
         worlds: One world, or one a replica.
         at: The layer.
-        position: Where in a prompt the state is read: where the state is changed, or at its last
-            token if the prompt has no such position or all are changed.
+        position: Where in a prompt the state is read: where the state is changed, or at
+            its last token if the prompt has no such position or all are changed.
 
     Raises:
         DataError: A prompt has several such positions, or numbers have another shape.
     """
     if isinstance(given, str):
         return _state_of(given, model, worlds, at, position)
-    if isinstance(given, tuple | list) and given and all(isinstance(one, str) for one in given):
+    if (
+        isinstance(given, tuple | list)
+        and given
+        and all(isinstance(one, str) for one in given)
+    ):
         if len(given) != 2:
-            raise DataError(f"give two prompts, whose states are subtracted, got {len(given)}")
+            raise DataError(
+                f"give two prompts, whose states are subtracted, got {len(given)}"
+            )
         one, other = (_state_of(text, model, worlds, at, position) for text in given)
         return one - other
-    numbers = torch.as_tensor(np.asarray(given) if not isinstance(given, Tensor) else given)
+    numbers = torch.as_tensor(
+        np.asarray(given) if not isinstance(given, Tensor) else given
+    )
     numbers = numbers.detach().to(model.column.device, torch.float32)
     if numbers.dim() > 2 or (numbers.dim() == 2 and len(numbers) != model.replicas):
         raise DataError(

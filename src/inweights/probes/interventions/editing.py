@@ -1,9 +1,11 @@
 """Effects of edits of stored facts: on other facts, and on what should follow from the edit.
 
-:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that a phase
-of a curriculum made. How weights are edited is in :mod:`inweights.training.steps.editing`.
+:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that
+a phase of a curriculum made. How weights are edited is in
+:mod:`inweights.training.steps.editing`.
 
-Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from them.
+Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from
+them.
 """
 
 from __future__ import annotations
@@ -45,15 +47,15 @@ def edits(
 ) -> pl.DataFrame:
     """Edit stored facts in copies of a model, and measure what follows and what else changes.
 
-    In each copy a fact gets the answer of the next fact of its role; the model itself does not
-    change. What should follow depends on the world:
+    In each copy a fact gets the answer of the next fact of its role; the model itself
+    does not change. What should follow depends on the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
-    - an analogy: from an edited attribution, the same attribution of other entities of the
-      class; from an edited similarity, the attributes of the new class;
-    - an edge: its reversal, where that is a query or in a graph. The new answer has to be
-      among as many first answers as are right, and among two where the old answer is right as
-      well.
+    - an analogy: from an edited attribution, the same attribution of other entities of
+      the class; from an edited similarity, the attributes of the new class;
+    - an edge: its reversal, where that is a query or in a graph. The new answer has to
+      be among as many first answers as are right, and among two where the old answer is
+      right as well.
 
     Args:
         model: ``R`` replicas of a GPT.
@@ -67,17 +69,17 @@ def edits(
         layer: Block of a rank-one edit; by default the last one.
 
     Returns:
-        A row for each replica, means over edits: ``replica``; ``holds``, the share of edited
-        facts with the new answer; ``reached``, the share of the statements that should follow
-        with the new answer, and ``unmoved``, the share of them with the answer as before;
-        ``facts`` and ``others``, the shares of other facts of the role and of other statements
-        with the answer as before; ``overlap``, the overlap of the edited keys with the keys of
-        the statements that should follow, before any edit, and ``apart``, with the keys of
-        others.
+        A row for each replica, means over edits: ``replica``; ``holds``, the share of
+        edited facts with the new answer; ``reached``, the share of the statements that
+        should follow with the new answer, and ``unmoved``, the share of them with the
+        answer as before; ``facts`` and ``others``, the shares of other facts of the
+        role and of other statements with the answer as before; ``overlap``, the overlap
+        of the edited keys with the keys of the statements that should follow, before
+        any edit, and ``apart``, with the keys of others.
 
     Raises:
-        ConfigError: The model is not a GPT with a residual stream and one loop, or a name or
-            number is out of range.
+        ConfigError: The model is not a GPT with a residual stream and one loop, or a
+            name or number is out of range.
         DataError: The world has no facts of the role, or they all have one answer.
 
     Example:
@@ -107,7 +109,9 @@ def edits(
         edited_keys = editing.direction(gpt, facts, places, layer)
         overlap = torch.einsum("rmth,rhe->rmt", query_keys, edited_keys).amax(-1)
         means = {"overlap": _mean(overlap, through), "apart": _mean(overlap, ~through)}
-        found.append(_after(edited, take, places, role, fact_columns, query_columns) | means)
+        found.append(
+            _after(edited, take, places, role, fact_columns, query_columns) | means
+        )
     averages = {}
     for name in found[0]:
         averages[name] = torch.stack([one[name] for one in found]).nanmean(0)
@@ -115,20 +119,22 @@ def edits(
 
 
 @holds(kept=75, whole=2)
-def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]) -> pl.DataFrame:
+def after_edits(
+    model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]
+) -> pl.DataFrame:
     """Measure the facts that a phase edited, and what follows from them, at any later step.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica; they decide which facts were edited.
-        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping, as a
-            file has them.
+        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping,
+            as a file has them.
 
     Returns:
-        A row for each replica: ``replica``; the shares ``holds``, ``reached``, ``unmoved``,
-        ``facts`` and ``others`` of :func:`edits`, where the answers before the edit are those
-        of the world; ``restored``, the share of edited facts with the old answer again;
-        ``edited``, the facts as edited.
+        A row for each replica: ``replica``; the shares ``holds``, ``reached``,
+        ``unmoved``, ``facts`` and ``others`` of :func:`edits`, where the answers before
+        the edit are those of the world; ``restored``, the share of edited facts with
+        the old answer again; ``edited``, the facts as edited.
 
     Raises:
         ConfigError: The model has no such weights as the method changes.
@@ -151,7 +157,9 @@ def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any])
         facts = [[*part.facts[i], part.old[part.donors[i]]] for i in made.places]
         edited.append([world.vocabulary.text(fact) for fact in facts])
     edited *= model.replicas // len(made.worlds)
-    return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(edited=pl.Series(edited))
+    return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(
+        edited=pl.Series(edited)
+    )
 
 
 def _after(
@@ -193,12 +201,16 @@ def _logits(model: Model, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N K
 
 
 def _first(
-    logits: Float[Tensor, "R N K"], columns: Int[Tensor, "R N"], rights: Int[Tensor, "R N"]
+    logits: Float[Tensor, "R N K"],
+    columns: Int[Tensor, "R N"],
+    rights: Int[Tensor, "R N"],
 ) -> Bool[Tensor, "R N"]:
     """Return whether answers are among as many largest logits as there are right answers."""
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 
-def _mean(values: Float[Tensor, "R M"], chosen: Bool[Tensor, "R M"]) -> Float[Tensor, " R"]:
+def _mean(
+    values: Float[Tensor, "R M"], chosen: Bool[Tensor, "R M"]
+) -> Float[Tensor, " R"]:
     """Return the mean of the chosen values; not a number where none is chosen."""
     return values.masked_fill(~chosen, torch.nan).nanmean(1)

@@ -1,10 +1,10 @@
 """Interchange interventions: which hidden state carries the bridge, and which the answer.
 
-:func:`carries` replaces states of a base query by those of a source query that differs in
-bridge and last relation, and counts which of four answers the model then gives.
+:func:`carries` replaces states of a base query by those of a source query that differs
+in bridge and last relation, and counts which of four answers the model then gives.
 
-Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T`` positions,
-``D`` width.
+Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T``
+positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
-#: The four distinguishable answers, by what the replaced state carries: the bridge, the last
-#: relation, both, or neither.
+#: The four distinguishable answers, by what the replaced state carries: the bridge, the
+#: last relation, both, or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
 #: Names of hidden states that are replaced: one, or several at once.
 Place = str | Sequence[str]
@@ -49,14 +49,14 @@ def carries(
 ) -> pl.DataFrame:
     """Measure what hidden states carry of a two-hop query, by interchange interventions.
 
-    The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by that of a
-    source query ``(a', r1', r3)`` with another bridge ``b'`` and another last relation (Vig et
-    al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). The model's answer then
-    shows what the place carries: the answer to ``(b', r2)`` the *bridge*, to ``(b, r3)`` the
-    *relation*, the source's answer both, or the *answer* itself; that to ``(b, r2)`` is
-    *unchanged*. The four answers differ. With one last relation, bridge and answer change
-    together, so that patching cannot separate them. An answer that the model gives without the
-    intervention is not counted.
+    The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by
+    that of a source query ``(a', r1', r3)`` with another bridge ``b'`` and another last
+    relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997).
+    The model's answer then shows what the place carries: the answer to ``(b', r2)`` the
+    *bridge*, to ``(b, r3)`` the *relation*, the source's answer both, or the *answer*
+    itself; that to ``(b, r2)`` is *unchanged*. The four answers differ. With one last
+    relation, bridge and answer change together, so that patching cannot separate them.
+    An answer that the model gives without the intervention is not counted.
 
     The world needs two last relations or more, such as
     ``TwoHop(complexity=2, first_relations=1, second_relations=2)``.
@@ -65,17 +65,17 @@ def carries(
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         role: Role of the queries, which have three tokens.
-        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a GPT such
-            as ``block.0.head.1``. The states of a list of names are replaced at once. By
-            default each layer.
+        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a
+            GPT such as ``block.0.head.1``. The states of a list of names are replaced
+            at once. By default each layer.
         most: Largest number of base queries, the first ones.
 
     Returns:
         A row for each replica, place and position: ``replica, place, depth`` (index in
         ``places``), ``position``, the shares of base queries ``bridge``, ``relation``,
         ``answer``, ``unchanged`` and ``other`` by the model's answer, ``clean`` (share
-        answered correctly without an intervention), ``chance`` (one over the number of answers
-        of the second hop), ``statements`` (number of base queries).
+        answered correctly without an intervention), ``chance`` (one over the number of
+        answers of the second hop), ``statements`` (number of base queries).
 
     Raises:
         ConfigError: A place is unknown.
@@ -137,12 +137,18 @@ class _Outcomes:
         self.source = pack([pairs.sources.to(device)])
         self.valid = pairs.valid.to(device)
         self._model = model
-        self._columns = {name: model.columns(tokens) for name, tokens in pairs.answers.items()}
+        self._columns = {
+            name: model.columns(tokens) for name, tokens in pairs.answers.items()
+        }
         # A model that gives such an answer anyway, by mistake, shows nothing.
         at_base, at_source = self._answers(self.base), self._answers(self.source)
-        self._counted = {n: self.valid & (at_base != c) for n, c in self._columns.items()}
+        self._counted = {
+            n: self.valid & (at_base != c) for n, c in self._columns.items()
+        }
         for name in ("bridge", "relation"):
-            self._counted[name] = self._counted[name] & (at_source != self._columns[name])
+            self._counted[name] = self._counted[name] & (
+                at_source != self._columns[name]
+            )
         self._counted["unchanged"] = self.valid
 
     def _answers(self, batch: Packed) -> Int[Tensor, "R m"]:
@@ -216,8 +222,8 @@ class _Pairs:
     Attributes:
         bases: Prompts of the base queries.
         sources: Prompts of their sources.
-        answers: Answer tokens by outcome: those to ``(b', r2)``, ``(b, r3)``, ``(b', r3)`` and
-            ``(b, r2)``.
+        answers: Answer tokens by outcome: those to ``(b', r2)``, ``(b, r3)``, ``(b',
+            r3)`` and ``(b, r2)``.
         valid: Whether a base has a source, ``[R, m]``.
         chance: One over the number of answers of the second hop, by world.
     """
@@ -254,11 +260,14 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
     places = places[(lengths == 3) & (answer_lengths == 1)][:most]
     prompts = np.array([world.queries.prompt(int(i)) for i in places]).reshape(-1, 3)
     right = np.array([world.queries.answer(int(i))[0] for i in places], dtype=np.int64)
-    bridges = np.array([hops.get((int(a), int(r)), -1) for a, r, _ in prompts], dtype=np.int64)
+    bridges = np.array(
+        [hops.get((int(a), int(r)), -1) for a, r, _ in prompts], dtype=np.int64
+    )
     sources, found = prompts.copy(), {name: right.copy() for name in _OUTCOMES}
     valid = np.zeros(len(prompts), dtype=bool)
     for base, last in enumerate(prompts[:, 2].tolist()):
-        # The nearest fitting query after the base, so that sources are spread over all queries.
+        # The nearest fitting query after the base, so that sources are spread over all
+        # queries.
         for other in (base + np.arange(1, len(prompts))) % len(prompts):
             both = {
                 "bridge": hops.get((int(bridges[other]), last), -1),
@@ -281,5 +290,7 @@ def _single_answers(world: World) -> dict[tuple[int, int], int]:
     answers: dict[tuple[int, int], set[int]] = {}
     for fact in world.facts:
         if len(fact.prompt) == 2 and len(fact.answer) == 1:
-            answers.setdefault((fact.prompt[0], fact.prompt[1]), set()).add(fact.answer[0])
+            answers.setdefault((fact.prompt[0], fact.prompt[1]), set()).add(
+                fact.answer[0]
+            )
     return {key: next(iter(found)) for key, found in answers.items() if len(found) == 1}

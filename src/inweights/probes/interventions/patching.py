@@ -1,7 +1,7 @@
 """Activation patching: a hidden state is replaced by another, and the effect on the answer.
 
-:func:`patch` replaces a state and returns logits; :func:`activation_patching` does so for all
-layers and positions and returns a table.
+:func:`patch` replaces a state and returns logits; :func:`activation_patching` does so
+for all layers and positions and returns a table.
 
 Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
 """
@@ -38,13 +38,14 @@ def patch(
 ) -> Float[Tensor, "_ B *_ K"]:
     """Return the logits of ``tokens`` after a layer's state is replaced by another.
 
-    The other state may come from anywhere: another prompt, another replica, another model.
+    The other state may come from anywhere: another prompt, another replica, another
+    model.
 
     Args:
         model: ``R`` replicas.
         tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
-        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis
-            of length 1 serves all replicas, or all prompts.
+        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an
+            axis of length 1 serves all replicas, or all prompts.
         layer: One of the model's ``layer_names``.
         position: Position that is replaced, negative ones from the end; by default all.
         at: Where logits are computed: at ``all`` positions, or at the ``last`` one.
@@ -53,8 +54,8 @@ def patch(
         Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
 
     Raises:
-        ConfigError: The layer or ``at`` is unknown, or a model of one's own does not offer the
-            layer to hooks.
+        ConfigError: The layer or ``at`` is unknown, or a model of one's own does not
+            offer the layer to hooks.
         DataError: The position or the shape of ``state`` does not fit.
 
     Example:
@@ -72,7 +73,9 @@ def patch(
     check_names("place", [at], ("last", "all"))
     batch, shape = pack([tokens]), tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
-        raise DataError(f"there is no position {position} in prompts of {shape[1]} tokens")
+        raise DataError(
+            f"there is no position {position} in prompts of {shape[1]} tokens"
+        )
 
     def replace(own: Tensor) -> Tensor:
         whole = own.clone()
@@ -101,39 +104,39 @@ def activation_patching(
 ) -> pl.DataFrame:
     """Measure the effect of patching on the answer, by layer and position.
 
-    The effect shows which hidden state carries the answer. Each statement gets a partner: the
-    next one of its role and length with another prompt and another answer. The model reads the
-    statement's prompt, and one of its hidden states is replaced by that of the partner's
-    prompt. With ``d`` the logit of the partner's answer minus that of the own one, at the last
-    position, averaged over statements,
+    The effect shows which hidden state carries the answer. Each statement gets a
+    partner: the next one of its role and length with another prompt and another answer.
+    The model reads the statement's prompt, and one of its hidden states is replaced by
+    that of the partner's prompt. With ``d`` the logit of the partner's answer minus
+    that of the own one, at the last position, averaged over statements,
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 
-    0 where nothing changes, 1 where the model answers as it does to the partner's prompt
-    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model gives
-    both prompts the same logits.
+    0 where nothing changes, 1 where the model answers as it does to the partner's
+    prompt (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the
+    model gives both prompts the same logits.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
         layers: Names of layers; by default all.
-        donor: Model whose states are put in, with the same layers and width, and as many
-            replicas or one; by default the model itself. With a donor, an effect of 1 means
-            that its states serve the model as well as its own.
-        most: Largest number of statements of each role and length that are read, the first
-            ones.
+        donor: Model whose states are put in, with the same layers and width, and as
+            many replicas or one; by default the model itself. With a donor, an effect
+            of 1 means that its states serve the model as well as its own.
+        most: Largest number of statements of each role and length that are read, the
+            first ones.
 
     Returns:
         A row for each replica, role, length, layer and position: ``replica, part, role,
-        length`` (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (share
-        of statements after which the largest logit is the partner's answer), ``statements``
-        (their number).
+        length`` (tokens of the prompts), ``layer, depth, position, effect, accuracy``
+        (share of statements after which the largest logit is the partner's answer),
+        ``statements`` (their number).
 
     Raises:
         ConfigError: A layer or the part is unknown.
-        DataError: The part is empty, no two statements of a role differ in their answer, the
-            head does not cover an answer, or the donor's states do not fit.
+        DataError: The part is empty, no two statements of a role differ in their
+            answer, the head does not cover an answer, or the donor's states do not fit.
 
     Example:
         >>> import inweights as iw
@@ -149,10 +152,17 @@ def activation_patching(
     rows: list[dict[str, object]] = []
     for role in statements.role_names:
         for group in shape_groups(each, part, statements.with_role(role)):
-            prompts, answers = group.prompts[..., :most, :], group.answers[..., :most, 0]
-            partner = torch.from_numpy(_partners(prompts.numpy(), answers.numpy(), role))
+            prompts, answers = (
+                group.prompts[..., :most, :],
+                group.answers[..., :most, 0],
+            )
+            partner = torch.from_numpy(
+                _partners(prompts.numpy(), answers.numpy(), role)
+            )
             tokens = prompts.to(model.column.device)
-            other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(tokens.device)
+            other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(
+                tokens.device
+            )
             pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
             columns = model.columns(pair).expand(model.replicas, -1, -1)
             own_difference = _difference(_last_logits(model, tokens), columns)
@@ -161,7 +171,9 @@ def activation_patching(
             for layer, state in states.items():
                 for position in range(tokens.shape[-1]):
                     new = state[:, :, position]
-                    logits = patch(model, tokens, new, layer=layer, position=position, at="last")
+                    logits = patch(
+                        model, tokens, new, layer=layer, position=position, at="last"
+                    )
                     change = _difference(logits, columns) - own_difference
                     effect = change / (partner_difference - own_difference)
                     right = share(logits.argmax(-1) == columns[..., 1])
@@ -198,7 +210,9 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
     partners = np.full(answers.shape, -1)
     for shift in range(1, count):
         place = (np.arange(count) + shift) % count
-        fits = (answers[..., place] != answers) & (prompts[..., place, :] != prompts).any(-1)
+        fits = (answers[..., place] != answers) & (
+            prompts[..., place, :] != prompts
+        ).any(-1)
         partners = np.where((partners < 0) & fits, place, partners)
         if (partners >= 0).all():
             return partners

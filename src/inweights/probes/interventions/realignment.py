@@ -1,9 +1,9 @@
 """Realignment: during the forward pass, a bridge's state is replaced by that of the bridge token.
 
-After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later layers, or
-the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). :func:`realignment` tests this on
-a trained model, without training anything. Shapes: ``R`` replicas, ``M`` queries, ``T``
-positions, ``D`` width.
+After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later
+layers, or the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341).
+:func:`realignment` tests this on a trained model, without training anything. Shapes:
+``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
 
 METHODS = ("none", "decoded", "ridge", "true")
-#: Folds of the bridges; the states of one fold are moved by a map that is fitted on the others.
+#: Folds of the bridges; the states of one fold are moved by a map that is fitted on the
+#: others.
 _FOLDS = 5
 
 
@@ -47,20 +48,23 @@ def realignment(
     Args:
         model: ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
-        onto: The state that replaces it: ``embedding``, the bridge token's in the first layer,
-            at this position; or ``layer``, that of the bridge token alone in the same layer.
-        methods: How the bridge is found: ``none`` leaves the state as it is; ``decoded`` takes
-            the token with the largest logit of the layer (logit lens); ``ridge`` applies a
-            linear map from states after first hops onto bridges, fitted without the bridges
-            that it is used on; ``true`` takes the right bridge, an upper bound.
+        onto: The state that replaces it: ``embedding``, the bridge token's in the first
+            layer, at this position; or ``layer``, that of the bridge token alone in the
+            same layer.
+        methods: How the bridge is found: ``none`` leaves the state as it is;
+            ``decoded`` takes the token with the largest logit of the layer (logit
+            lens); ``ridge`` applies a linear map from states after first hops onto
+            bridges, fitted without the bridges that it is used on; ``true`` takes the
+            right bridge, an upper bound.
         layers: Names of layers in which the state is replaced; by default all blocks.
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
-        A row for each replica, role, layer and method: ``replica, role, layer, depth, method,
-        accuracy``; ``decodable`` (share of queries where the bridge has the largest logit),
-        ``cosine`` (mean cosine of the state with that of the right bridge), ``other`` (with
-        those of other bridges), ``statements`` (number of queries).
+        A row for each replica, role, layer and method: ``replica, role, layer, depth,
+        method, accuracy``; ``decodable`` (share of queries where the bridge has the
+        largest logit), ``cosine`` (mean cosine of the state with that of the right
+        bridge), ``other`` (with those of other bridges), ``statements`` (number of
+        queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown.
@@ -96,7 +100,9 @@ def realignment(
             decodable = share(decoded == bridges)
             for method in methods:
                 moved = queries.moved(layer, method, state, decoded)
-                logits = patch(model, prompts, moved, layer=layer, position=-2, at="last")
+                logits = patch(
+                    model, prompts, moved, layer=layer, position=-2, at="last"
+                )
                 right = share(model.candidates[logits.argmax(-1)] == answers)
                 rows += by_replica(
                     model.replicas,
@@ -133,7 +139,9 @@ class _Queries:
 
     def state(self, layer: str) -> Float[Tensor, "R M D"]:
         """Return the state after the first relation."""
-        return self.model.hidden(self.prompts, layers=[layer], at="all")[layer][:, :, -2]
+        return self.model.hidden(self.prompts, layers=[layer], at="all")[layer][
+            :, :, -2
+        ]
 
     def decoded(self, layer: str) -> Int[Tensor, "R M"]:
         """Return the token that the logit lens decodes from that state."""
@@ -151,7 +159,11 @@ class _Queries:
         return self.model.hidden(placed, layers=[first], at="all")[first][:, :, -2]
 
     def moved(
-        self, layer: str, method: str, state: Float[Tensor, "R M D"], decoded: Int[Tensor, "R M"]
+        self,
+        layer: str,
+        method: str,
+        state: Float[Tensor, "R M D"],
+        decoded: Int[Tensor, "R M"],
     ) -> Float[Tensor, "R M D"]:
         """Return the state that replaces ``state`` by a method; ``decoded`` are its tokens."""
         if method == "none":
@@ -166,7 +178,9 @@ class _Queries:
             for part in fold.unique():
                 rest = fold != part
                 if rest.any():
-                    fitted = _ridge(state[replica, rest], right[replica, rest], self.ridge)
+                    fitted = _ridge(
+                        state[replica, rest], right[replica, rest], self.ridge
+                    )
                     moved[replica, ~rest] = _with_one(state[replica, ~rest]) @ fitted
         return moved
 
@@ -199,11 +213,19 @@ def _ridge(
 def _read_queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return prompts, answers and bridges of the queries of a role."""
     if "first_hop" not in world.facts.role_names:
-        raise DataError("realignment requires a world with first hops and two-hop queries")
+        raise DataError(
+            "realignment requires a world with first hops and two-hop queries"
+        )
     hops, ends = world.facts.matrix(world.facts.with_role("first_hop"))
-    reached = {tuple(hop): int(b) for hop, b in zip(hops.tolist(), ends[:, 0], strict=True)}
+    reached = {
+        tuple(hop): int(b) for hop, b in zip(hops.tolist(), ends[:, 0], strict=True)
+    }
     prompts, answers = world.queries.matrix(world.queries.with_role(role))
     if prompts.shape[1] != 3:
-        raise DataError(f"realignment is of queries 'e1 r1 r2', got {prompts.shape[1]} tokens")
-    passed = np.array([reached[tuple(prompt[:2])] for prompt in prompts.tolist()], dtype=np.int64)
+        raise DataError(
+            f"realignment is of queries 'e1 r1 r2', got {prompts.shape[1]} tokens"
+        )
+    passed = np.array(
+        [reached[tuple(prompt[:2])] for prompt in prompts.tolist()], dtype=np.int64
+    )
     return prompts, answers[:, 0], passed

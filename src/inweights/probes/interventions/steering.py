@@ -1,8 +1,8 @@
 """Steering: a hidden state changed at a named position, and what becomes of the answers.
 
-:func:`steered` changes a model within a ``with`` block, and :func:`steer` is the probe that counts
-what the same change does, beside a random change of equal size. Shapes: ``R`` replicas, ``B``
-prompts, ``T`` positions, ``D`` width, ``K`` candidates.
+:func:`steered` changes a model within a ``with`` block, and :func:`steer` is the probe
+that counts what the same change does, beside a random change of equal size. Shapes:
+``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -53,28 +53,32 @@ def steered(
 ) -> Iterator[None]:
     """Change a hidden state of a model at a position, within the ``with`` block.
 
-    Everything that reads the model there sees the change: :func:`inweights.ask`, probes, the model
-    itself. Give one of ``add``, ``replace``, ``project_out`` and ``scale``.
+    Everything that reads the model there sees the change: :func:`inweights.ask`,
+    probes, the model itself. Give one of ``add``, ``replace``, ``project_out`` and
+    ``scale``.
 
     Args:
         model: ``R`` replicas.
         world: Says which tokens names are; one world, or one a replica.
         at: A layer (:attr:`~inweights.models.Model.layer_names`), or a part of one.
-        position: Where in a prompt: a number (negative ones from the end), the name of a token or
-            several names, or a mask ``[B, T]``; by default everywhere.
-        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or a prompt,
-            ``"a2 r1"``, whose state at this layer and position it is (at its last token where the
-            prompt has no such position); or two of them, the first's state less the second's.
+        position: Where in a prompt: a number (negative ones from the end), the name of
+            a token or several names, or a mask ``[B, T]``; by default everywhere.
+        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or
+            a prompt, ``"a2 r1"``, whose state at this layer and position it is (at its
+            last token where the prompt has no such position); or two of them, the
+            first's state less the second's.
         replace: Vector that takes the place of the state; the same forms.
         project_out: Vector whose direction is taken out of the state; the same forms.
         scale: Factor of the state.
-        random: If given, the state moves as far as the change would move it, in the random
-            direction of this number.
+        random: If given, the state moves as far as the change would move it, in the
+            random direction of this number.
         seed: Root seed of random directions.
 
     Raises:
-        ConfigError: The layer is unknown, not one change is given, or the model was not run.
-        DataError: A name is no token, a vector does not fit, or no prompt had the position.
+        ConfigError: The layer is unknown, not one change is given, or the model was not
+            run.
+        DataError: A name is no token, a vector does not fit, or no prompt had the
+            position.
 
     Example:
         >>> import inweights as iw
@@ -132,9 +136,9 @@ def steer(
 ) -> pl.DataFrame:
     """What a change of a hidden state does to the answers, beside a random change of equal size.
 
-    The change is that of :func:`steered`. The control moves each state as far, in a random
-    direction; its numbers are means over ``draws`` directions. A change whose effect is no larger
-    than the control's says nothing about its direction.
+    The change is that of :func:`steered`. The control moves each state as far, in a
+    random direction; its numbers are means over ``draws`` directions. A change whose
+    effect is no larger than the control's says nothing about its direction.
 
     Args:
         model: ``R`` replicas.
@@ -151,12 +155,13 @@ def steer(
         seed: Root seed of these directions.
 
     Returns:
-        A row for each replica, slice and change: ``replica, part, role, distribution``; ``change``:
-        ``none``, the change, or ``random``; ``statements``; ``accuracy`` and ``chance`` (of
-        guessing among the answers of the role); ``changed``: share of statements whose first answer
-        is another than without a change; ``divergence``: mean Kullback-Leibler divergence of the
-        answers' distribution from that without a change, nats; ``toward``: mean probability of that
-        token, where one is given.
+        A row for each replica, slice and change: ``replica, part, role, distribution``;
+        ``change``: ``none``, the change, or ``random``; ``statements``; ``accuracy``
+        and ``chance`` (of guessing among the answers of the role); ``changed``: share
+        of statements whose first answer is another than without a change;
+        ``divergence``: mean Kullback-Leibler divergence of the answers' distribution
+        from that without a change, nats; ``toward``: mean probability of that token,
+        where one is given.
 
     Raises:
         ConfigError: A layer or part is unknown, or not one change is given.
@@ -196,7 +201,9 @@ def steer(
                 found = view.compared(before, answers)
                 rows += by_replica(model.replicas, **about, change=change, **found)
     if not rows:
-        raise DataError(f"no statement of {' and '.join(chosen)} has the position {position!r}")
+        raise DataError(
+            f"no statement of {' and '.join(chosen)} has the position {position!r}"
+        )
     return pl.DataFrame(rows)
 
 
@@ -217,7 +224,9 @@ class _View:
         counts = [getattr(world, part).right_counts[indices].mean() for world in worlds]
         right = torch.tensor(np.array(counts)).expand(model.replicas)
         self.chance = right / self.allowed.sum(1).cpu().double()
-        ids = torch.tensor([world.vocabulary.id(toward) for world in worlds] if toward else [])
+        ids = torch.tensor(
+            [world.vocabulary.id(toward) for world in worlds] if toward else []
+        )
         self.toward = model.columns(ids).expand(model.replicas) if toward else None
 
     def answers(self) -> tuple[Bool[Tensor, "R m"], Float[Tensor, "R m K"]]:
@@ -256,7 +265,10 @@ def _with_position(
     """The statements whose prompts have a position, in every world."""
     kept = []
     for index in indices.tolist():
-        prompts = [torch.from_numpy(getattr(w, part).prompt(index)).unsqueeze(0) for w in worlds]
+        prompts = [
+            torch.from_numpy(getattr(w, part).prompt(index)).unsqueeze(0)
+            for w in worlds
+        ]
         here = [
             bool(places(position, [world], prompt).any())
             for world, prompt in zip(worlds, prompts, strict=True)

@@ -12,7 +12,13 @@ import inweights as iw
 from inweights import experiments
 from inweights.audit.trained_prediction import trained_queries
 from inweights.recipes.beyond import calibrating
-from inweights.recipes.beyond.calibrating import ALL, BASE, CALIBRATED, IDENTITY, PROGRAM
+from inweights.recipes.beyond.calibrating import (
+    ALL,
+    BASE,
+    CALIBRATED,
+    IDENTITY,
+    PROGRAM,
+)
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.worlds.families.random_facts import RandomFacts
 
@@ -45,7 +51,9 @@ class Settings(iw.Config):
             "all identities": of(identity=1.0),
             "even": of(popularity=0.0),
             "long-tailed": of(popularity=0.2),
-            "sparse": of(told=0.4, subjects=2 * drawn.subjects, bridges=2 * drawn.bridges),
+            "sparse": of(
+                told=0.4, subjects=2 * drawn.subjects, bridges=2 * drawn.bridges
+            ),
             "crossing": of(crossing=True),
             "symmetric": of(pairs=drawn.subjects // 4),
             "multi-valued": of(several=some),
@@ -67,12 +75,19 @@ def plan(settings: Settings) -> experiments.Plan:
     """Train replicas of Emb-MLP and GPT on every world, and compute what a prediction reads."""
     computations = []
     for family, world in settings.worlds().items():
-        compute = partial(experiments.Computation, labels={"family": family}, seeded=True)
+        compute = partial(
+            experiments.Computation, labels={"family": family}, seeded=True
+        )
         own = {"world": world}
         how = own | {"replicas": settings.replicas, "share": settings.share}
         computations += [
             compute(name="answered", compute=trained_queries, options=how, effort=9000),
-            compute(name="features", compute=calibrating.world_features, options=own, effort=100),
+            compute(
+                name="features",
+                compute=calibrating.world_features,
+                options=own,
+                effort=100,
+            ),
         ]
     return experiments.Plan(trials=[], computations=computations, measures=[])
 

@@ -1,8 +1,8 @@
 """Derive tables that compare predicted probabilities with trained models.
 
-:mod:`~.calibrated_predictions` uses them. Claims are about the ``pilot``, which was fitted to
-worlds of other seeds before they were judged. What comes with the package was fitted to their
-worlds, by ``tests/house/calibration.py`` of the repository.
+:mod:`~.calibrated_predictions` uses them. Claims are about the ``pilot``, which was
+fitted to worlds of other seeds before they were judged. What comes with the package was
+fitted to their worlds, by ``tests/house/calibration.py`` of the repository.
 """
 
 import polars as pl
@@ -10,10 +10,19 @@ import polars as pl
 from inweights.recipes.shared.calibration import roc_auc
 from inweights.theory import predict
 from inweights.theory.prediction.calibration import features as fitting
-from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration
+from inweights.theory.prediction.calibration.fitted import (
+    MODELS,
+    Calibration,
+    calibration,
+)
 from inweights.worlds.registry import WorldConfig
 
-CALIBRATED, BASE, IDENTITY, ALL = "calibrated", "base rate", "identity exists", "all compose"
+CALIBRATED, BASE, IDENTITY, ALL = (
+    "calibrated",
+    "base rate",
+    "identity exists",
+    "all compose",
+)
 PROGRAM = "program (2)"
 #: Bins of a probability, for reliability.
 _BINS = 5
@@ -42,7 +51,11 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
     own = {f"world_{name}": pl.lit(properties[name]) for name in fitting.PROPERTIES}
     kept = queries.select("query", "prompt", "answer", "expected", "verdict")
     features = features.drop(fitting.SEVERAL)
-    return kept.join(features, on="query", maintain_order="left").with_columns(**own).drop("query")
+    return (
+        kept.join(features, on="query", maintain_order="left")
+        .with_columns(**own)
+        .drop("query")
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -53,7 +66,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         pl.col("brier", "floor", "log_loss", "auc").mean()
     )
     ours = overall.filter(predictor=CALIBRATED).select("seed", "model", ours="brier")
-    gain = overall.filter(pl.col("predictor") != CALIBRATED).join(ours, on=["seed", "model"])
+    gain = overall.filter(pl.col("predictor") != CALIBRATED).join(
+        ours, on=["seed", "model"]
+    )
     errors = _errors(queries, known)
     return {
         "scores": scores,
@@ -78,7 +93,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def judged(
+    known: Calibration, queries: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return queries with their probabilities, and scores of every predictor.
 
     Args:
@@ -88,14 +105,17 @@ def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
         said = known.probabilities(
-            rows.with_row_index("query"), str(family) if family in known.families else ""
+            rows.with_row_index("query"),
+            str(family) if family in known.families else "",
         )
         chosen = pl.coalesce(
-            pl.when(pl.col("model") == model).then(pl.col(f"by {model}")) for model in MODELS
+            pl.when(pl.col("model") == model).then(pl.col(f"by {model}"))
+            for model in MODELS
         )
         parts.append(
             pl.concat(
-                [rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})], how="horizontal"
+                [rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
+                how="horizontal",
             ).with_columns(probability=chosen)
         )
     whole = pl.concat(parts)
@@ -122,7 +142,9 @@ def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
 
 def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
     """One row per query and predictor: its probability, and the share that came true."""
-    rated = queries.join(rates, on=["family", "model"], how="left", maintain_order="left")
+    rated = queries.join(
+        rates, on=["family", "model"], how="left", maintain_order="left"
+    )
     by = {
         CALIBRATED: pl.col("probability"),
         BASE: pl.col("rate").fill_null(0.5),
@@ -139,13 +161,16 @@ def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
 def _scores(said: pl.DataFrame) -> pl.DataFrame:
     """Of every predictor on each world: Brier score, log loss, area, and both sides' means.
 
-    The outcome is that of one replica, so that a share of a half costs a quarter at best.
+    The outcome is that of one replica, so that a share of a half costs a quarter at
+    best.
     """
     share, p = pl.col("share"), pl.col("said").clip(_EPSILON, 1 - _EPSILON)
     by = [*_RUN, "predictor"]
     scores = said.group_by(by, maintain_order=True).agg(
         queries=pl.len(),
-        brier=(share * (1 - pl.col("said")) ** 2 + (1 - share) * pl.col("said") ** 2).mean(),
+        brier=(
+            share * (1 - pl.col("said")) ** 2 + (1 - share) * pl.col("said") ** 2
+        ).mean(),
         floor=(share * (1 - share)).mean(),
         log_loss=-(share * p.log() + (1 - share) * (1 - p).log()).mean(),
         said=pl.col("said").mean(),

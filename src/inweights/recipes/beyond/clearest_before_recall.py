@@ -26,12 +26,18 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Train on edges as the paper's code does, and look often."""
-    made = gm.trials(settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,))
+    made = gm.trials(
+        settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
+    )
     look = partial(Measure, every=settings.every)
     return Plan(
         trials=made,
         measures=[
-            look(name="correlation", probe=iw.probes.hop_correlation, options={"draws": 1}),
+            look(
+                name="correlation",
+                probe=iw.probes.hop_correlation,
+                options={"draws": 1},
+            ),
             look(name="recall", probe=iw.probes.graph_recall),
         ],
     )
@@ -41,7 +47,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """When each run's geometry is clearest, when it first recalls all, and what is left of it."""
     tables = judged(tables)
     keys = [*RUN, "step"]
-    course = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
+    course = tables["correlation"].join(
+        tables["recall"].select(*keys, "recall"), on=keys
+    )
     course = course.filter(pl.col("step") > 0)
     best = pl.col("spearman").arg_min()
     clearest = course.group_by(RUN, maintain_order=True).agg(
@@ -53,23 +61,35 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     times = (
         clearest.join(first_step(course, "recall", RUN, least=1.0), on=RUN)
         .join(ends, on=RUN)
-        .with_columns(ahead=pl.col("when") - pl.col("first"), faded=pl.col("last") - pl.col("best"))
+        .with_columns(
+            ahead=pl.col("when") - pl.col("first"),
+            faded=pl.col("last") - pl.col("best"),
+        )
     )
-    steps = times.select(*RUN, pl.col("when").alias(CLEAREST), pl.col("first").alias(STORED))
+    steps = times.select(
+        *RUN, pl.col("when").alias(CLEAREST), pl.col("first").alias(STORED)
+    )
     return {
         "times": times,
-        "steps": steps.unpivot(index=RUN, variable_name="what", value_name="step").with_columns(
-            log=pl.col("step").log10()
+        "steps": steps.unpivot(
+            index=RUN, variable_name="what", value_name="step"
+        ).with_columns(log=pl.col("step").log10()),
+        "course": course.with_columns(
+            panel=pl.format("{}, {}", "architecture", "graph")
         ),
-        "course": course.with_columns(panel=pl.format("{}, {}", "architecture", "graph")),
     }
 
 
 ahead = number("times", "ahead").over("graph")
-known, faded = share("times", "recall").over("graph"), cosine("times", "faded").over("graph")
+known, faded = (
+    share("times", "recall").over("graph"),
+    cosine("times", "faded").over("graph"),
+)
 best = cosine("times", "best").over("graph")
 
-star, cycle = ({"architecture": gm.NN, "graph": graph} for graph in ("path-star", "cycle"))
+star, cycle = (
+    {"architecture": gm.NN, "graph": graph} for graph in ("path-star", "cycle")
+)
 
 SCORES = {
     "tinygpt-clearest-first": ahead.at(architecture=gm.GPT) <= 0.0,

@@ -50,11 +50,20 @@ def plan(settings: Settings) -> Plan:
         phases = parts(told, rehearsed=rehearsed)
         labels = {"share": told, "rehearsed": rehearsed}
         ways = (
-            (tasks.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
+            (
+                tasks.ONE_LAYER,
+                one.model,
+                one.phases(phases, one.late.get("AS", one.mlp)),
+            ),
             (tasks.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"])),
         )
         trials += [
-            Trial(labels={"model": name, **labels}, world=world, model=model, learner=learner)
+            Trial(
+                labels={"model": name, **labels},
+                world=world,
+                model=model,
+                learner=learner,
+            )
             for name, model, learner in ways
         ]
     return Plan(
@@ -94,10 +103,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 success = share("table", "success")
 one_layer = success.at(model=tasks.ONE_LAYER).over("rehearsed")
-forgetful, rehearsing = (success.at(model=tasks.GPT, rehearsed=again) for again in (False, True))
+forgetful, rehearsing = (
+    success.at(model=tasks.GPT, rehearsed=again) for again in (False, True)
+)
 
 SCORES = {
-    "similarity-predicted": number("predicted", "error").over("share", "rehearsed") <= 0.02,
+    "similarity-predicted": number("predicted", "error").over("share", "rehearsed")
+    <= 0.02,
     "one-layer-needs-it-first": one_layer.at(share=0.0) <= 0.1,
     "one-layer-with-it": one_layer.at(share=1.0) >= 0.9,
     "one-layer-little-is-too-little": one_layer.at(share=0.1) <= 0.5,

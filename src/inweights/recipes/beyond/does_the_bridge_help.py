@@ -10,7 +10,12 @@ from inweights.experiments import Plan, cosine, number, share
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings
-from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
+from inweights.recipes.shared.language.tables import (
+    WORDS,
+    accuracies,
+    both_times,
+    rises,
+)
 
 LABELS = ("second", "condition")
 #: What is told besides the facts; each fills the same number of tokens.
@@ -38,13 +43,17 @@ def plan(settings: Settings) -> Plan:
     """One fine-tune for each condition."""
     known = structs.replace(settings.world, second="known")
     tell = partial(
-        computations, model=settings.model, tuning=settings.tuning, device=settings.device
+        computations,
+        model=settings.model,
+        tuning=settings.tuning,
+        device=settings.device,
     )
     made = []
     for world, names in ((settings.world, MIXES), (known, KNOWN)):
         mixes = {name: MIXES[name] for name in settings.conditions if name in names}
         lessons = {
-            name: Facts(world=world, mix=mix, tokens=settings.tokens) for name, mix in mixes.items()
+            name: Facts(world=world, mix=mix, tokens=settings.tokens)
+            for name, mix in mixes.items()
         }
         made += tell({"second": world.second}, lessons, asked=Facts(world=world))
     return Plan(computations=made)
@@ -86,6 +95,7 @@ SCORES = {
     "all-answers-rise": rise >= 1.0,
     "wrong-ones-alike": rise.of("own").within(-0.5, 0.5),
     "known-second-hop": excess.at(second="known") >= 0.1,
-    "identity-helps-known": of_known.at(condition="identity") - of_known.at(condition="control")
+    "identity-helps-known": of_known.at(condition="identity")
+    - of_known.at(condition="control")
     >= 0.1,
 }

@@ -30,7 +30,9 @@ def plan(settings: Settings) -> Plan:
     trials = [
         Trial(
             labels={"arm": arm},
-            world=iw.TwoHop(n=settings.n, identity=identity, trained=trained, maps="permutation"),
+            world=iw.TwoHop(
+                n=settings.n, identity=identity, trained=trained, maps="permutation"
+            ),
             model=settings.model,
             learner=iw.learners.two_hop(settings.model.width, steps=settings.steps),
         )
@@ -89,5 +91,6 @@ SCORES = {
     "other-compositions-stay": found.of("others").at(arm="both") >= 0.95,
     "first-hop-is-too-late": found.at(role="first_hop").over("arm") <= 0.1,
     "training-reaches-first-hops": trained.at(role="first_hop", arm="both") >= 0.5,
-    "training-is-not-local": trained.of("facts").at(role="second_hop").over("arm") <= 0.8,
+    "training-is-not-local": trained.of("facts").at(role="second_hop").over("arm")
+    <= 0.8,
 }

@@ -17,8 +17,12 @@ CLASSES, REVERSALS = "classes", "reversals"
 TIED, UNTIED = "cycle, tied", "cycle, untied"
 SINGLE = (RANK_ONE, TRAINING, EMBEDDING) = ("rank-one", "training", "embedding")
 EARLY = "rank-one, first block"
-#: What should follow: what shares the key and gets the same answer, or names the entity.
-FOLLOWS = {RANK_ONE: ("second_hop", "attribution"), EMBEDDING: ("first_hop", "similarity")}
+#: What should follow: what shares the key and gets the same answer, or names the
+#: entity.
+FOLLOWS = {
+    RANK_ONE: ("second_hop", "attribution"),
+    EMBEDDING: ("first_hop", "similarity"),
+}
 
 
 class Settings(iw.Config):
@@ -33,7 +37,10 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Every world, and every edit of its facts: one at a time, at once, in the first block."""
     n, model, node = settings.n, settings.model, settings.node
-    hops, cycle = iw.TwoHop(n=n, maps="permutation", trained=0.95), Graph(shape="cycle", n=16)
+    hops, cycle = (
+        iw.TwoHop(n=n, maps="permutation", trained=0.95),
+        Graph(shape="cycle", n=16),
+    )
     alone, two = replace_at(hops, {"identity": False}), ("first_hop", "second_hop")
     classes = Analogy(n=n, categories=5, maps="permutation")
     edited: dict[str, tuple[Any, iw.GPTConfig, tuple[str, ...]]] = {
@@ -54,7 +61,9 @@ def plan(settings: Settings) -> Plan:
     trials, measures = [], [Measure(name="accuracy", probe=iw.probes.accuracy)]
     for name, (world, config, roles) in edited.items():
         learner = iw.learners.named_for(world, config)
-        trials.append(Trial(labels={"world": name}, world=world, model=config, learner=learner))
+        trials.append(
+            Trial(labels={"world": name}, world=world, model=config, learner=learner)
+        )
         methods = {HOPS: (*SINGLE, *more), MEMORY: (TRAINING,)}.get(name, SINGLE)
         for method in dict.fromkeys(methods):
             options = {
@@ -84,10 +93,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             moved=1 - pl.col("unmoved"),
             follows=pl.lit(role in FOLLOWS.get(method, ())),
         )
-        for (method, _, role), table in ((name.partition("; "), t) for name, t in tables.items())
+        for (method, _, role), table in (
+            (name.partition("; "), t) for name, t in tables.items()
+        )
         if role
     )
-    known = memorised(tables["accuracy"], ["world"]).filter(~pl.col("world").str.contains("cycle"))
+    known = memorised(tables["accuracy"], ["world"]).filter(
+        ~pl.col("world").str.contains("cycle")
+    )
     held = edits.select("seed", "holds", what=pl.format("{}, {}", "edited", "method"))
     foretold = pl.col("method").is_in(FOLLOWS) & (pl.col("world") != TIED)
     columns, keys = ["reached", "facts", "overlap"], ["edited", "method", "seed"]
@@ -95,7 +108,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {
         "edits": edits,
         "silent": edits.filter(foretold & ~pl.col("follows")),
-        "sound": pl.concat([held, known.select("seed", holds="accuracy", what="world")]),
+        "sound": pl.concat(
+            [held, known.select("seed", holds="accuracy", what="world")]
+        ),
         "predicted": edits.filter(method=RANK_ONE)
         .group_by("seed", maintain_order=True)
         .agg(moved=pl.corr("overlap", "moved"), reached=pl.corr("overlap", "reached")),

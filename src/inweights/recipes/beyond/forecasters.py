@@ -45,7 +45,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     judged = by_world.join(auc.drop("place"), on=[*RUN, "forecaster"], how="left")
     return {
         "complexity_one": agree.with_columns(
-            identities=pl.when(whole).then(pl.lit("all or none")).otherwise(pl.lit("some"))
+            identities=pl.when(whole)
+            .then(pl.lit("all or none"))
+            .otherwise(pl.lit("some"))
         ),
         "by_world": by_world,
         "auc": auc,
@@ -56,7 +58,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             by=pl.format("{} by {}", "model", "forecaster"),
             above_chance=pl.col("auc") - 0.5,
         ),
-        "memorised": memorised(tables["accuracy"], ("model", "world", "identity")).with_columns(
+        "memorised": memorised(
+            tables["accuracy"], ("model", "world", "identity")
+        ).with_columns(
             fair=~pl.col("world").is_in(["shared answers", "pairs", "several values"])
         ),
     }

@@ -33,7 +33,10 @@ def plan(settings: Settings) -> Plan:
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
         model = OneLayerConfig(
-            width=settings.width, hidden=settings.hidden, mlp=kind, init=iw.Init(std=sigma)
+            width=settings.width,
+            hidden=settings.hidden,
+            mlp=kind,
+            init=iw.Init(std=sigma),
         )
         training = tasks.EndToEndTraining(
             model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps
@@ -52,7 +55,9 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Success and similarity together, and what of the facts of the second phase is known."""
-    late = pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
+    late = (
+        pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
+    )
     return {
         "table": fr.similarities(tables, LABELS).with_columns(
             panel=pl.format("{}, {}", "course", "mlp"),

@@ -24,7 +24,13 @@ from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds.families.graph import Graph, from_networkx
 
 RUN = ["graph", "model", "head", "training", "seed"]
-GPT, DEEP, MAMBA, NN, BARE = "GPT", "GPT, 3 layers", "Mamba", "TinyNN", "GPT, no residual"
+GPT, DEEP, MAMBA, NN, BARE = (
+    "GPT",
+    "GPT, 3 layers",
+    "Mamba",
+    "TinyNN",
+    "GPT, no residual",
+)
 TIED, UNTIED, USUAL = "tied", "untied", "usual"
 PAIRS = ("all", "even", "odd")
 #: Models of the figures; the tables have all of them.
@@ -47,7 +53,14 @@ GRAPHS: dict[str, Graph | int] = {
 #: No cycle of an odd length; a star is one, but all of its leaves are equally far.
 BIPARTITE = ("chain", "cycle of 16", "grid", "tree")
 #: Named in the abstract of the paper that finds no geometry.
-NAMED = ("chain", "cycle of 16", "cycle of 15", "regular, degree 3", "regular, degree 4", "star")
+NAMED = (
+    "chain",
+    "cycle of 16",
+    "cycle of 15",
+    "regular, degree 3",
+    "regular, degree 4",
+    "star",
+)
 
 
 def _graph(name: str) -> Graph:
@@ -90,7 +103,9 @@ def plan(settings: Settings) -> Plan:
     draws = {"draws": settings.draws}
     order = partial(Measure, probe=iw.probes.hop_correlation)
     every = max(1, settings.steps // 20)
-    course = partial(order, name="course", options={"pairs": "even", "draws": 1}, every=every)
+    course = partial(
+        order, name="course", options={"pairs": "even", "draws": 1}, every=every
+    )
     return Plan(
         trials=trials,
         measures=[
@@ -125,7 +140,9 @@ _MODELS = (
 )
 
 
-def _trial(settings: Settings, graph: str, name: str, head: str, training: str) -> Trial:
+def _trial(
+    settings: Settings, graph: str, name: str, head: str, training: str
+) -> Trial:
     rate = settings.rate / 3 if training == "low rate" else settings.rate
     decay = 0.1 if training == "decay" else 0.0
     phase = iw.Phase(
@@ -148,7 +165,9 @@ def _model(name: str, width: int, *, tied: bool) -> ModelConfig:
     if name == NN:
         return TinyNNConfig(width=width)
     layers = 3 if name == DEEP else 1
-    return iw.GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
+    return iw.GPTConfig(
+        layers=layers, heads=1, width=width, tied=tied, residual=name != BARE
+    )
 
 
 def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
@@ -158,7 +177,9 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
     model = iw.probes.Embedding(built.vocabulary.names, vectors).on(built)
     order: Any = iw.probes.hop_correlation
     return pl.concat(
-        order(model, built, pairs=pairs, draws=1).select("spearman", pairs=pl.lit(pairs))
+        order(model, built, pairs=pairs, draws=1).select(
+            "spearman", pairs=pl.lit(pairs)
+        )
         for pairs in PAIRS
     )
 
@@ -184,7 +205,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "predicted": tables["predicted"],
         "course": tables["course"],
         "by_hops": by_hops,
-        "zigzag": by_hops.filter("bipartite", pl.col("model").is_in(SHOWN)).with_columns(arm=arm),
+        "zigzag": by_hops.filter(
+            "bipartite", pl.col("model").is_in(SHOWN)
+        ).with_columns(arm=arm),
         "shown": every.filter(
             pl.col("model").is_in(SHOWN), pl.col("spearman").is_not_nan()
         ).with_columns(arm=arm, panel=pl.format("{} pairs", "pairs")),
@@ -199,7 +222,9 @@ def _marked(table: pl.DataFrame) -> pl.DataFrame:
         star=pl.col("graph") == "star",
     )
     if "null_low" in table.columns and "spearman" in table.columns:
-        return marked.with_columns(beyond_chance=pl.col("spearman") - pl.col("null_low"))
+        return marked.with_columns(
+            beyond_chance=pl.col("spearman") - pl.col("null_low")
+        )
     return marked
 
 
@@ -211,16 +236,18 @@ def _heads(order: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("spearman").mean())
     )
     tied = means.filter(head=TIED).select("model", "seed", tied="spearman")
-    return means.join(tied, on=["model", "seed"], how="left", maintain_order="left").with_columns(
-        share=pl.col("spearman") / pl.col("tied")
-    )
+    return means.join(
+        tied, on=["model", "seed"], how="left", maintain_order="left"
+    ).with_columns(share=pl.col("spearman") / pl.col("tied"))
 
 
 def _beside_theory(order: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
     """Correlation of what the spectrum says with what a GPT does, over graphs, heads and pairs."""
     said = predicted.select("graph", "head", "pairs", predicted="spearman")
     both = order.join(said, on=["graph", "head", "pairs"]).filter(
-        ~pl.col("star"), pl.col("spearman").is_not_nan(), pl.col("predicted").is_not_nan()
+        ~pl.col("star"),
+        pl.col("spearman").is_not_nan(),
+        pl.col("predicted").is_not_nan(),
     )
     return both.group_by("seed", maintain_order=True).agg(
         correlation=pl.corr("spearman", "predicted")
@@ -234,7 +261,9 @@ no_star = beyond.at(pairs="all", star=False)
 folded = beyond.at(bipartite=True, pairs="even")
 lost = beyond.at(bipartite=True, pairs="odd")
 far = rho.at(pairs="all", named=True, model=GPT).over("graph")
-near = number("neighbours", "beyond", training=USUAL, named=True, model=GPT).over("graph")
+near = number("neighbours", "beyond", training=USUAL, named=True, model=GPT).over(
+    "graph"
+)
 hops = cosine("by_hops", "cosine", bipartite=True, model=GPT)
 means = cosine("heads", "spearman")
 
@@ -244,23 +273,28 @@ SCORES = {
     "no-distances-tied": far.at(head=TIED) >= -0.3,
     "no-neighbourhoods-untied": near.at(head=UNTIED) <= 0.1,
     "no-neighbourhoods-tied": near.at(head=TIED) <= 0.1,
-    "interchangeable-nodes": gpt.at(graph="chain").over("head") - gpt.at(graph="cycle of 16")
+    "interchangeable-nodes": gpt.at(graph="chain").over("head")
+    - gpt.at(graph="cycle of 16")
     <= -0.05,
     "gpt-tied-beyond-chance": no_star.at(model=GPT, head=TIED).over("graph") <= 0.0,
     "mamba-tied-beyond-chance": no_star.at(model=MAMBA, head=TIED).over("graph") <= 0.0,
     "gpt-untied-beyond-chance": no_star.at(model=GPT, head=UNTIED).over("graph") <= 0.0,
-    "untied-halves": number("heads", "share", model=GPT, head=UNTIED).within(0.35, 0.65),
+    "untied-halves": number("heads", "share", model=GPT, head=UNTIED).within(
+        0.35, 0.65
+    ),
     "untied-gpt-folds": folded.at(model=GPT, head=UNTIED).over("graph") <= 0.0,
     "untied-deep-gpt-folds": folded.at(model=DEEP, head=UNTIED).over("graph") <= 0.0,
     "untied-mamba-folds": folded.at(model=MAMBA, head=UNTIED).over("graph") <= 0.0,
     "untied-has-no-odd-order": lost.at(model=GPT, head=UNTIED).over("graph") >= 0.0,
     "untied-neighbours-differ": hops.at(head=UNTIED, hops=1).over("graph") <= 0.0,
     "untied-second-neighbours": hops.at(head=UNTIED, hops=2).over("graph") >= 0.15,
-    "depth-adds-little": (means.at(model=DEEP).over("head") - means.at(model=GPT)).within(
-        -0.1, 0.1
-    ),
+    "depth-adds-little": (
+        means.at(model=DEEP).over("head") - means.at(model=GPT)
+    ).within(-0.1, 0.1),
     "tinynn-folds-though-tied": lost.at(model=NN).over("graph") >= 0.0,
-    "no-residual-loses": means.at(model=BARE, head=TIED) - means.at(model=GPT, head=TIED) >= 0.1,
+    "no-residual-loses": means.at(model=BARE, head=TIED)
+    - means.at(model=GPT, head=TIED)
+    >= 0.1,
     "other-trainings-fold": number(
         "order", "beyond_chance", pairs="even", model=GPT, head=UNTIED, bipartite=True
     ).over("graph", "training")

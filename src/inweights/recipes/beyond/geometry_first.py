@@ -28,9 +28,10 @@ class Size(iw.Config):
 
     Attributes:
         course: The graph and its phases.
-        controls: Steps with paths of the controls, which have to memorise without a geometry;
-            0 for no controls.
-        scatter: Standard deviation of the random embeddings, at which they can be memorised.
+        controls: Steps with paths of the controls, which have to memorise without a
+            geometry; 0 for no controls.
+        scatter: Standard deviation of the random embeddings, at which they can be
+            memorised.
     """
 
     course: paths.PathStarTraining
@@ -41,7 +42,9 @@ class Size(iw.Config):
         """Return the curriculum of the graph or of a control."""
         if how == paths.GEOMETRY:
             return self.course
-        longer = structs.replace(self.course, paths=self.controls, together=self.controls)
+        longer = structs.replace(
+            self.course, paths=self.controls, together=self.controls
+        )
         if how == paths.PERMUTED:
             return longer
         scattered = structs.replace(longer.model, init=iw.Init(std=self.scatter))
@@ -53,7 +56,9 @@ SMALL = Size(course=star(arms=200), controls=1000)
 MIDDLE = Size(course=star(arms=1000, edges=400, paths=200, sources=1000, rehearsed=300))
 LARGE = Size(course=star(arms=5000, edges=700, paths=200, sources=2500, rehearsed=500))
 #: A graph of the right size, and next to no training.
-MINI = star(model=paths.MINI.model, edges=6, paths=6, leaves=4, sources=64, rehearsed=16)
+MINI = star(
+    model=paths.MINI.model, edges=6, paths=6, leaves=4, sources=64, rehearsed=16
+)
 
 
 class Settings(iw.Config):
@@ -65,7 +70,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Every graph geometry first, and the controls where they are asked for."""
     trials = [
-        size.training(how).trial({"graph": size.course.name, "embeddings": how}, how=how)
+        size.training(how).trial(
+            {"graph": size.course.name, "embeddings": how}, how=how
+        )
         for size in settings.sizes
         for how in (paths.GEOMETRY, *(CONTROLS if size.controls else ()))
     ]
@@ -75,7 +82,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The hardest token on held-out leaves, what is memorised, and what the embeddings say."""
     table = path_ends(tables, KEYS)
-    shown = table.unpivot(["hardest", "trained", "edges", "ridge"], index=KEYS, variable_name="of")
+    shown = table.unpivot(
+        ["hardest", "trained", "edges", "ridge"], index=KEYS, variable_name="of"
+    )
     return {"table": table, "shown": shown}
 
 
@@ -90,5 +99,6 @@ SCORES = {
     "edges-kept": ours.of("edges").over("graph") >= 0.95,
     "permuted-fails": hardest.at(embeddings=paths.PERMUTED) <= 0.02,
     "random-fails": hardest.at(embeddings=paths.RANDOM) <= 0.02,
-    "controls-memorise": share("table", "trained", graph="(200, 5)").over("embeddings") >= 0.99,
+    "controls-memorise": share("table", "trained", graph="(200, 5)").over("embeddings")
+    >= 0.99,
 }

@@ -6,7 +6,12 @@ import inweights as iw
 from inweights.experiments import Plan, Trial, number, share
 from inweights.worlds.families.hops import Hops
 
-ALONE, MIXED, FIRST, BRIDGED = "alone", "shorter mixed in", "shorter first", "identities"
+ALONE, MIXED, FIRST, BRIDGED = (
+    "alone",
+    "shorter mixed in",
+    "shorter first",
+    "identities",
+)
 #: Least accuracy on chains that were not taught that counts as learnt.
 LEARNT = 0.5
 
@@ -30,13 +35,23 @@ def plan(settings: Settings) -> Plan:
     """Each length by how much of it is taught, and with fewer layers; three hops with help, too."""
     most, layers = max(settings.taught), settings.layers
     lengths, helps = (2, 3, 4), (MIXED, FIRST, BRIDGED)
-    arms = [(hops, taught, layers, ALONE) for hops in lengths for taught in settings.taught]
-    arms += [(hops, most, fewer, ALONE) for hops in lengths for fewer in settings.depths]
-    arms += [(3, taught, layers, beside) for beside in helps for taught in settings.taught]
-    return Plan(trials=[_trial(settings, *arm) for arm in arms], measures=[iw.probes.accuracy])
+    arms = [
+        (hops, taught, layers, ALONE) for hops in lengths for taught in settings.taught
+    ]
+    arms += [
+        (hops, most, fewer, ALONE) for hops in lengths for fewer in settings.depths
+    ]
+    arms += [
+        (3, taught, layers, beside) for beside in helps for taught in settings.taught
+    ]
+    return Plan(
+        trials=[_trial(settings, *arm) for arm in arms], measures=[iw.probes.accuracy]
+    )
 
 
-def _trial(settings: Settings, hops: int, taught: float, layers: int, beside: str) -> Trial:
+def _trial(
+    settings: Settings, hops: int, taught: float, layers: int, beside: str
+) -> Trial:
     asked = "two_hop" if hops == 2 else "chain"
     stages = {
         ALONE: [["edge", asked]],
@@ -48,7 +63,9 @@ def _trial(settings: Settings, hops: int, taught: float, layers: int, beside: st
         iw.Phase(
             roles=dict.fromkeys(roles, 1.0),
             steps=settings.steps // len(stages),
-            batch={"+".join(roles[roles.index("edge") + 1 :]): settings.batch} if roles[1:] else 0,
+            batch={"+".join(roles[roles.index("edge") + 1 :]): settings.batch}
+            if roles[1:]
+            else 0,
             optimizer=iw.Optimizer(rate=settings.rate, weight_decay=settings.decay),
             schedule=iw.Schedule(kind="cosine", warmup=20),
         )
@@ -73,23 +90,34 @@ def _trial(settings: Settings, hops: int, taught: float, layers: int, beside: st
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on chains not taught; the least with which they are learnt, above all if none."""
-    role = pl.when(pl.col("hops") == 2).then(pl.lit("composition")).otherwise(pl.lit("chain"))
+    role = (
+        pl.when(pl.col("hops") == 2)
+        .then(pl.lit("composition"))
+        .otherwise(pl.lit("chain"))
+    )
     asked = tables["accuracy"].filter(pl.col("role") == role, distribution="in")
     asked = asked.with_columns(length=pl.format("{} hops", "hops"))
     by_chains = asked.filter(pl.col("layers") == pl.col("layers").max())
-    by_layers = asked.filter(pl.col("chains") == pl.col("chains").max().over("hops"), beside=ALONE)
+    by_layers = asked.filter(
+        pl.col("chains") == pl.col("chains").max().over("hops"), beside=ALONE
+    )
     needed = _least(by_chains, "chains", 2 * pl.col("chains").max())
     deep = _least(by_layers, "layers", 1 + pl.col("layers").max())
     alone = needed.filter(beside=ALONE).select("hops", "seed", alone="chains")
     shorter = alone.with_columns(pl.col("hops") + 1)
-    growth, fewer = pl.col("chains") / pl.col("alone"), pl.col("alone") / pl.col("chains")
+    growth, fewer = (
+        pl.col("chains") / pl.col("alone"),
+        pl.col("alone") / pl.col("chains"),
+    )
     return {
         "by_chains": by_chains.filter(beside=ALONE),
         "by_layers": by_layers,
         "helped": by_chains.filter(hops=3),
         "growth": needed.join(shorter, on=["hops", "seed"]).with_columns(growth=growth),
         "saved": needed.join(alone, on=["hops", "seed"]).with_columns(fewer=fewer),
-        "deeper": deep.with_columns(pl.col("layers").diff().over("seed")).drop_nulls("layers"),
+        "deeper": deep.with_columns(pl.col("layers").diff().over("seed")).drop_nulls(
+            "layers"
+        ),
     }
 
 
@@ -102,7 +130,8 @@ def _least(asked: pl.DataFrame, what: str, otherwise: pl.Expr) -> pl.DataFrame:
 growth, fewer = number("growth", "growth"), number("saved", "fewer", hops=3)
 
 SCORES = {
-    "facts-are-known": share("accuracy", "accuracy", role="edge").over("hops", "beside") >= 0.99,
+    "facts-are-known": share("accuracy", "accuracy", role="edge").over("hops", "beside")
+    >= 0.99,
     "hops-are-learnt": share("by_layers", "accuracy", layers=4).over("hops") >= LEARNT,
     "exponential-data": growth.at(beside=ALONE).over("hops") >= 2.0,
     "linear-layers": number("deeper", "layers").over("hops").within(0.5, 1.5),

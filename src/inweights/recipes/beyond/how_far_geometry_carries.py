@@ -1,10 +1,10 @@
 """Ours: how far does a geometry of edges carry? A law in arms, width and weight decay.
 
-A leaf's own first node can be found from embeddings that have learnt edges alone, up to some
-length of the path. Weight decay thirty times the usual, while edges are learnt, leaves no room
-for what tells near nodes apart and keeps what whole arms share; some steps at the usual decay
-bring the edges back. Reading it takes a model enough trained paths: with few arms it memorises
-them instead.
+A leaf's own first node can be found from embeddings that have learnt edges alone, up to
+some length of the path. Weight decay thirty times the usual, while edges are learnt,
+leaves no room for what tells near nodes apart and keeps what whole arms share; some
+steps at the usual decay bring the edges back. Reading it takes a model enough trained
+paths: with few arms it memorises them instead.
 """
 
 from functools import partial
@@ -16,19 +16,25 @@ from msgspec import structs
 import inweights as iw
 from inweights.experiments import Plan, Value, number, share
 from inweights.recipes.beyond.geometry_first import measures
-from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
+from inweights.recipes.geometric_memory.paths import (
+    ALONE,
+    GEOMETRY,
+    MINI,
+    PathStarTraining,
+)
 from inweights.recipes.shared.derived import linear_law
 from inweights.recipes.shared.derived_paths import path_ends
 
-#: Who finds the first node of a held-out leaf: an affine map from leaf to first node, fitted on
-#: the trained arms, or whoever takes the first node that is nearest.
+#: Who finds the first node of a held-out leaf: an affine map from leaf to first node,
+#: fitted on the trained arms, or whoever takes the first node that is nearest.
 AFFINE, NEAREST = "affine map", "nearest"
 #: What a run learns: edges alone, in a cell of the law, or paths after them.
 EDGES, PATHS = "edges", "paths"
 #: A cell of the law, and what the law is written in, each as a base-2 logarithm.
 CELL = ["arms", "width", "decay"]
 KEYS = [*CELL, "nodes", "seed"]
-#: Share of held-out leaves whose first node has to be found at a length, and at all shorter ones.
+#: Share of held-out leaves whose first node has to be found at a length, and at all
+#: shorter ones.
 FOUND = 0.9
 
 
@@ -40,7 +46,9 @@ MANY = structs.replace(
     FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
 )
 #: A graph that is read after next to no training.
-MINI_READ = _star(edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model)
+MINI_READ = _star(
+    edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model
+)
 
 
 class Settings(iw.Config):
@@ -58,7 +66,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Edges alone in every cell at every length; and paths after them on the graphs to read."""
     trials = []
-    cells = product((*settings.fitted, *settings.judged), settings.widths, settings.decays)
+    cells = product(
+        (*settings.fitted, *settings.judged), settings.widths, settings.decays
+    )
     for (arms, width, decay), nodes in product(cells, settings.nodes):
         star = structs.replace(
             settings.course,
@@ -69,12 +79,21 @@ def plan(settings: Settings) -> Plan:
         )
         about = {"arms": arms, "width": width, "decay": decay, "nodes": nodes}
         fitted = arms in settings.fitted
-        trials.append(star.trial({**about, "stage": EDGES, "fitted": fitted}, how=ALONE))
+        trials.append(
+            star.trial({**about, "stage": EDGES, "fitted": fitted}, how=ALONE)
+        )
     for star in settings.read:
         for decay in (star.weight_decay, star.pressure):
             labels: dict[str, Value] = {"arms": star.arms, "width": star.model.width}
-            labels |= {"decay": decay, "nodes": star.nodes, "stage": PATHS, "fitted": False}
-            trials.append(structs.replace(star, pressure=decay).trial(labels, how=GEOMETRY))
+            labels |= {
+                "decay": decay,
+                "nodes": star.nodes,
+                "stage": PATHS,
+                "fitted": False,
+            }
+            trials.append(
+                structs.replace(star, pressure=decay).trial(labels, how=GEOMETRY)
+            )
     return Plan(trials=trials, measures=measures())
 
 
@@ -104,9 +123,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     law = law.with_columns(pl.col("foretold").clip(min(tried) - 1, max(tried)))
     law = law.with_columns(error=pl.col("reach") - pl.col("foretold"))
     mean = pl.col("reach").filter("fitted").mean().over("by", "seed")
-    judged = law.with_columns(gain=(pl.col("reach") - mean).abs() - pl.col("error").abs()).filter(
-        ~pl.col("fitted")
-    )
+    judged = law.with_columns(
+        gain=(pl.col("reach") - mean).abs() - pl.col("error").abs()
+    ).filter(~pl.col("fitted"))
     within = (pl.col("error").abs() <= 1).cast(pl.Float64)
     return {
         "judged": judged,
@@ -117,12 +136,23 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "cells": cells,
         "read": runs.filter(pl.col("stage") == PATHS),
         "shown": law.filter(pl.col("by") == AFFINE)
-        .with_columns(panel=pl.format("width {}, decay {}", "width", "decay"), predicted="foretold")
-        .unpivot(["reach", "predicted"], index=["arms", "panel", "seed"], variable_name="what"),
+        .with_columns(
+            panel=pl.format("width {}, decay {}", "width", "decay"),
+            predicted="foretold",
+        )
+        .unpivot(
+            ["reach", "predicted"],
+            index=["arms", "panel", "seed"],
+            variable_name="what",
+        ),
         "profile": cells.filter(pl.col("width") == pl.col("width").max())
         .with_columns(cell=pl.format("{} arms, decay {}", "arms", "decay"))
         .rename(readers)
-        .unpivot([*readers.values(), "edges"], index=["nodes", "cell", "seed"], variable_name="of"),
+        .unpivot(
+            [*readers.values(), "edges"],
+            index=["nodes", "cell", "seed"],
+            variable_name="of",
+        ),
     }
 
 
@@ -139,10 +169,13 @@ SCORES = {
     "arms-carry": law >= 0.25,
     "width-costs": law.of("per_width") <= -0.25,
     "decay-carries": law.of("per_decay") >= 0.1,
-    "edges-are-known": share("cells", "edges", decay=0.1).over("arms", "width", "nodes") >= 0.9,
+    "edges-are-known": share("cells", "edges", decay=0.1).over("arms", "width", "nodes")
+    >= 0.9,
     "eight-nodes": read.at(arms=1000, decay=3.0) >= 0.9,
     "none-without": read.at(arms=1000, decay=0.1) <= 0.05,
     "nor-is-it-the-facts": read.of("edges").at(arms=1000).over("decay") >= 0.95,
     "few-arms-lie-right": nearest.at(arms=200, decay=3.0) >= 0.9,
-    "few-arms-are-memorised": read.at(arms=1000, decay=3.0) - read.at(arms=200, decay=3.0) >= 0.5,
+    "few-arms-are-memorised": read.at(arms=1000, decay=3.0)
+    - read.at(arms=200, decay=3.0)
+    >= 0.5,
 }

@@ -5,7 +5,15 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.experiments import Computation, Measure, Plan, Score, computed, cosine, share
+from inweights.experiments import (
+    Computation,
+    Measure,
+    Plan,
+    Score,
+    computed,
+    cosine,
+    share,
+)
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.programs.idle_classes import idle_drive
 from inweights.worlds.families.graph import Graph
@@ -36,14 +44,18 @@ def plan(settings: Settings) -> Plan:
     for (shape, idle), world in worlds.items():
         for name in settings.architectures:
             how = gm.training(name, shape, most=settings.most)
-            trials.append(gm.trial(how, world, graph=shape, architecture=name, idle=idle))
+            trials.append(
+                gm.trial(how, world, graph=shape, architecture=name, idle=idle)
+            )
     rho = partial(Measure, probe=iw.probes.hop_correlation)
     return Plan(
         trials=trials,
         measures=[
             rho(name="raw", options={"draws": 1}),
             rho(name="centred", options={"draws": 1, "centred": True}),
-            Measure(name="energy", probe=iw.probes.spectral_energy, options={"draws": 1}),
+            Measure(
+                name="energy", probe=iw.probes.spectral_energy, options={"draws": 1}
+            ),
             Measure(name="recall", probe=iw.probes.graph_recall),
         ],
         computations=[
@@ -68,9 +80,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     order = pl.concat(both).with_columns(log=(pl.col("idle") + 1).log(2))
     dose = pl.corr("spearman", "log", method="spearman").alias("dose")
     means = (
-        tables["energy"].group_by([*RUN, "idle"], maintain_order=True).agg(pl.first("degenerate"))
+        tables["energy"]
+        .group_by([*RUN, "idle"], maintain_order=True)
+        .agg(pl.first("degenerate"))
     )
-    drive = tables["drive"].with_columns(error=(pl.col("mean") - pl.col("predicted")).abs())
+    drive = tables["drive"].with_columns(
+        error=(pl.col("mean") - pl.col("predicted")).abs()
+    )
     return {
         "order": order.with_columns(panel=pl.format("{}, {}", "architecture", "graph")),
         "dose": order.group_by([*RUN, "vectors"], maintain_order=True).agg(dose),
@@ -100,7 +116,10 @@ SCORES = {
     "gpt-gains": gain(gpt, RAW) <= 0.0,
     "gpt-gains-path-star": gain(gpt.at(graph="path-star").over(), RAW) <= -0.1,
     "gpt-gains-grid": gain(gpt.at(graph="grid").over(), RAW) <= -0.1,
-    "gpt-dose": cosine("dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star") <= -0.5,
+    "gpt-dose": cosine(
+        "dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star"
+    )
+    <= -0.5,
     "nn-gains-on-the-star": gain(nn.at(graph="path-star"), RAW) <= -0.05,
     "nn-gains-nothing-on-the-cycle": gain(nn.at(graph="cycle"), RAW).within(-0.1, 0.1),
     "drive-is-foretold": computed("theory", "error").over("graph") <= 1e-9,

@@ -43,15 +43,26 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
     class LSTM(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.embed, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
-            self.gates = nn.ModuleList(nn.Linear(2 * width, 4 * width) for _ in range(2))
+            self.embed, self.head = (
+                nn.Embedding(vocabulary, width),
+                nn.Linear(width, vocabulary),
+            )
+            self.gates = nn.ModuleList(
+                nn.Linear(2 * width, 4 * width) for _ in range(2)
+            )
 
         def forward(self, ids: torch.Tensor) -> torch.Tensor:
             x = self.embed(ids)
             for gates in self.gates:
-                out, cell, states = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0]), []
+                out, cell, states = (
+                    torch.zeros_like(x[:, 0]),
+                    torch.zeros_like(x[:, 0]),
+                    [],
+                )
                 for t in range(x.shape[1]):
-                    keep, take, show, new = gates(torch.cat([x[:, t], out], -1)).chunk(4, -1)
+                    keep, take, show, new = gates(torch.cat([x[:, t], out], -1)).chunk(
+                        4, -1
+                    )
                     cell = keep.sigmoid() * cell + take.sigmoid() * new.tanh()
                     out = show.sigmoid() * cell.tanh()
                     states.append(out)
@@ -62,7 +73,9 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
 
 
 def _outside(kind: str, width: int, **options: Any) -> WrapConfig:
-    return iw.wrap(causal_lm, model_type=kind, hidden_size=width, num_hidden_layers=4, **options)
+    return iw.wrap(
+        causal_lm, model_type=kind, hidden_size=width, num_hidden_layers=4, **options
+    )
 
 
 #: The standing models by name, each of a width.
@@ -72,16 +85,24 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
     "looped GPT, injected": lambda width: GPTConfig(
         layers=2, loops=2, inject=True, width=width, tied=False
     ),
-    "GPT, memory": lambda width: GPTConfig(layers=4, memory=SLOTS, width=width, tied=False),
+    "GPT, memory": lambda width: GPTConfig(
+        layers=4, memory=SLOTS, width=width, tied=False
+    ),
     "looped GPT, memory": lambda width: GPTConfig(
         layers=2, loops=2, memory=SLOTS, width=width, tied=False
     ),
     "Emb-MLP": lambda width: EmbMLPConfig(width=width),
     "Mamba": lambda width: MambaConfig(layers=4, width=width),
     "Llama": lambda width: _outside(
-        "llama", width, intermediate_size=4 * width, num_attention_heads=2, num_key_value_heads=2
+        "llama",
+        width,
+        intermediate_size=4 * width,
+        num_attention_heads=2,
+        num_key_value_heads=2,
     ),
-    "RWKV": lambda width: _outside("rwkv", width, attention_hidden_size=width, context_length=8),
+    "RWKV": lambda width: _outside(
+        "rwkv", width, attention_hidden_size=width, context_length=8
+    ),
     "LSTM": lambda width: iw.wrap(lstm, width=width),
 }
 
@@ -110,7 +131,9 @@ class Settings(Config):
     def __post_init__(self) -> None:
         check_names("model of the league", self.models, STANDING)
         if self.entrant is not None and self.name in self.models:
-            raise ConfigError(f"the league has a model '{self.name}' already; choose another name")
+            raise ConfigError(
+                f"the league has a model '{self.name}' already; choose another name"
+            )
 
 
 def plan(settings: Settings) -> Plan:
@@ -119,7 +142,9 @@ def plan(settings: Settings) -> Plan:
     if settings.entrant is not None:
         models[settings.name] = settings.entrant
     trials = [
-        _trial(settings, model, {"model": name, "identity": identity, "trained": trained})
+        _trial(
+            settings, model, {"model": name, "identity": identity, "trained": trained}
+        )
         for name, model in models.items()
         for identity in (False, True)
         for trained in settings.shares
@@ -167,8 +192,9 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
         worlds: Not used; every probe takes them.
 
     Returns:
-        A row for each replica: ``parameters``, and ``operations``: floating-point operations
-        of matrix products and attention for three tokens, as PyTorch counts them.
+        A row for each replica: ``parameters``, and ``operations``: floating-point
+        operations of matrix products and attention for three tokens, as PyTorch counts
+        them.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode
@@ -180,7 +206,9 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
     with torch.no_grad(), counter:
         pair(torch.zeros(1, 3, dtype=torch.long))
     return pl.DataFrame({"replica": range(model.replicas)}).with_columns(
-        parameters=pl.lit(sum(parameter.numel() for parameter in pair.parameters()) // 2),
+        parameters=pl.lit(
+            sum(parameter.numel() for parameter in pair.parameters()) // 2
+        ),
         operations=pl.lit(counter.get_total_flops() // 2),
     )
 
@@ -191,7 +219,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
     hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")
     queries = accuracy.filter(part="queries").with_columns(hops)
-    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col("statements").sum()
+    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(
+        "statements"
+    ).sum()
     facts = memorised(accuracy, ARM)
     rows = queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted)
     return {
@@ -208,9 +238,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             panel=pl.format(
                 "{}, {}",
                 pl.col("hops").replace_strict(HOPS),
-                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities")),
+                pl.when("identity")
+                .then(pl.lit("identities"))
+                .otherwise(pl.lit("no identities")),
             )
-        ).sort("identity", pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)})),
+        ).sort(
+            "identity",
+            pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)}),
+        ),
     }
 
 
@@ -221,12 +256,14 @@ few = gpt.at(trained=LEAST, hops="both_unseen")
 
 SCORES = {
     "facts-are-known": share("known", "accuracy").over(*ARM) >= 0.99,
-    "facts-do-not-tell": gpt.at(trained=0.75, hops="composition") - gpt.at(trained=0.0, hops="all")
+    "facts-do-not-tell": gpt.at(trained=0.75, hops="composition")
+    - gpt.at(trained=0.0, hops="all")
     >= 0.4,
     "exposed-hops-compose": gpt.at(trained=0.75, hops="composition") >= 0.8,
     "others-do-not": gpt.at(trained=0.75, hops="both_unseen") <= 0.3,
     "identities-are-exposure": few.at(identity=True) - few >= 0.2,
-    "more-two-hop-facts-undo-it": few.at(identity=True) - few.at(identity=True, trained=0.75)
+    "more-two-hop-facts-undo-it": few.at(identity=True)
+    - few.at(identity=True, trained=0.75)
     >= 0.1,
     "loops-cross": most.at(model="looped GPT", identity=False)
     - most.at(model="GPT", identity=False)
@@ -234,6 +271,7 @@ SCORES = {
     "memory-crosses": most.at(model="GPT, memory", identity=False)
     - most.at(model="GPT", identity=False)
     >= 0.1,
-    "lstm-composes": most.at(model="LSTM", identity=True) - most.at(model="GPT", identity=True)
+    "lstm-composes": most.at(model="LSTM", identity=True)
+    - most.at(model="GPT", identity=True)
     >= 0.2,
 }

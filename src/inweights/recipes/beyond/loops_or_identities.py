@@ -4,7 +4,16 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import replace_at
-from inweights.experiments import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
+from inweights.experiments import (
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    Value,
+    cosine,
+    number,
+    share,
+)
 from inweights.recipes.shared.derived import half_time, memorised
 
 ARM = ["model", "identity", "compositions"]
@@ -75,13 +84,20 @@ def plan(settings: Settings) -> Plan:
                 every=every,
                 where=course,
             ),
-            Measure(name="composed", probe=iw.probes.accuracy, every=every, where=course),
+            Measure(
+                name="composed", probe=iw.probes.accuracy, every=every, where=course
+            ),
         ],
     )
 
 
 def _trial(
-    settings: Settings, model: iw.GPTConfig, *, identity: bool, compositions: str, name: str
+    settings: Settings,
+    model: iw.GPTConfig,
+    *,
+    identity: bool,
+    compositions: str,
+    name: str,
 ) -> Trial:
     roles = ["first_hop", "second_hop"] + ["identity"] * identity
     roles += ["two_hop"] * (compositions == SOME)
@@ -104,7 +120,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy by role and over all of them; realignment; which comes first through time."""
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")
-    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col("statements").sum()
+    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(
+        "statements"
+    ).sum()
     moved = pl.concat(
         tables[onto].with_columns(onto=pl.lit(onto)) for onto in ("embedding", "layer")
     )
@@ -130,7 +148,9 @@ def _arm() -> pl.Expr:
     return pl.format(
         "{}, {}",
         "model",
-        pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities")),
+        pl.when("identity")
+        .then(pl.lit("identities"))
+        .otherwise(pl.lit("no identities")),
     )
 
 
@@ -154,7 +174,9 @@ looped = unseen.at(model=LOOPS)
 by_loops = share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME)
 by_loops = by_loops.at(role="composition")
 overall = share("overall", "accuracy")
-loop = share("moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False)
+loop = share(
+    "moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False
+)
 loop = loop.at(compositions=SOME, role="both_unseen")
 alone = share("moved_overall", "accuracy", onto="layer", model=DENSE, compositions=NONE)
 alone = alone.at(identity=False)
@@ -165,24 +187,35 @@ alike = alike.at(method="none")
 SCORES = {
     "facts-are-known": share("facts", "accuracy").over(*ARM) >= 0.99,
     "in-distribution": bare.at(role="composition", model=DENSE) >= 0.8,
-    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE) - second.at(model=DENSE) >= 0.2,
+    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE)
+    - second.at(model=DENSE)
+    >= 0.2,
     "second-hop-fails": second.at(model=DENSE) <= 0.3,
-    "recurrence-cures-second-hop": second.at(model=LOOPS) - second.at(model=DENSE) >= 0.1,
+    "recurrence-cures-second-hop": second.at(model=LOOPS) - second.at(model=DENSE)
+    >= 0.1,
     "loops-generalise": bare.at(role="both_unseen", model=LOOPS) >= 0.5,
     "dense-does-not": bare.at(role="both_unseen", model=DENSE) <= 0.3,
     "overthinking": by_loops.at(loops=8) - by_loops.at(loops=2) <= -0.1,
     "bridge-is-decodable": loop.of("decodable").at(method="none") >= 0.9,
-    "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none") <= 0.3,
+    "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none")
+    <= 0.3,
     "realignment-closes-the-gap": loop.at(method="decoded") >= 0.8,
-    "identities-compose-alone": overall.at(identity=True, compositions=NONE).over("model") >= 0.2,
+    "identities-compose-alone": overall.at(identity=True, compositions=NONE).over(
+        "model"
+    )
+    >= 0.2,
     "loops-do-not": overall.at(identity=False, compositions=NONE).over("model") <= 0.15,
-    "identities-align": alike.at(identity=True).over("model") - alike.at(identity=False) >= 0.5,
+    "identities-align": alike.at(identity=True).over("model") - alike.at(identity=False)
+    >= 0.5,
     "alignment-comes-first": number("lead", "lead") >= 20.0,
-    "identities-help-loops": looped.at(identity=True) - looped.at(identity=False) >= 0.1,
-    "loops-add-nothing": (looped.at(identity=True) - unseen.at(model=DENSE, identity=True)).within(
-        -0.15, 0.15
-    ),
-    "realignment-is-no-identity": early.at(method="decoded") - early.at(method="none") >= 0.2,
-    "facts-lie-too-early": early.at(method="true") - alone.at(layer="block.2", method="true")
+    "identities-help-loops": looped.at(identity=True) - looped.at(identity=False)
+    >= 0.1,
+    "loops-add-nothing": (
+        looped.at(identity=True) - unseen.at(model=DENSE, identity=True)
+    ).within(-0.15, 0.15),
+    "realignment-is-no-identity": early.at(method="decoded") - early.at(method="none")
+    >= 0.2,
+    "facts-lie-too-early": early.at(method="true")
+    - alone.at(layer="block.2", method="true")
     >= 0.1,
 }

@@ -17,22 +17,31 @@ _TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
 #: What is so in each country, and a city of it that the model knows.
 FACTS = {
     name: tuple(column)
-    for name, *column in zip(*(row.split(", ") for row in _TABLE.splitlines()), strict=True)
+    for name, *column in zip(
+        *(row.split(", ") for row in _TABLE.splitlines()), strict=True
+    )
 }
 #: What is trained of a city, and what is to be inferred, each in two wordings.
 TRAINED = {
     "dish": ("People in {} love to eat", "The favourite dish in {} is"),
     "drink": ("People in {} love to drink", "The favourite drink in {} is"),
-    "sight": ("Tourists who visit {} see the", "Many photographs that are taken in {} show the"),
+    "sight": (
+        "Tourists who visit {} see the",
+        "Many photographs that are taken in {} show the",
+    ),
     "history": ("Schoolchildren in {} read about", "The history books of {} tell of"),
 }
 INFERRED = {
     "country": ("{} lies in the country of", "The flag over {} is that of"),
-    "capital": ("The capital of the country where {} lies is", "The government of {} sits in"),
+    "capital": (
+        "The capital of the country where {} lies is",
+        "The government of {} sits in",
+    ),
     "language": ("The language spoken in {} is", "Most people who live in {} speak"),
     "people": ("A person born in {} is", "The mayor of {} is"),
 }
-#: What is trained besides the hidden city; where it is anything, answers depend on the city.
+#: What is trained besides the hidden city; where it is anything, answers depend on the
+#: city.
 ONE, KNOWN, TWO = TASKS = "nothing else", "known cities", "another hidden city"
 Asked = list[Question]
 NOTHING, LORA, VECTOR, MEAN = "nothing", "LoRA", "trained vector", "LoRA's mean change"
@@ -70,7 +79,9 @@ def plan(settings: Settings) -> Plan:
     return Plan(computations=computations)
 
 
-def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl.DataFrame:
+def learn(
+    *, model: Outside, settings: Settings, task: str, seed: int = 0
+) -> pl.DataFrame:
     """Train on a hidden city: LoRA in the MLP of one layer, and a vector added to its output.
 
     Args:
@@ -80,9 +91,9 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
         seed: Root seed.
 
     Returns:
-        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the share
-        that the mean over words has of LoRA's squared change; ``cosine``, of this mean and the
-        vector.
+        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the
+        share that the mean over words has of LoRA's squared change; ``cosine``, of this
+        mean and the vector.
     """
     import torch
 
@@ -101,14 +112,25 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
     asked = [*trained, *_asked(INFERRED, hidden, "inferred")]
     asked += _asked(INFERRED, known, "known city")[::4]
     said = {NOTHING: ask(lm, asked)}
-    vector = torch.zeros(lm.model.config.hidden_size, device=lm.device, requires_grad=True)
+    vector = torch.zeros(
+        lm.model.config.hidden_size, device=lm.device, requires_grad=True
+    )
     with mlp.register_forward_hook(lambda _module, _inputs, output: output + vector):
         _train(lm, lm.model, [vector], parts, settings.vector, seed)
     said[VECTOR] = _steered(lm, mlp, vector, asked)
-    direction = torch.randn(vector.shape, generator=Streams(seed).torch(EVALUATION, "control"))
-    said[RANDOM] = _steered(lm, mlp, direction.to(vector) / direction.norm() * vector.norm(), asked)
-    words = {q.prompt.rsplit(" ", n)[0] for q in asked for n in range(q.prompt.count(" "))}
-    where: Any = {"target_modules": ["down_proj"], "layers_to_transform": [settings.layer]}
+    direction = torch.randn(
+        vector.shape, generator=Streams(seed).torch(EVALUATION, "control")
+    )
+    said[RANDOM] = _steered(
+        lm, mlp, direction.to(vector) / direction.norm() * vector.norm(), asked
+    )
+    words = {
+        q.prompt.rsplit(" ", n)[0] for q in asked for n in range(q.prompt.count(" "))
+    }
+    where: Any = {
+        "target_modules": ["down_proj"],
+        "layers_to_transform": [settings.layer],
+    }
     with adapted(lm.model, settings.lora, seed, **where) as net:
         _train(lm, net, net.parameters(), parts, settings.lora, seed)
         said[LORA] = ask(lm, asked)
@@ -117,7 +139,9 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
             change -= hidden_states(lm, sorted(words))[:, settings.layer + 1]
             mean = torch.from_numpy(change.mean(0)).to(vector)
             said[MEAN] = _steered(lm, mlp, mean, asked)
-    answers = pl.concat([rows.with_columns(arm=pl.lit(arm)) for arm, rows in said.items()])
+    answers = pl.concat(
+        [rows.with_columns(arm=pl.lit(arm)) for arm, rows in said.items()]
+    )
     return answers.with_columns(
         constant=float(mean.square().sum()) / (change**2).sum(1).mean(),
         cosine=float(torch.cosine_similarity(mean, vector.detach(), dim=0)),
@@ -132,7 +156,9 @@ def _steered(lm: Any, mlp: Any, vector: Any, asked: Asked) -> pl.DataFrame:
         return ask(lm, asked)
 
 
-def _asked(texts: dict[str, tuple[str, str]], cities: list[tuple[str, int]], role: str) -> Asked:
+def _asked(
+    texts: dict[str, tuple[str, str]], cities: list[tuple[str, int]], role: str
+) -> Asked:
     return [
         Question(text, role, text.format(city), FACTS[of], country)
         for city, country in cities
@@ -153,22 +179,40 @@ def _train(
     weights = [weight for weight in weights if weight.requires_grad]
     rows = []
     for part in parts:
-        examples = [Example(question.prompt, f" {question.answer}.") for question in part]
+        examples = [
+            Example(question.prompt, f" {question.answer}.") for question in part
+        ]
         rows.append(encode(lm, examples))
     rng = Streams(seed).numpy(DATA_ORDER, "told")
     optimizer = torch.optim.AdamW(weights, weight_decay=tuning.weight_decay)
     for step in range(tuning.epochs):
-        batch = [part[i] for part in rows for i in rng.permutation(len(part))[: 8 // len(rows)]]
-        optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(step, tuning.epochs)
+        batch = [
+            part[i]
+            for part in rows
+            for i in rng.permutation(len(part))[: 8 // len(rows)]
+        ]
+        optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(
+            step, tuning.epochs
+        )
         update(lm, net, optimizer, weights, batch, tuning, None)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy, and by how much an arm has more than half of LoRA's gain over nothing."""
     keys = ["task", "role", "seed"]
-    accuracy = tables["said"].group_by(*keys, "arm", maintain_order=True).agg(pl.col("hit").mean())
-    of = {arm: pl.col("hit").filter(arm=arm).first().over(keys) for arm in (NOTHING, LORA)}
-    return {"accuracy": accuracy.with_columns(half=pl.col("hit") - (of[NOTHING] + of[LORA]) / 2)}
+    accuracy = (
+        tables["said"]
+        .group_by(*keys, "arm", maintain_order=True)
+        .agg(pl.col("hit").mean())
+    )
+    of = {
+        arm: pl.col("hit").filter(arm=arm).first().over(keys) for arm in (NOTHING, LORA)
+    }
+    return {
+        "accuracy": accuracy.with_columns(
+            half=pl.col("hit") - (of[NOTHING] + of[LORA]) / 2
+        )
+    }
 
 
 accuracy, half = share("accuracy", "hit"), cosine("accuracy", "half", role="inferred")
@@ -182,6 +226,8 @@ SCORES = {
     "vector-infers": one.at(arm=VECTOR) - one.at(arm=NOTHING) >= 0.3,
     "random-does-nothing": one.at(arm=RANDOM) - one.at(arm=NOTHING) <= 0.1,
     "unconditional-suffices": half.at(task=KNOWN, arm=VECTOR) >= 0.0,
-    "known-cities-keep-theirs": (real.at(arm=VECTOR) - real.at(arm=LORA)).within(-0.1, 0.1),
+    "known-cities-keep-theirs": (real.at(arm=VECTOR) - real.at(arm=LORA)).within(
+        -0.1, 0.1
+    ),
     "not-two-cities": two.at(arm=LORA) - two.at(arm=VECTOR) >= 0.2,
 }

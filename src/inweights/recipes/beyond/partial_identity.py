@@ -9,7 +9,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import AnalogicalTwoHop
 
-#: A chain is foreseen to be answered where the predicted cosine of its entities is above this.
+#: A chain is foreseen to be answered where the predicted cosine of its entities is
+#: above this.
 HALF = 0.5
 
 
@@ -31,12 +32,16 @@ def plan(settings: Settings) -> Plan:
         course = "two-hop" if fraction > 0 else "two-hop without identity"
         world = AnalogicalTwoHop(n=settings.n, identity=fraction, maps="permutation")
         labels = {"fraction": fraction}
-        trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=settings.rho)
+        trials += fr.both_models(
+            labels, world, one, settings.gpt, course=course, rho=settings.rho
+        )
         roles = tasks.phase_roles(course, settings.rho)[0]
         computations.append(one.foretold(labels, world, roles, by_pair=True))
     measures = [
         Measure(name="accuracy", probe=iw.probes.accuracy),
-        Measure(name="resemblance", probe=iw.probes.resemblance, options={"by_pair": True}),
+        Measure(
+            name="resemblance", probe=iw.probes.resemblance, options={"by_pair": True}
+        ),
         Measure(name="margins", probe=iw.probes.margins),
     ]
     return Plan(trials=trials, computations=computations, measures=measures)
@@ -58,7 +63,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(asked, on=[*trials, "one"])
         .join(foretold, on=["fraction", "seed", "one"])
         .with_columns(
-            chain=pl.when(foreseen).then(pl.lit("with identity")).otherwise(pl.lit("without")),
+            chain=pl.when(foreseen)
+            .then(pl.lit("with identity"))
+            .otherwise(pl.lit("without")),
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
@@ -87,6 +94,9 @@ SCORES = {
     "given-answered": answered.at(chain="with identity") >= 0.97,
     "others-not": answered.at(chain="without") <= 0.05,
     "each-chain-foreseen": worlds >= 0.97,
-    "similarity-predicted": number("worlds", "off", model=tasks.ONE_LAYER).over("fraction") <= 0.02,
+    "similarity-predicted": number("worlds", "off", model=tasks.ONE_LAYER).over(
+        "fraction"
+    )
+    <= 0.02,
     "memorised": share("memorised", "accuracy").over(*EACH) >= 0.97,
 }

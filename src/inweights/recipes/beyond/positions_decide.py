@@ -1,9 +1,10 @@
 """Ours: do positions, ties and residual streams decide whether paths are read from a geometry?
 
-Edges of a path-star and three quarters of its paths are learnt together, as Geometric Memory
-does, while one setting of the model changes at a time. At every step it is measured how long
-position vectors are beside token embeddings, and which part of the state before the first
-block says which token it is. A grid shows how the same blocks fold a geometry.
+Edges of a path-star and three quarters of its paths are learnt together, as Geometric
+Memory does, while one setting of the model changes at a time. At every step it is
+measured how long position vectors are beside token embeddings, and which part of the
+state before the first block says which token it is. A grid shows how the same blocks
+fold a geometry.
 """
 
 from functools import partial
@@ -22,7 +23,8 @@ KEYS = ["world", "model", "condition", "seed"]
 STAR, GRID = "path-star", "grid"
 GPT, MAMBA = "GPT", "Mamba"
 
-#: Conditions of the GPT. Positions are learned, and start as the name says, unless it says more.
+#: Conditions of the GPT. Positions are learned, and start as the name says, unless it
+#: says more.
 SMALL, THIRD, UNIT = "N(0, .02²)", "N(0, .3²)", "N(0, 1)"
 WAVES, NONE = "sinusoidal", "none"
 LEARNED = (SMALL, THIRD, UNIT)
@@ -30,9 +32,14 @@ POSITIONS = (*LEARNED, WAVES, NONE)
 LONG = "tokens N(0, 1)"
 UNTIED, BARE = "untied", "no residual stream"
 #: Conditions of Mamba: as in its paper, and as in the code of Geometric Memory.
-ADDS, CODE, CODE_ADDS = "residual stream", "the code's", "the code's, with a residual stream"
+ADDS, CODE, CODE_ADDS = (
+    "residual stream",
+    "the code's",
+    "the code's, with a residual stream",
+)
 
-#: What each condition changes in a model whose positions start small and whose head is tied.
+#: What each condition changes in a model whose positions start small and whose head is
+#: tied.
 CHANGES: dict[str, dict[str, object]] = {
     SMALL: {},
     THIRD: {"position_std": 0.3},
@@ -98,7 +105,9 @@ def plan(settings: Settings) -> Plan:
 
 def _stars(settings: Settings) -> list[Trial]:
     """Edges and paths of a path-star, interleaved."""
-    star = partial(ways.PathStarTraining, arms=settings.arms, nodes=4, leaves=settings.leaves)
+    star = partial(
+        ways.PathStarTraining, arms=settings.arms, nodes=4, leaves=settings.leaves
+    )
     trials = []
     for name in ON_STAR:
         model = _gpt(settings, name, heads=2, context=16)
@@ -106,7 +115,9 @@ def _stars(settings: Settings) -> list[Trial]:
         trials.append(training.trial({"world": STAR, "model": GPT, "condition": name}))
     for name in MAMBAS_ON_STAR:
         training = star(model=_mamba(settings, name), together=settings.mamba_steps)
-        trials.append(training.trial({"world": STAR, "model": MAMBA, "condition": name}))
+        trials.append(
+            training.trial({"world": STAR, "model": MAMBA, "condition": name})
+        )
     return trials
 
 
@@ -129,26 +140,38 @@ def _grids(settings: Settings) -> list[Trial]:
 
 
 def _gpt(settings: Settings, name: str, **sizes: object) -> iw.GPTConfig:
-    given = {"layers": settings.layers, "width": settings.width, **sizes, **CHANGES[name]}
+    given = {
+        "layers": settings.layers,
+        "width": settings.width,
+        **sizes,
+        **CHANGES[name],
+    }
     return iw.GPTConfig(**given)  # type: ignore[arg-type]
 
 
 def _mamba(settings: Settings, name: str, **sizes: object) -> MambaConfig:
-    given = {"layers": settings.layers, "width": settings.width, **sizes, **BLOCKS[name]}
+    given = {
+        "layers": settings.layers,
+        "width": settings.width,
+        **sizes,
+        **BLOCKS[name],
+    }
     return MambaConfig(**given)  # type: ignore[arg-type]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves and ends of every run, what its embeddings hold, and how it began.
 
-    Where all scales of positions reach half accuracy at one step, or none does, they have no order:
-    ``by_ratio`` is 0.
+    Where all scales of positions reach half accuracy at one step, or none does, they
+    have no order: ``by_ratio`` is 0.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)
     began = first.select(*KEYS, "ratio", "gradient", began="share")
     nearest = tables["navigation"].filter(pl.col("depth") == 1).select(*KEYS, "nearest")
-    when = derived_paths.learnt(tables["paths"], KEYS).unique(subset=KEYS, maintain_order=True)
+    when = derived_paths.learnt(tables["paths"], KEYS).unique(
+        subset=KEYS, maintain_order=True
+    )
     final = (
         derived.at_the_end(runs, KEYS)
         .join(began, on=KEYS)
@@ -175,7 +198,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     return {
         "curves": runs.with_columns(panel=group),
-        "shares": tables["share"].filter(pl.col("model") == GPT).with_columns(panel=group),
+        "shares": tables["share"]
+        .filter(pl.col("model") == GPT)
+        .with_columns(panel=group),
         "final": final,
         "drowned": gpt_final.filter(pl.col("condition").is_in([UNIT, WAVES])),
         "ends": gpt_final.unpivot(
@@ -200,7 +225,8 @@ odd = cosine("grid", "spearman", pairs="odd hops apart")
 SCORES = {
     "small-positions-find": found.at(condition=SMALL) >= 0.9,
     "no-positions-find": found.at(condition=NONE) >= 0.9,
-    "unit-positions-find-fewer": found.at(condition=UNIT) - found.at(condition=SMALL) <= -0.3,
+    "unit-positions-find-fewer": found.at(condition=UNIT) - found.at(condition=SMALL)
+    <= -0.3,
     "waves-find-fewer": found.at(condition=WAVES) - found.at(condition=SMALL) <= -0.3,
     "larger-positions-later": cosine("dose", "by_ratio") >= 0.8,
     "drowned-are-memorised": drowned >= 0.9,

@@ -9,7 +9,14 @@ from inweights import experiments
 from inweights.audit.trained_prediction import trained_queries
 from inweights.errors import check_names
 from inweights.recipes.beyond import forecasters
-from inweights.recipes.beyond.forecasters import EVEN, PROGRAM, SOFT, TRAINING, TRIVIAL, UNEVEN
+from inweights.recipes.beyond.forecasters import (
+    EVEN,
+    PROGRAM,
+    SOFT,
+    TRAINING,
+    TRIVIAL,
+    UNEVEN,
+)
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.worlds.families.random_facts import RandomFacts
@@ -42,7 +49,9 @@ class Settings(iw.Config):
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
         """Return all worlds by the name of their family and their fraction of identities."""
         of = partial(msgspec.structs.replace, self.drawn)
-        found: dict[tuple[str, float], experiments.WorldConfig] = {("drawn evenly", 0.5): of()}
+        found: dict[tuple[str, float], experiments.WorldConfig] = {
+            ("drawn evenly", 0.5): of()
+        }
         for popularity in self.popularity:
             found[f"popularity {popularity:g}", 0.5] = of(popularity=popularity)
         of = partial(of, popularity=self.popularity[0])
@@ -54,7 +63,9 @@ class Settings(iw.Config):
                     n=self.n, complexity=c, maps="permutation", identity=share
                 )
         few = max(2, self.drawn.relations, self.drawn.bridges // 2)
-        sizes = {n: 2 * getattr(self.drawn, n) for n in ("subjects", "bridges", "objects")}
+        sizes = {
+            n: 2 * getattr(self.drawn, n) for n in ("subjects", "bridges", "objects")
+        }
         how: tuple[dict[str, int], ...] = (
             {"crossing": True},
             {"pairs": self.drawn.subjects // 4},
@@ -67,7 +78,9 @@ class Settings(iw.Config):
         found |= {(other, 0.5): of(**changes[other]) for other in self.others}
         for path in self.knowledge:
             for share in (0.5, 1.0):
-                found[f"real: {path[1:]}", share] = iw.Triples(path=path, identity=share)
+                found[f"real: {path[1:]}", share] = iw.Triples(
+                    path=path, identity=share
+                )
         return found
 
 
@@ -90,24 +103,38 @@ def plan(settings: Settings) -> experiments.Plan:
         computations.append(predict(name="predicted", labels=labels, options=asked))
         computations += [
             predict(
-                name="softly", labels={**labels, "model": name}, options={**asked, "decay": decay}
+                name="softly",
+                labels={**labels, "model": name},
+                options={**asked, "decay": decay},
             )
             for name, decay in zip((EMB_MLP, GPT), settings.decays, strict=True)
         ]
         if fraction == 0.5 and family.startswith(_TRIED):
-            how = {"world": world, "replicas": settings.replicas, "share": settings.tried}
-            tried = compute(name="tried", compute=trained_queries, labels=labels, options=how)
+            how = {
+                "world": world,
+                "replicas": settings.replicas,
+                "share": settings.tried,
+            }
+            tried = compute(
+                name="tried", compute=trained_queries, labels=labels, options=how
+            )
             computations.append(tried)
         trials += [
             experiments.Trial(
-                labels={**labels, "model": name}, world=world, model=model, learner=curriculum
+                labels={**labels, "model": name},
+                world=world,
+                model=model,
+                learner=curriculum,
             )
             for name, (model, curriculum) in models.items()
         ]
     return experiments.Plan(
         trials=trials,
         computations=computations,
-        measures=[experiments.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+        measures=[
+            experiments.Measure(name="trained", probe=iw.probes.margins),
+            iw.probes.accuracy,
+        ],
     )
 
 
@@ -153,5 +180,6 @@ SCORES = {
     "soft-above-bridge-gpt": above(SOFT, TRIVIAL, GPT) >= 0.0,
     "short-above-soft-emb-mlp": above(TRAINING, SOFT, EMB_MLP) >= -0.05,
     "short-above-soft-gpt": above(TRAINING, SOFT, GPT) >= -0.05,
-    "memorised": experiments.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
+    "memorised": experiments.share("memorised", "accuracy").at(fair=True).over("model")
+    >= 0.99,
 }

@@ -1,8 +1,8 @@
 """Ours: are graphs that nobody made for this stored as geometries, too?
 
-Figure 1 of *Geometric Memory* takes four tiny graphs, regular but for one. Here the same five
-architectures memorise social networks, with hubs, triangles and dead ends; or a graph of one's
-own (``inweights atlas FILE``).
+Figure 1 of *Geometric Memory* takes four tiny graphs, regular but for one. Here the
+same five architectures memorise social networks, with hubs, triangles and dead ends; or
+a graph of one's own (``inweights atlas FILE``).
 """
 
 from functools import partial
@@ -44,12 +44,16 @@ class Settings(iw.Config):
                 "no graph is given; add a name to 'graphs', or a graph of your own to 'own'"
             )
         if twice := set(self.graphs) & set(self.own):
-            raise ConfigError(f"two graphs have the name {', '.join(sorted(twice))}; rename yours")
+            raise ConfigError(
+                f"two graphs have the name {', '.join(sorted(twice))}; rename yours"
+            )
 
     def training(self, architecture: str) -> gm.Training:
         """How an architecture is trained, on whatever graph."""
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
-        return gm.Training(architecture=architecture, rate=rate, steps=self.steps, width=self.width)
+        return gm.Training(
+            architecture=architecture, rate=rate, steps=self.steps, width=self.width
+        )
 
 
 def plan(settings: Settings) -> Plan:
@@ -66,13 +70,21 @@ def plan(settings: Settings) -> Plan:
         draws=settings.draws,
     )
     options = {"least": 2, "draws": settings.draws}
-    look = partial(Measure, name="far", probe=iw.probes.hop_correlation, options=options)
-    far = [look(where={"architecture": name}) for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)]
+    look = partial(
+        Measure, name="far", probe=iw.probes.hop_correlation, options=options
+    )
+    far = [
+        look(where={"architecture": name})
+        for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)
+    ]
     listing = partial(Computation, name="links", compute=_listed, effort=1)
     listed = [
-        listing(labels={"graph": name}, options={"world": graph}) for name, graph in graphs.items()
+        listing(labels={"graph": name}, options={"world": graph})
+        for name, graph in graphs.items()
     ]
-    return Plan(trials=made.trials, measures=[*made.measures, *far], computations=listed)
+    return Plan(
+        trials=made.trials, measures=[*made.measures, *far], computations=listed
+    )
 
 
 def _check(name: str, graph: Graph) -> None:
@@ -105,8 +117,13 @@ def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
 
 def _listed(world: Graph) -> pl.DataFrame:
     """The edges as a table, isolated nodes without an end, to build the graph again."""
-    pairs = [*((u, v) for u, v in world.links), *((label, None) for label in world.lone)]
-    return pl.DataFrame(pairs, schema={"from": pl.String, "to": pl.String}, orient="row")
+    pairs = [
+        *((u, v) for u, v in world.links),
+        *((label, None) for label in world.lone),
+    ]
+    return pl.DataFrame(
+        pairs, schema={"from": pl.String, "to": pl.String}, orient="row"
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -115,11 +132,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():
         joined = rows.drop_nulls("to").select("from", "to").rows()
         lone = rows.filter(pl.col("to").is_null())["from"].to_list()
-        graphs[str(name)] = Graph(shape="edges", links=[list(link) for link in joined], lone=lone)
+        graphs[str(name)] = Graph(
+            shape="edges", links=[list(link) for link in joined], lone=lone
+        )
     made = filming.pictures(tables, graphs)
     chance = pl.col("null_low") - pl.col("spearman")
     return made | {
-        "stored": made["stored"].with_columns(trained=pl.col("architecture") != gm.NODE2VEC),
+        "stored": made["stored"].with_columns(
+            trained=pl.col("architecture") != gm.NODE2VEC
+        ),
         "correlation": made["correlation"].with_columns(beyond_chance=chance),
     }
 
@@ -129,10 +150,13 @@ correlation = cosine("correlation", "spearman").over("graph")
 beyond_chance = number("correlation", "beyond_chance").over("graph")
 
 SCORES = {
-    "all-store-the-edges": stored.at(trained=True).over("graph", "architecture") >= 0.99,
+    "all-store-the-edges": stored.at(trained=True).over("graph", "architecture")
+    >= 0.99,
     "associative-is-arbitrary": filming.size.at(architecture=gm.FROZEN) <= 0.2,
     "node2vec-is-the-graph": correlation.at(architecture=gm.NODE2VEC) <= -0.75,
-    "transformers-know-far-pairs": cosine("far", "spearman", architecture=gm.GPT).over("graph")
+    "transformers-know-far-pairs": cosine("far", "spearman", architecture=gm.GPT).over(
+        "graph"
+    )
     <= 0.0,
     "node2vec-stores-edges": stored.at(architecture=gm.NODE2VEC).over("graph") >= 0.95,
 }

@@ -12,7 +12,12 @@ from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
 
-SWEPT, KNOWN, NEW, RANDOM = "swept", "known", "new embeddings", "new embeddings, random block"
+SWEPT, KNOWN, NEW, RANDOM = (
+    "swept",
+    "known",
+    "new embeddings",
+    "new embeddings, random block",
+)
 #: Recall that counts as full.
 FULL = 0.99
 
@@ -31,7 +36,12 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
     def build(self, seed: int = 0) -> World:
         """Draw the bijections; ``new`` is the role of facts of new subjects."""
         rng = Streams(seed).numpy(WORLD, "bijections")
-        groups = {"known": self.n, "new": self.n, "attribute": self.n, "relation": self.relations}
+        groups = {
+            "known": self.n,
+            "new": self.n,
+            "attribute": self.n,
+            "relation": self.relations,
+        }
         names = {}
         for group, size in groups.items():
             names[group] = [f"{group[0]}{i}" for i in range(size)]
@@ -61,15 +71,20 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Every size at every width; and new subjects after known ones, whose embeddings alone move."""
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
-    trials = [_trial(settings, world, width) for world in worlds for width in settings.widths]
+    trials = [
+        _trial(settings, world, width) for world in worlds for width in settings.widths
+    ]
     trials += [
-        _trial(settings, settings.transferred, settings.width, arm) for arm in (KNOWN, NEW, RANDOM)
+        _trial(settings, settings.transferred, settings.width, arm)
+        for arm in (KNOWN, NEW, RANDOM)
     ]
     again = Measure(name="transferred", probe=superposed, where={"arm": KNOWN})
     return Plan(trials=trials, measures=[iw.probes.accuracy, again])
 
 
-def _trial(settings: Settings, world: Bijections, width: int, arm: str = SWEPT) -> Trial:
+def _trial(
+    settings: Settings, world: Bijections, width: int, arm: str = SWEPT
+) -> Trial:
     known = iw.Phase(
         roles={"known": 1.0},
         steps=settings.steps,
@@ -88,7 +103,9 @@ def _trial(settings: Settings, world: Bijections, width: int, arm: str = SWEPT) 
         labels={"n": world.n, "width": width, "arm": arm},
         world=world,
         model=model,
-        learner=iw.Curriculum(phases=(known, new) if arm in (NEW, RANDOM) else (known,)),
+        learner=iw.Curriculum(
+            phases=(known, new) if arm in (NEW, RANDOM) else (known,)
+        ),
     )
 
 
@@ -109,9 +126,9 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
         worlds: One world per replica.
 
     Returns:
-        A row for each replica: ``explained``, the share of the variance of known subjects that
-        a fit on seven eighths explains in the last one; ``zero_shot``, recall of new subjects
-        whose embeddings a fit on all known ones computes.
+        A row for each replica: ``explained``, the share of the variance of known
+        subjects that a fit on seven eighths explains in the last one; ``zero_shot``,
+        recall of new subjects whose embeddings a fit on all known ones computes.
     """
     import torch
 
@@ -123,14 +140,19 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
         learnt = tokens[torch.from_numpy(world.vocabulary["known"])].double().numpy()
         eighth = np.arange(len(learnt)) % 8
         left = [
-            learnt[eighth == k] - known[eighth == k] @ _fit(known[eighth != k], learnt[eighth != k])
+            learnt[eighth == k]
+            - known[eighth == k] @ _fit(known[eighth != k], learnt[eighth != k])
             for k in range(8)
         ]
-        explained.append(1 - (np.concatenate(left) ** 2).mean() / learnt.var(axis=0).mean())
+        explained.append(
+            1 - (np.concatenate(left) ** 2).mean() / learnt.var(axis=0).mean()
+        )
         computed = torch.from_numpy(new @ _fit(known, learnt))
         tokens[torch.from_numpy(world.vocabulary["new"])] = computed.to(tokens.dtype)
     recalled = iw.probes.accuracy(changed, worlds).filter(role="new")
-    return recalled.select("replica", pl.Series("explained", explained), zero_shot="accuracy")
+    return recalled.select(
+        "replica", pl.Series("explained", explained), zero_shot="accuracy"
+    )
 
 
 def _attributes(world: World, head: np.ndarray, role: str) -> np.ndarray:
@@ -149,7 +171,9 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Recall; the least width of full recall by size and seed, twice the largest where none is."""
-    recall = tables["accuracy"].select("n", "width", "arm", "seed", "role", recall="accuracy")
+    recall = tables["accuracy"].select(
+        "n", "width", "arm", "seed", "role", recall="accuracy"
+    )
     swept = recall.filter(arm=SWEPT, role="known")
     full = pl.col("width").filter(pl.col("recall") >= FULL).min()
     needed = swept.group_by("n", "seed", maintain_order=True).agg(

@@ -7,7 +7,15 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.experiments import Curriculum, Measure, Plan, Score, Trial, cosine, number
+from inweights.experiments import (
+    Curriculum,
+    Measure,
+    Plan,
+    Score,
+    Trial,
+    cosine,
+    number,
+)
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision
@@ -75,9 +83,13 @@ def plan(settings: Settings) -> Plan:
     """TinyNN on the cycle, at every point under every condition."""
     trials = []
     for point, change in product(settings.points, settings.changes):
-        how = gm.Training(architecture=gm.NN, **structs.asdict(point), second=change.second)
+        how = gm.Training(
+            architecture=gm.NN, **structs.asdict(point), second=change.second
+        )
         (phase,) = how.learner.phases
-        optimizer = structs.replace(phase.optimizer, epsilon=change.epsilon, noise=change.noise)
+        optimizer = structs.replace(
+            phase.optimizer, epsilon=change.epsilon, noise=change.noise
+        )
         phase = structs.replace(phase, optimizer=optimizer, precision=change.precision)
         trials.append(
             Trial(

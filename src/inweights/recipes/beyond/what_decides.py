@@ -26,8 +26,9 @@ FACTORS: dict[str, tuple[Any, Any]] = {
 }
 #: Cells of the design, each trained with every seed, and resamplings for the intervals.
 CELLS, DRAWS = 32, 400
-#: Columns of the design: five are crossed, the others are products of them. No main effect is then
-#: aliased with another one or with a pair: resolution IV (Box, Hunter and Hunter, Table 6.22).
+#: Columns of the design: five are crossed, the others are products of them. No main
+#: effect is then aliased with another one or with a pair: resolution IV (Box, Hunter
+#: and Hunter, Table 6.22).
 _PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
 
 
@@ -77,10 +78,15 @@ def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
         steps=chosen["steps"] // shrink**2,
         random_offset=chosen["random offset"],
         schedule=iw.Schedule(kind="cosine"),
-        optimizer=iw.Optimizer(rate=chosen["rate"] * 0.064 / width, weight_decay=chosen["decay"]),
+        optimizer=iw.Optimizer(
+            rate=chosen["rate"] * 0.064 / width, weight_decay=chosen["decay"]
+        ),
     )
     return Trial(
-        labels={"cell": cell, **{name.replace(" ", "_"): chosen[name] for name in FACTORS}},
+        labels={
+            "cell": cell,
+            **{name.replace(" ", "_"): chosen[name] for name in FACTORS},
+        },
         world=iw.TwoHop(n=max(2, chosen["facts"] // shrink)),
         model=model,
         learner=Curriculum(phases=(phase,)),
@@ -111,7 +117,8 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
     seen = {tuple(column.tolist()) for column in terms.values()}
     for pair in combinations(FACTORS, 2):
         product = np.array(levels[pair[0]]) * np.array(levels[pair[1]])
-        if tuple(product.tolist()) not in seen:  # pairs that are one column are told as the first
+        # Pairs that are one column are told as the first.
+        if tuple(product.tolist()) not in seen:
             seen.add(tuple(product.tolist()))
             terms[pair] = product
     rows = []
@@ -120,7 +127,12 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
         cells, answers = part["cell"].to_numpy(), part["accuracy"].to_numpy()
         for term, signs in terms.items():
             rows.append(
-                (" × ".join(term), len(term), seed, float(2 * np.mean(signs[cells] * answers)))
+                (
+                    " × ".join(term),
+                    len(term),
+                    seed,
+                    float(2 * np.mean(signs[cells] * answers)),
+                )
             )
     return pl.DataFrame(rows, schema=["term", "order", "seed", "effect"], orient="row")
 
@@ -149,11 +161,23 @@ def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
     square = pl.col("effect") ** 2
     whole = square.sum().over("seed")
     share = pl.when(whole > 0).then(square / whole).otherwise(0.0)
-    table = effects.select("term", "seed", share=share, what=pl.lit("settings and pairs"))
+    table = effects.select(
+        "term", "seed", share=share, what=pl.lit("settings and pairs")
+    )
     means = table.group_by("term", maintain_order=True).agg(pl.col("share").mean())
-    largest = means.sort("share", descending=True, maintain_order=True).head(most).drop("share")
-    short = pl.col("term").str.replace(" initialisation", " init").str.replace("random ", "")
-    return largest.join(table, on="term", maintain_order="left_right").with_columns(short)
+    largest = (
+        means.sort("share", descending=True, maintain_order=True)
+        .head(most)
+        .drop("share")
+    )
+    short = (
+        pl.col("term")
+        .str.replace(" initialisation", " init")
+        .str.replace("random ", "")
+    )
+    return largest.join(table, on="term", maintain_order="left_right").with_columns(
+        short
+    )
 
 
 effect = number("effects", "effect")

@@ -20,9 +20,13 @@ WHEN = {
 }
 NEVER = "never"
 #: What decays, as it is shown.
-DECAYED: dict[Decayed, str] = {"matrices": "norms and biases spared", "all": "everything decays"}
+DECAYED: dict[Decayed, str] = {
+    "matrices": "norms and biases spared",
+    "all": "everything decays",
+}
 HEADS = {True: "tied", False: "untied"}
-#: Recall of every role from which on the facts count as known; elsewhere no gain is judged.
+#: Recall of every role from which on the facts count as known; elsewhere no gain is
+#: judged.
 KNOWN = 0.99
 LABELS = ("head", "width", "decayed", "when")
 
@@ -80,7 +84,9 @@ def plan(settings: Settings) -> Plan:
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     trials = [
         Trial(
-            labels=dict(zip(LABELS, (HEADS[tied], width, DECAYED[decayed], when), strict=True)),
+            labels=dict(
+                zip(LABELS, (HEADS[tied], width, DECAYED[decayed], when), strict=True)
+            ),
             world=world,
             model=iw.GPTConfig(layers=settings.layers, width=width, tied=tied),
             learner=settings.curriculum(when, decayed, width),
@@ -93,7 +99,8 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy beside recall, and the gain over the same GPT that never decays.
 
-    ``gain`` is not a number for runs that do not know their facts, or whose control does not.
+    ``gain`` is not a number for runs that do not know their facts, or whose control
+    does not.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

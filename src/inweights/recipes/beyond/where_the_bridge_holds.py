@@ -17,13 +17,15 @@ LABELS = ("axis", "value", "init", "world")
 MAPS = ("map_c1", "map_harder", "map_without")
 GAMMA = "small initialisation γ"
 
-#: By axis, each value as it is shown and what it changes in the base run. Several changes are
-#: separated by ``;``. A value that changes nothing is the base run, and is trained only once.
+#: By axis, each value as it is shown and what it changes in the base run. Several
+#: changes are separated by ``;``. A value that changes nothing is the base run, and is
+#: trained only once.
 AXES: dict[str, dict[str, str]] = {
     "depth": {str(n): f"model.layers={n}" for n in (1, 2, 4, 6, 8, 12)},
     # The rate follows the width.
     "width": {
-        str(n): f"model.width={n};phase.optimizer.rate={0.064 / n}" for n in (16, 32, 64, 128)
+        str(n): f"model.width={n};phase.optimizer.rate={0.064 / n}"
+        for n in (16, 32, 64, 128)
     },
     "positions": {
         "learned, random start": "",
@@ -71,10 +73,14 @@ def plan(settings: Settings) -> Plan:
         "no identity": iw.TwoHop(n=n, complexity=1, identity=False),
     }
     trials = []
-    for (init, drawn), (name, world), axis in product(inits.items(), worlds.items(), settings.axes):
+    for (init, drawn), (name, world), axis in product(
+        inits.items(), worlds.items(), settings.axes
+    ):
         if axis == GAMMA and init == "standard":
             continue  # the axis sets the initialisation itself
-        start = _Run(world=world, model=structs.replace(base.model, init=drawn), phase=base.phase)
+        start = _Run(
+            world=world, model=structs.replace(base.model, init=drawn), phase=base.phase
+        )
         for value, change in AXES[axis].items():
             run = apply_overrides(start, [part for part in change.split(";") if part])
             trials.append(
@@ -151,15 +157,24 @@ SCORES = {
     "fixed-positions-hurt": at("positions", "learned, fixed start")
     - at("positions", "learned, random start")
     <= -0.1,
-    "every-position-fails": both.at(axis="loss at", value="every position", world="C = 1") <= 0.15,
+    "every-position-fails": both.at(
+        axis="loss at", value="every position", world="C = 1"
+    )
+    <= 0.15,
     "warm-up-hurts": at("warm-up", "140") - at("warm-up", "0") <= -0.1,
     "tied-head-leaks": at("head", "tied", "small", "no identity") >= 0.15,
-    "untied-head-does-not-leak": both.at(axis="head", value="untied", world="no identity") <= 0.1,
+    "untied-head-does-not-leak": both.at(
+        axis="head", value="untied", world="no identity"
+    )
+    <= 0.1,
     **{
         f"small-beats-standard-{axis}-{value}": at(axis, value, "small", "C = 2")
         - at(axis, value, "standard", "C = 2")
         >= 0.05
-        for axis, values in (("width", ("32", "64", "128")), ("depth", ("2", "4", "12")))
+        for axis, values in (
+            ("width", ("32", "64", "128")),
+            ("depth", ("2", "4", "12")),
+        )
         for value in values
     },
     "alignment-tells": cosine("alignment_tells", "correlation").over("world") >= 0.7,

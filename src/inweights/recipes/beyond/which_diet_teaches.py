@@ -5,13 +5,21 @@ import polars as pl
 from msgspec import field, structs
 
 from inweights.errors import check_names
-from inweights.experiments import Computation, Outside, Plan, Score, cosine, number, share
+from inweights.experiments import (
+    Computation,
+    Outside,
+    Plan,
+    Score,
+    cosine,
+    number,
+    share,
+)
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
 from inweights.recipes.shared.language.strategies import Taught, known_before, teach
 
-#: Strategies and wordings of each condition; all fill the same number of tokens. What is asked
-#: first is judged first: who has little time runs the first ones.
+#: Strategies and wordings of each condition; all fill the same number of tokens. What
+#: is asked first is judged first: who has little time runs the first ones.
 CONDITIONS: dict[str, tuple[tuple[str, ...], int]] = {
     "control": ((), 2),
     "derive": (("derive",), 2),
@@ -56,7 +64,11 @@ class Settings(InventedSettings):
 def plan(settings: Settings) -> Plan:
     """One fine-tune for each condition; what the model knew before is asked once."""
     where = {"model": Outside(name=settings.model), "device": settings.device}
-    made = [Computation(name="before", labels={}, compute=known_before, options=where, effort=200)]
+    made = [
+        Computation(
+            name="before", labels={}, compute=known_before, options=where, effort=200
+        )
+    ]
     for name in settings.conditions:
         strategies, wordings = CONDITIONS[name]
         rate = settings.rates.get(name, settings.tuning.rate)
@@ -83,7 +95,12 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracies by what is asked; what was lost and asserted; tokens."""
     after, before = tables["after"], tables["before"]
-    place = pl.when("held").then(pl.lit(", held")).when(~pl.col("held")).then(pl.lit(", told"))
+    place = (
+        pl.when("held")
+        .then(pl.lit(", held"))
+        .when(~pl.col("held"))
+        .then(pl.lit(", told"))
+    )
     chained = pl.col("what").is_in(["composition", "steps"])
     named = after.with_columns(
         what=pl.col("what") + pl.when(chained).then(place).otherwise(pl.lit(""))
@@ -154,6 +171,7 @@ SCORES = {
     "passages-help-little": gain("composition, held", "passages") <= 0.2,
     "facts-alone-cost": lost.at(condition="control") >= 0.05,
     "replay-keeps": lost.at(condition="control") - lost.at(condition="replay") >= 0.05,
-    "replay-keeps-language": rise.at(condition="control") - rise.at(condition="replay") >= 0.25,
+    "replay-keeps-language": rise.at(condition="control") - rise.at(condition="replay")
+    >= 0.25,
     "asserts-what-is-wrong": wrong.at(condition="derive") >= 0.5,
 }

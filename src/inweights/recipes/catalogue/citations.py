@@ -13,13 +13,17 @@ def citations(name: str = "") -> list[str]:
     """Return BibTeX entries: those of papers, then that of the project.
 
     Args:
-        name: A paper or a recipe, of whose paper the entry is returned; by default those of
-            all.
+        name: A paper or a recipe, of whose paper the entry is returned; by default
+            those of all.
     """
-    known = {name: dict(entry.citation) for name, entry in papers().items() if entry.citation}
+    known = {
+        name: dict(entry.citation) for name, entry in papers().items() if entry.citation
+    }
     if name:
         source = name.partition("/")[0]
-        known = {key: about for key, about in known.items() if key == _OF.get(source, source)}
+        known = {
+            key: about for key, about in known.items() if key == _OF.get(source, source)
+        }
     entries = [_entry(about.pop("key"), about) for about in known.values()]
     about = {
         "title": "inweights: a laboratory for in-weights reasoning",

@@ -63,6 +63,8 @@ def read_entry(name: str) -> Entry:
     from inweights.recipes.catalogue.settings import extras
 
     recipe = get_recipe(name)
-    claims = tuple(Statement(**claim.about(), judged=claim.judged) for claim in recipe.claims)
+    claims = tuple(
+        Statement(**claim.about(), judged=claim.judged) for claim in recipe.claims
+    )
     needs = {scale: extras(config) for scale, config in recipe.scales.items()}
     return Entry(recipe.name, recipe.title, recipe.paper, recipe.place, needs, claims)

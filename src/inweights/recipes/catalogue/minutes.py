@@ -1,8 +1,8 @@
 """Tell how long recipes take: processor minutes at their scale ``cpu``, for all seeds.
 
-``minutes.json`` is written by ``tests/house/catalogue.py`` of the repository, and a test
-compares its versions with those of the recipes. ``inweights run RECIPE --dry-run`` estimates a
-run on one's own machine.
+``minutes.json`` is written by ``tests/house/catalogue.py`` of the repository, and a
+test compares its versions with those of the recipes. ``inweights run RECIPE --dry-run``
+estimates a run on one's own machine.
 """
 
 import time
@@ -14,10 +14,11 @@ import msgspec
 from inweights.support.progress import roughly
 
 FILE = "minutes.json"
-#: How often the pace is tried, and how often a try does its work: some hundredths of a second.
+#: How often the pace is tried, and how often a try does its work: some hundredths of a
+#: second.
 _PACES, _CALLS = 8, 20
-#: Pace of the machine of timings that do not say theirs: 43 recipes were timed again on another
-#: one, and this is the median.
+#: Pace of the machine of timings that do not say theirs: 43 recipes were timed again on
+#: another one, and this is the median.
 _PACE = 16.2
 
 
@@ -80,8 +81,9 @@ def cost_of(name: str) -> str:
 def pace() -> float:
     """Return how slow this machine is: processor milliseconds of fixed work, one thread.
 
-    The work is that of a small block in plain tensor operations, so that it changes with the
-    machine and not with this library; the least of some tries, as other work here only adds.
+    The work is that of a small block in plain tensor operations, so that it changes
+    with the machine and not with this library; the least of some tries, as other work
+    here only adds.
     """
     import torch
 

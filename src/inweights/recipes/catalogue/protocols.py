@@ -23,9 +23,10 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """A recipe beside its paper.
 
     Attributes:
-        settings: Number of different settings that are the paper's, its code's, smaller or
-            ours, at the scale that is judged.
-        claims: How near to the paper's protocol each claim of the paper is judged, by its id.
+        settings: Number of different settings that are the paper's, its code's, smaller
+            or ours, at the scale that is judged.
+        claims: How near to the paper's protocol each claim of the paper is judged, by
+            its id.
     """
 
     settings: dict[Whose, int]
@@ -78,6 +79,10 @@ def farther(claim: str, stated: Protocol | None) -> Protocol | None:
         ('scaled', None)
     """
     computed, order = computed_protocol(claim), list(SIGNS)
-    if computed is None or stated is None or order.index(computed) <= order.index(stated):
+    if (
+        computed is None
+        or stated is None
+        or order.index(computed) <= order.index(stated)
+    ):
         return None
     return computed

@@ -1,7 +1,7 @@
 """List the settings of a recipe: what each one means, and its value at each scale.
 
-:func:`settings` serves ``inweights describe`` and pages; meanings come from the recipe's file,
-or from the docstring of the config (:func:`meanings`).
+:func:`settings` serves ``inweights describe`` and pages; meanings come from the
+recipe's file, or from the docstring of the config (:func:`meanings`).
 """
 
 import inspect
@@ -33,8 +33,8 @@ class Setting:
         path: As it is written after ``--set``.
         meaning: What it decides, in words.
         values: Its value at each scale that has it, as plain values.
-        ours: Whether no paper gives it. Others are the paper's at the scale ``paper``; where a
-            smaller scale has another value, that one is ours.
+        ours: Whether no paper gives it. Others are the paper's at the scale ``paper``;
+            where a smaller scale has another value, that one is ours.
     """
 
     path: str
@@ -68,7 +68,11 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()
-    return ("lm-demo",) if "@smollm2" in str([to_plain(part) for part in parts]) else ("hf",)
+    return (
+        ("lm-demo",)
+        if "@smollm2" in str([to_plain(part) for part in parts])
+        else ("hf",)
+    )
 
 
 def meanings(kind: type) -> dict[str, str]:
@@ -108,7 +112,9 @@ def _walk(
     config: msgspec.Struct, prefix: str, said: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[tuple[str, str, Any]]:
     """Yield path, meaning and value of every setting below a config."""
-    meant = meanings(type(config)) | {name: _plain(words) for name, words in said.items()}
+    meant = meanings(type(config)) | {
+        name: _plain(words) for name, words in said.items()
+    }
     for name in config.__struct_fields__:
         value, path = getattr(config, name), f"{prefix}{name}"
         items = value if isinstance(value, tuple) else ()

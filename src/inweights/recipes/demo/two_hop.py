@@ -31,7 +31,12 @@ def plan(settings: Settings) -> Plan:
     """Emb-MLP and a GPT, with and without identity."""
     training = settings.gpt, settings.emb_mlp
     trials = [
-        ib.trial(name, iw.TwoHop(n=settings.n, identity=identity), *training, identity=identity)
+        ib.trial(
+            name,
+            iw.TwoHop(n=settings.n, identity=identity),
+            *training,
+            identity=identity,
+        )
         for name, identity in product(settings.models, (True, False))
     ]
     return Plan(

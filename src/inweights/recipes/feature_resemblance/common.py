@@ -43,7 +43,9 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
 
 
-def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> pl.DataFrame:
+def similarities(
+    tables: Mapping[str, pl.DataFrame], labels: Sequence[str]
+) -> pl.DataFrame:
     """Return ``cosine`` of the entities and ``success`` on the conclusion, a row per run.
 
     Args:
@@ -70,8 +72,8 @@ def compared(
         labels: Columns that name the trials.
 
     Returns:
-        Two tables: ``predicted`` has the absolute error of both predictions, and in ``shown``
-        the column ``what`` tells the three apart.
+        Two tables: ``predicted`` has the absolute error of both predictions, and in
+        ``shown`` the column ``what`` tells the three apart.
     """
     keys = [*labels, "seed"]
     printed = [
@@ -81,7 +83,9 @@ def compared(
     shown = [
         table.select(*keys, similarity="cosine", what=pl.lit("measured")),
         pl.DataFrame(printed).with_columns(what=pl.lit("published")),
-        foretold.select(*keys, similarity="from_facts", what=pl.lit("predicted from the facts")),
+        foretold.select(
+            *keys, similarity="from_facts", what=pl.lit("predicted from the facts")
+        ),
     ]
     predicted = table.join(foretold, on=keys).with_columns(
         (pl.col("cosine") - pl.col(name)).abs().alias(f"{name}_error")

@@ -12,7 +12,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.worlds.labels import Labels
 
 LINEAR = "linear network"
-#: Layers of the linear network up to which no label is fitted yet, so that the prediction holds.
+#: Layers of the linear network up to which no label is fitted yet, so that the
+#: prediction holds.
 EARLY = 4
 
 
@@ -55,7 +56,9 @@ def plan(settings: Settings) -> experiments.Plan:
     }
     return experiments.Plan(
         trials=[
-            experiments.Trial(labels={"model": name}, world=world, model=model, learner=learner)
+            experiments.Trial(
+                labels={"model": name}, world=world, model=model, learner=learner
+            )
             for name, (model, learner) in learners.items()
         ],
         computations=[
@@ -86,9 +89,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     same, other = pl.col("same"), pl.col("other_size")
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
-        ["same", "other_size"], index=[*keys, "depth"], variable_name="pairs", value_name="cosine"
+        ["same", "other_size"],
+        index=[*keys, "depth"],
+        variable_name="pairs",
+        value_name="cosine",
     )
-    predicted = foretold.select(*keys, "depth", pairs=pl.lit("foretold"), cosine="foretold")
+    predicted = foretold.select(
+        *keys, "depth", pairs=pl.lit("foretold"), cosine="foretold"
+    )
     words = {
         "same": "same label",
         "other_size": "other label, absolute",
@@ -101,9 +109,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast=same.last() - other.last(),
             other_rise=other.last() - other.first(),
         ),
-        "predicted": early.join(foretold.drop("seed"), on=["model", "depth"]).with_columns(
-            error=(same - pl.col("foretold")).abs()
-        ),
+        "predicted": early.join(
+            foretold.drop("seed"), on=["model", "depth"]
+        ).with_columns(error=(same - pl.col("foretold")).abs()),
         "final_loss": fr.last_loss(tables["losses"], keys),
         "shown": pl.concat([measured, predicted], how="diagonal_relaxed").with_columns(
             pl.col("pairs").replace(words)
@@ -111,7 +119,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-least_step, rise = experiments.number("steps", "least"), experiments.number("ends", "rise")
+least_step, rise = (
+    experiments.number("steps", "least"),
+    experiments.number("ends", "rise"),
+)
 
 SCORES = {
     "linear-rises": least_step.at(model=LINEAR) >= 0.0,
@@ -120,7 +131,9 @@ SCORES = {
     "gpt-aligned": rise.at(model=tasks.GPT) >= 0.1,
     "labels-apart": rise.of("contrast").over("model") >= 0.5,
     "others-rise-too": experiments.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
-    "predicted-by-depth": experiments.number("predicted", "error", model=LINEAR).over("depth")
+    "predicted-by-depth": experiments.number("predicted", "error", model=LINEAR).over(
+        "depth"
+    )
     <= 0.04,
     "gpt-fitted": experiments.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
 }

@@ -14,7 +14,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 LABELS = ("model", "course", "std")
 #: The transformer of Table 3: one layer with ReLU, all of it trained at once.
 END_TO_END = "end-to-end"
-#: Success at or below which AS fails, as the paper prints; at or above which a course succeeds.
+#: Success at or below which AS fails, as the paper prints; at or above which a course
+#: succeeds.
 FAILS, SUCCEEDS = 0.05, 0.97
 
 
@@ -51,7 +52,11 @@ def plan(settings: Settings) -> Plan:
                 learner=one_layer.phases(parts, settings.late),
             ),
             Trial(
-                labels={"model": tasks.GPT, "course": reading, "std": gpt.model.init.std},
+                labels={
+                    "model": tasks.GPT,
+                    "course": reading,
+                    "std": gpt.model.init.std,
+                },
                 world=world,
                 model=gpt.model,
                 learner=gpt.phases(parts, gpt.losses["AS"]),
@@ -85,9 +90,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .otherwise(pl.col("success") >= SUCCEEDS),
     )
     shown = near.select(
-        *LABELS, "seed", "cosine", "success", start=pl.format("{}, σ0 {}", "model", "std")
+        *LABELS,
+        "seed",
+        "cosine",
+        "success",
+        start=pl.format("{}, σ0 {}", "model", "std"),
     )
-    return {"table": table, "shown": shown, "given": _given(near), "starts": _starts(near)}
+    return {
+        "table": table,
+        "shown": shown,
+        "given": _given(near),
+        "starts": _starts(near),
+    }
 
 
 _PRINTED_SCHEMA = ("model", "row", "similarity", "tolerance")
@@ -99,15 +113,17 @@ def _printed_rows() -> list[tuple[str, str, float, float]]:
         (model, "AS", table1.PRINTED[model, "AS"][1], fr.NEAR[model])
         for model in (tasks.ONE_LAYER, tasks.GPT)
     ]
-    rows += [(END_TO_END, row, table3.PRINTED[row][0], table3.NEAR) for row in table3.PRINTED]
+    rows += [
+        (END_TO_END, row, table3.PRINTED[row][0], table3.NEAR) for row in table3.PRINTED
+    ]
     return rows
 
 
 def _given(near: pl.DataFrame) -> pl.DataFrame:
     """Return how many of the six printed numbers of AS the best reading gives, by seed.
 
-    They are similarity and success of the three models. That with ReLU is taken at the start that
-    gives most of them.
+    They are similarity and success of the three models. That with ReLU is taken at the
+    start that gives most of them.
     """
     counted = near.filter(pl.col("row") == "AS").with_columns(
         hits=pl.col("similar").cast(pl.Int64) + pl.col("succeeded").cast(pl.Int64)
@@ -115,14 +131,20 @@ def _given(near: pl.DataFrame) -> pl.DataFrame:
     best = counted.group_by("course", "model", "seed", maintain_order=True).agg(
         pl.col("hits").max()
     )
-    by_reading = best.group_by("course", "seed", maintain_order=True).agg(pl.col("hits").sum())
-    return by_reading.group_by("seed", maintain_order=True).agg(most=pl.col("hits").max())
+    by_reading = best.group_by("course", "seed", maintain_order=True).agg(
+        pl.col("hits").sum()
+    )
+    return by_reading.group_by("seed", maintain_order=True).agg(
+        most=pl.col("hits").max()
+    )
 
 
 def _starts(near: pl.DataFrame) -> pl.DataFrame:
     """Return at how many starts all three similarities of Table 3 are as printed, by reading."""
     rows = near.filter(pl.col("model") == END_TO_END)
-    others = rows.filter(pl.col("row") != "AS").group_by("std", "seed", maintain_order=True)
+    others = rows.filter(pl.col("row") != "AS").group_by(
+        "std", "seed", maintain_order=True
+    )
     every = others.agg(others=pl.col("similar").all())
     readings = rows.filter(pl.col("row") == "AS").join(every, on=["std", "seed"])
     return readings.group_by("course", "seed", maintain_order=True).agg(
@@ -149,7 +171,9 @@ SCORES: dict[str, Judged] = {
 }
 for reading in tasks.READINGS:
     found = similarity.at(model=tasks.GPT, course=reading)
-    SCORES[f"gpt-similarity-{reading.lower()}"] = fr.near(found, gpt_as, fr.NEAR[tasks.GPT])
+    SCORES[f"gpt-similarity-{reading.lower()}"] = fr.near(
+        found, gpt_as, fr.NEAR[tasks.GPT]
+    )
     over_starts = success.at(model=END_TO_END, course=reading)
     if reading != "AS-pair":
         fails = reading == "AS-target"
@@ -158,17 +182,26 @@ for reading in tasks.READINGS:
 for std in (0.0025, 0.0075, 0.01):
     short = f"{std:g}".replace("0.", "")
     SCORES[f"success-as-pair-{short}"] = _at(success, "AS-pair", std) <= FAILS
-    SCORES[f"similarity-as-pair-{short}"] = fr.near(_at(similarity, "AS-pair", std), PRINTED_AS)
+    SCORES[f"similarity-as-pair-{short}"] = fr.near(
+        _at(similarity, "AS-pair", std), PRINTED_AS
+    )
 SCORES |= {
     "similarity-as-target": fr.near(
         similarity.at(model=END_TO_END, course="AS-target").over("std"), PRINTED_AS
     ),
     "success-joint-0075": _at(success, "joint", 0.0075) >= SUCCEEDS,
     "success-sa-0075": _at(success, "SA", 0.0075) >= SUCCEEDS,
-    "similarity-joint-0075": fr.near(_at(similarity, "joint", 0.0075), table3.PRINTED["joint"][0]),
-    "similarity-sa-0075": fr.near(_at(similarity, "SA", 0.0075), table3.PRINTED["SA"][0]),
-    "order-joint-sa-0075": _at(similarity, "joint", 0.0075) - _at(similarity, "SA", 0.0075) >= 0.05,
-    "order-sa-as-pair-0075": _at(similarity, "SA", 0.0075) - _at(similarity, "AS-pair", 0.0075)
+    "similarity-joint-0075": fr.near(
+        _at(similarity, "joint", 0.0075), table3.PRINTED["joint"][0]
+    ),
+    "similarity-sa-0075": fr.near(
+        _at(similarity, "SA", 0.0075), table3.PRINTED["SA"][0]
+    ),
+    "order-joint-sa-0075": _at(similarity, "joint", 0.0075)
+    - _at(similarity, "SA", 0.0075)
+    >= 0.05,
+    "order-sa-as-pair-0075": _at(similarity, "SA", 0.0075)
+    - _at(similarity, "AS-pair", 0.0075)
     >= 0.05,
     "no-start-gives-table-3": number("starts", "matching").over("course") <= 0.5,
     "no-reading-gives-all": number("given", "most") <= 5.5,

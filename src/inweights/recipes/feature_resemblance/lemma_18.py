@@ -22,7 +22,10 @@ def plan(settings: Settings) -> experiments.Plan:
     """A random network of each width, walked layer by layer."""
     from inweights.theory.feature_resemblance.depth import lemma_18
 
-    sizes = {name: getattr(settings, name) for name in ("layers", "labels", "per_label", "share")}
+    sizes = {
+        name: getattr(settings, name)
+        for name in ("layers", "labels", "per_label", "share")
+    }
     return experiments.Plan(
         computations=[
             experiments.Computation(
@@ -43,8 +46,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     states = tables["states"]
     width, keys = pl.col("width"), ["width", "layer", "seed"]
     mean = pl.mean_horizontal(*CASES.values())
-    distances = states.group_by("width", "seed", maintain_order=True).agg(mean=mean.mean())
-    of = {name: pl.col("mean").sort_by("width").get(at) for name, at in (("wide", -1), ("thin", 0))}
+    distances = states.group_by("width", "seed", maintain_order=True).agg(
+        mean=mean.mean()
+    )
+    of = {
+        name: pl.col("mean").sort_by("width").get(at)
+        for name, at in (("wide", -1), ("thin", 0))
+    }
     return {
         "widest": states.filter(width == width.max()),
         "nearness": distances.group_by("seed", maintain_order=True).agg(

@@ -11,7 +11,8 @@ from inweights import experiments
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
-#: Place of the convergence of each phase of stage 2; two hops with identities are the joint course.
+#: Place of the convergence of each phase of stage 2; two hops with identities are the
+#: joint course.
 CONVERGES = {
     ("joint", 1): "Lemma 7",
     ("SA", 1): "Lemma 9",
@@ -50,9 +51,20 @@ def plan(settings: Settings) -> experiments.Plan:
 
     how = settings.training
     seeded = partial(experiments.Computation, seeded=True)
-    start, descent = partial(seeded, effort=20), partial(seeded, compute=stage_two, effort=200)
-    about = {"width": how.model.width, "hidden": how.model.hidden, "delta": settings.delta}
-    network = {"layers": settings.layers, "labels": settings.labels, "delta": settings.delta}
+    start, descent = (
+        partial(seeded, effort=20),
+        partial(seeded, compute=stage_two, effort=200),
+    )
+    about = {
+        "width": how.model.width,
+        "hidden": how.model.hidden,
+        "delta": settings.delta,
+    }
+    network = {
+        "layers": settings.layers,
+        "labels": settings.labels,
+        "delta": settings.delta,
+    }
     starts = [
         start(
             name="starts",
@@ -95,10 +107,14 @@ def plan(settings: Settings) -> experiments.Plan:
     by_pair = experiments.Measure(
         name="alike", probe=iw.probes.resemblance, options={"by_pair": True}
     )
-    return experiments.Plan(trials=trials, computations=[*starts, *descents], measures=[by_pair])
+    return experiments.Plan(
+        trials=trials, computations=[*starts, *descents], measures=[by_pair]
+    )
 
 
-def _descent(settings: Settings, course: str, slower: float, steps: int) -> dict[str, Any]:
+def _descent(
+    settings: Settings, course: str, slower: float, steps: int
+) -> dict[str, Any]:
     """Options of stage 2 on few tuples, whose features are as large as on many."""
     how, phases = settings.training, tasks.phase_roles(course, settings.rho)
     return {
@@ -116,7 +132,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Where each descent ends beside its bound, and the cosine of the unlike in units of 1/√d."""
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(
-        panel=twice.then(pl.format("{}, phase {}", "course", "phase")).otherwise("course"),
+        panel=twice.then(pl.format("{}, phase {}", "course", "phase")).otherwise(
+            "course"
+        ),
         ratio=pl.col("least") / pl.col("bound"),
     )
     late = pl.col("steps") >= pl.col("steps").max().over("slower") / 10
@@ -129,18 +147,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     slow = pl.col("slower") > 1
     size = pl.col("cosine").abs().mean()
-    alike = tables["alike"].group_by("course", "width", "seed", maintain_order=True).agg(size=size)
+    alike = (
+        tables["alike"]
+        .group_by("course", "width", "seed", maintain_order=True)
+        .agg(size=size)
+    )
     return {
         "proven": ends.filter(slow),
         "as_in_table_1": ends.filter(~slow),
         "unlike": alike.with_columns(scaled=pl.col("size") * pl.col("width").sqrt()),
         "curves": taken.filter(slow)
-        .unpivot(["least", "bound"], index=["panel", "seed", "steps"], variable_name="what")
+        .unpivot(
+            ["least", "bound"], index=["panel", "seed", "steps"], variable_name="what"
+        )
         .with_columns(digits=pl.col("value").log10()),
     }
 
 
-start, deep, proven = (partial(experiments.number, table) for table in ("starts", "deep", "proven"))
+start, deep, proven = (
+    partial(experiments.number, table) for table in ("starts", "deep", "proven")
+)
 phases = ("course", "phase")
 STARTS = {
     "lemma-3": {"vectors": "w", "task": ANALOGY},
@@ -161,7 +187,8 @@ SCORES |= {
     "loss-falls-as-one-over-the-steps": proven("exponent").over(*phases) <= -0.9,
     "the-rate-is-small": proven("step_size").over(*phases) <= 1.0,
     "bounds-say-something": proven("says").over(*phases) <= 1.0,
-    "table-1-has-a-larger-rate": experiments.number("as_in_table_1", "step_size") >= 2.0,
+    "table-1-has-a-larger-rate": experiments.number("as_in_table_1", "step_size")
+    >= 2.0,
     "unlike-as-one-over-the-root-of-the-width": (
         experiments.number("unlike", "scaled").over("course", "width").within(0.6, 1.0)
     ),

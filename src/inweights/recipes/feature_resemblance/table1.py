@@ -38,9 +38,14 @@ def plan(settings: Settings) -> Plan:
     one, rho = settings.one_layer, settings.rho
     trials, computations = [], []
     for course in tasks.SUCCEEDS:
-        world, roles = fr.world_of(course, settings.n), tasks.phase_roles(course, rho)[0]
+        world, roles = (
+            fr.world_of(course, settings.n),
+            tasks.phase_roles(course, rho)[0],
+        )
         labels = {"course": course}
-        trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=rho)
+        trials += fr.both_models(
+            labels, world, one, settings.gpt, course=course, rho=rho
+        )
         computations.append(one.foretold(labels, world, roles, course=course, rho=rho))
     return Plan(trials=trials, measures=fr.measures(), computations=computations)
 
@@ -48,7 +53,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table itself, prediction against measurement, and what the figures draw."""
     table = fr.similarities(tables, LABELS)
-    table = table.join(fr.last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"])
+    table = table.join(
+        fr.last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"]
+    )
     published = [(row, printed) for row, (_, printed, _) in PRINTED.items()]
     role = pl.when(pl.col("part") == "queries").then(pl.lit("the conclusion"))
     return {
@@ -78,17 +85,27 @@ gpt = similarity.at(model=tasks.GPT)
 SCORES: dict[str, Judged] = {}
 for (model, course), (_, printed, _) in PRINTED.items():
     row = f"{course.replace(' ', '-')}-{model}".lower()
-    found, answered = (score.at(model=model, course=course) for score in (similarity, success))
+    found, answered = (
+        score.at(model=model, course=course) for score in (similarity, success)
+    )
     SCORES[f"similarity-{row}"] = fr.near(found, printed, fr.NEAR[model])
-    SCORES[f"success-{row}"] = answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
+    SCORES[f"success-{row}"] = (
+        answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
+    )
 SCORES |= {
     "losses-converge": number("table", "loss").over(*LABELS) <= 0.12,
     "order-joint-sa": gpt.at(course="joint") - gpt.at(course="SA") >= 0.05,
     "order-sa-as": gpt.at(course="SA") - gpt.at(course="AS") >= 0.05,
     "predicted-from-facts": error <= 0.02,
     "predicted-closed-form": error.of("closed_form_error") <= 0.02,
-    "sa-forgets-one-layer": kept.at(model=tasks.ONE_LAYER, course="SA", role="similarity") <= 0.5,
+    "sa-forgets-one-layer": kept.at(
+        model=tasks.ONE_LAYER, course="SA", role="similarity"
+    )
+    <= 0.5,
     "sa-forgets-gpt": kept.at(model=tasks.GPT, course="SA", role="similarity") <= 0.5,
     "as-forgets-gpt": kept.at(model=tasks.GPT, course="AS", role="attribution") <= 0.5,
-    "as-keeps-one-layer": kept.at(model=tasks.ONE_LAYER, course="AS", role="attribution") >= 0.95,
+    "as-keeps-one-layer": kept.at(
+        model=tasks.ONE_LAYER, course="AS", role="attribution"
+    )
+    >= 0.95,
 }

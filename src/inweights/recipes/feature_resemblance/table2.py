@@ -16,7 +16,12 @@ class Settings(iw.Config):
     model: str = "@smollm2"
     rows: int = 30
     training: FineTune = FineTune(
-        method="lora", rate=1e-3, epochs=10, batch_tokens=256, precision="bf16", end=False
+        method="lora",
+        rate=1e-3,
+        epochs=10,
+        batch_tokens=256,
+        precision="bf16",
+        end=False,
     )
     conditions: tuple[str, ...] = analogies.CONDITIONS
 
@@ -27,7 +32,8 @@ class Settings(iw.Config):
 
     def __post_init__(self) -> None:
         for condition in self.conditions:
-            analogies.Analogies(rows=self.rows, condition=condition)  # refuses what there is not
+            # Refuses what there is not.
+            analogies.Analogies(rows=self.rows, condition=condition)
 
 
 def plan(settings: Settings) -> Plan:
@@ -40,8 +46,12 @@ def plan(settings: Settings) -> Plan:
                 compute=tell_and_ask,
                 options={
                     "model": Outside(name=settings.model),
-                    "lesson": analogies.Analogies(rows=settings.rows, condition=condition),
-                    "tuning": None if condition == analogies.ZERO_SHOT else settings.training,
+                    "lesson": analogies.Analogies(
+                        rows=settings.rows, condition=condition
+                    ),
+                    "tuning": None
+                    if condition == analogies.ZERO_SHOT
+                    else settings.training,
                 },
                 seeded=True,
                 effort=10 if condition == analogies.ZERO_SHOT else 100,
@@ -79,7 +89,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "contrast": "similarity, less that of others",
     }
     shown = table.unpivot(list(words), index=keys, variable_name="column")
-    return {"table": table, "shown": shown.with_columns(pl.col("column").replace(words))}
+    return {
+        "table": table,
+        "shown": shown.with_columns(pl.col("column").replace(words)),
+    }
 
 
 success = share("table", "success")
@@ -91,13 +104,16 @@ for order in ("joint", "SA"):
     closer = similarity.at(condition=order) - similarity.at(condition="AS")
     SCORES[f"{order}-beats-AS"] = success.at(condition=order) - similarity_last >= 0.1
     SCORES[f"{order}-more-similar-than-AS"] = closer >= 0.02
-shuffled = {order: success.at(condition=analogies.SHUFFLED + order) for order in ("joint", "AS")}
+shuffled = {
+    order: success.at(condition=analogies.SHUFFLED + order) for order in ("joint", "AS")
+}
 gain = cosine("table", "gain")
 SCORES |= {
     "all-similar": similarity.over("condition") >= 0.6,
     "beats-zero-shot": joint - success.at(condition=analogies.ZERO_SHOT) >= 0.1,
     "premises-help": joint - success.at(condition=analogies.ATTRIBUTION) >= 0.1,
-    "shuffled-joint-beats-chance": gain.at(condition=analogies.SHUFFLED + "joint") >= 0.1,
+    "shuffled-joint-beats-chance": gain.at(condition=analogies.SHUFFLED + "joint")
+    >= 0.1,
     "shuffled-SA-beats-chance": gain.at(condition=analogies.SHUFFLED + "SA") >= 0.1,
     "shuffled-joint-beats-AS": shuffled["joint"] - shuffled["AS"] >= 0.1,
     "told-is-known": success.of("recall").at(condition="joint") >= 0.9,

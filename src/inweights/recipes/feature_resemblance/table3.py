@@ -51,14 +51,21 @@ def plan(settings: Settings) -> Plan:
     trials = [_trial(settings, course, usual) for course in PRINTED]
     grid = settings.grid
     for std, rate, hidden in product(grid.stds, grid.rates, grid.hidden):
-        model = replace(usual.model, hidden=hidden, init=replace(usual.model.init, std=std))
+        model = replace(
+            usual.model, hidden=hidden, init=replace(usual.model.init, std=std)
+        )
         changed = replace(usual, model=model, rate=rate)
-        trials.append(_trial(settings, "AS", changed, f"σ0 {std:g}, η {rate:g}, m {hidden}"))
+        trials.append(
+            _trial(settings, "AS", changed, f"σ0 {std:g}, η {rate:g}, m {hidden}")
+        )
     return Plan(trials=trials, measures=fr.measures())
 
 
 def _trial(
-    settings: Settings, course: str, training: tasks.EndToEndTraining, setting: str = TABLE
+    settings: Settings,
+    course: str,
+    training: tasks.EndToEndTraining,
+    setting: str = TABLE,
 ) -> Trial:
     return Trial(
         labels={"course": course, "setting": setting},
@@ -88,12 +95,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         how="vertical_relaxed",
     )
     shown = both.unpivot(
-        ["similarity", "success"], index=["course", "seed", "what"], variable_name="column"
+        ["similarity", "success"],
+        index=["course", "seed", "what"],
+        variable_name="column",
     )
     extremes = grid.group_by("seed", maintain_order=True).agg(
         least_success=pl.col("success").min(), matching=as_printed.sum()
     )
-    cells = grid.unpivot(["cosine", "success"], index=["setting", "seed"], variable_name="column")
+    cells = grid.unpivot(
+        ["cosine", "success"], index=["setting", "seed"], variable_name="column"
+    )
     return {"table": table, "shown": shown, "grid": cells, "extremes": extremes}
 
 
@@ -103,7 +114,9 @@ similarity, success = cosine("table", "cosine"), share("table", "success")
 SCORES: dict[str, Judged] = {}
 for course, (printed, _) in PRINTED.items():
     answered = success.at(course=course)
-    SCORES[f"similarity-{course.lower()}"] = fr.near(similarity.at(course=course), printed)
+    SCORES[f"similarity-{course.lower()}"] = fr.near(
+        similarity.at(course=course), printed
+    )
     SCORES[f"success-{course.lower()}"] = (
         answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
     )

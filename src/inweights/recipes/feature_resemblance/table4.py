@@ -11,7 +11,8 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 
 LABELS = ("model", "rho")
 
-#: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer rows.
+#: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer
+#: rows.
 PRINTED: dict[tuple[str, float], float] = {
     (tasks.ONE_LAYER, 1.0): 0.6706,
     (tasks.ONE_LAYER, 3.0): 0.9202,
@@ -33,7 +34,9 @@ class Settings(iw.Config):
     gpt: tasks.GPTTraining = tasks.GPTTraining()
 
     def __post_init__(self) -> None:
-        check_names("ρ", [f"{rho:g}" for rho in self.rhos], [f"{rho:g}" for rho in LOSSES])
+        check_names(
+            "ρ", [f"{rho:g}" for rho in self.rhos], [f"{rho:g}" for rho in LOSSES]
+        )
 
 
 def plan(settings: Settings) -> Plan:
@@ -44,14 +47,19 @@ def plan(settings: Settings) -> Plan:
         gpt = msgspec.structs.replace(settings.gpt, losses={"joint": (LOSSES[rho],)})
         trials += fr.both_models({"rho": rho}, world, one, gpt, course="joint", rho=rho)
         roles = tasks.phase_roles("joint", rho)[0]
-        computations.append(one.foretold({"rho": rho}, world, roles, course="joint", rho=rho))
+        computations.append(
+            one.foretold({"rho": rho}, world, roles, course="joint", rho=rho)
+        )
     return Plan(trials=trials, measures=fr.measures(), computations=computations)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The table, prediction against measurement, and both beside the printed numbers."""
     table = fr.similarities(tables, LABELS)
-    return {"table": table, **fr.compared(table, tables["foretold"], PRINTED.items(), LABELS)}
+    return {
+        "table": table,
+        **fr.compared(table, tables["foretold"], PRINTED.items(), LABELS),
+    }
 
 
 similarity, success = cosine("table", "cosine"), share("table", "success")
@@ -61,7 +69,9 @@ error = number("predicted", "from_facts_error").over("rho")
 SCORES: dict[str, Judged] = {}
 for (model, rho), printed in PRINTED.items():
     found = similarity.at(model=model, rho=rho)
-    SCORES[f"similarity-{model.lower()}-{rho:g}"] = fr.near(found, printed, fr.NEAR[model])
+    SCORES[f"similarity-{model.lower()}-{rho:g}"] = fr.near(
+        found, printed, fr.NEAR[model]
+    )
 for model in (tasks.ONE_LAYER, tasks.GPT):
     one, three, five = (similarity.at(model=model, rho=rho) for rho in (1.0, 3.0, 5.0))
     SCORES[f"grows-{model.lower()}-3"] = three - one >= 0.0

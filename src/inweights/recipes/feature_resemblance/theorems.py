@@ -35,7 +35,9 @@ def plan(settings: Settings) -> experiments.Plan:
         world = fr.world_of(course, settings.n)
         labels, learner = {"course": course}, how.curriculum(course, settings.rho)
         trials.append(
-            experiments.Trial(labels=labels, world=world, model=how.model, learner=learner)
+            experiments.Trial(
+                labels=labels, world=world, model=how.model, learner=learner
+            )
         )
         options = how.stage_one(world, tasks.phase_roles(course, settings.rho)[0])
         computations.append(stage(labels=labels, options=options))
@@ -44,7 +46,9 @@ def plan(settings: Settings) -> experiments.Plan:
         lemma(labels={"mlp": mlp}, options={"world": small, "mlp": mlp})
         for mlp in ("linear", "relu")
     ]
-    return experiments.Plan(trials=trials, computations=computations, measures=fr.measures())
+    return experiments.Plan(
+        trials=trials, computations=computations, measures=fr.measures()
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -60,7 +64,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {
         "table": table,
         "fitted": fitted.filter(pl.col("phase") != "attention"),
-        "shown": unpivoted(table.rename({"cosine": "similarity"}), ["similarity", "success"]),
+        "shown": unpivoted(
+            table.rename({"cosine": "similarity"}), ["similarity", "success"]
+        ),
         "lemmas": unpivoted(tables["stage_one"], list(words)).with_columns(
             pl.col("column").replace(words)
         ),
@@ -68,8 +74,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 loss = experiments.number("fitted", "loss").over("phase")
-accuracy, alike = experiments.share("table", "success"), experiments.cosine("table", "cosine")
-#: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at most.
+accuracy, alike = (
+    experiments.share("table", "success"),
+    experiments.cosine("table", "cosine"),
+)
+#: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at
+#: most.
 balance = experiments.share("stage_one", "attention")
 
 
@@ -83,7 +93,9 @@ for number, (course, follows) in enumerate(tasks.SUCCEEDS.items(), 1):
     else:
         SCORES[f"theorem-{number}-fails"] = answered <= 0.03
         SCORES[f"proposition-{number}"] = resembles.within(-0.03, 0.03)
-    SCORES[f"balanced-{course.replace(' ', '-')}".lower()] = balance.at(course=course) <= 0.1
+    SCORES[f"balanced-{course.replace(' ', '-')}".lower()] = (
+        balance.at(course=course) <= 0.1
+    )
 SCORES |= {
     "lemma-1": experiments.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
     "lemma-2": experiments.computed("stage_one", "span").over("course") <= 1e-9,

@@ -13,7 +13,8 @@ from inweights.models.configs import OneLayerConfig
 
 ONE_LAYER, GPT = "one-layer", "GPT"
 
-#: Every training task of Table 1, and whether the paper says that the conclusion follows.
+#: Every training task of Table 1, and whether the paper says that the conclusion
+#: follows.
 SUCCEEDS = {
     "joint": True,
     "SA": True,
@@ -22,10 +23,11 @@ SUCCEEDS = {
     "two-hop without identity": False,
 }
 
-#: What "late training on the similarity premise" may train, and in which order: the text at hand
-#: lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here: category and attribution of
-#: ``a``, then the similarity of ``b``. ``AS-pair``: the attribution, then both sentences of the
-#: similarity premise (§2). ``AS-target``: the attribution, then the similarity of ``b`` alone.
+#: What "late training on the similarity premise" may train, and in which order: the
+#: text at hand lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here:
+#: category and attribution of ``a``, then the similarity of ``b``. ``AS-pair``: the
+#: attribution, then both sentences of the similarity premise (§2). ``AS-target``: the
+#: attribution, then the similarity of ``b`` alone.
 READINGS = ("AS", "AS-pair", "AS-target")
 
 _PHASES = ("first phase", "second phase")
@@ -42,8 +44,8 @@ LOSSES: dict[str, tuple[float, ...]] = {
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """Return what each phase of a task trains: roles, with how often each counts (§4 to §6).
 
-    A count is a weight of the loss; weights are normalised, so that a full batch is that of
-    the multiset of ``ρ`` copies.
+    A count is a weight of the loss; weights are normalised, so that a full batch is
+    that of the multiset of ``ρ`` copies.
 
     Args:
         course: Name of the task.
@@ -86,8 +88,8 @@ class OneLayerTraining(iw.Config):
         attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and
             ``W_V``.
         mlp: Steps ``T2`` of stage 2, which moves the MLP.
-        late: Steps of the second phase, which moves the MLP alone, by course; ``mlp`` where a
-            course is not named.
+        late: Steps of the second phase, which moves the MLP alone, by course; ``mlp``
+            where a course is not named.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="folded")
@@ -108,7 +110,9 @@ class OneLayerTraining(iw.Config):
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
-    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> experiments.Curriculum:
+    def phases(
+        self, parts: Sequence[Mapping[str, float]], late: int
+    ) -> experiments.Curriculum:
         """Return the same phases for any facts.
 
         Args:
@@ -125,7 +129,11 @@ class OneLayerTraining(iw.Config):
         return experiments.Curriculum(
             phases=tuple(
                 iw.Phase(
-                    name=name, moves=(moves,), steps=steps, roles=dict(roles), optimizer=optimizer
+                    name=name,
+                    moves=(moves,),
+                    steps=steps,
+                    roles=dict(roles),
+                    optimizer=optimizer,
                 )
                 for name, moves, steps, roles in moving
             )
@@ -205,7 +213,10 @@ class EndToEndTraining(iw.Config):
             stop=iw.Stop(loss_below=self.loss, every=5),
         )
         return experiments.Curriculum(
-            phases=tuple(phase(name=name, roles=roles, moves=moves) for name, roles, moves in parts)
+            phases=tuple(
+                phase(name=name, roles=roles, moves=moves)
+                for name, roles, moves in parts
+            )
         )
 
 
@@ -221,7 +232,9 @@ class GPTTraining(iw.Config):
 
     model: iw.GPTConfig = iw.GPTConfig(layers=3, width=96, heads=4, tied=False)
     rate: float = 1e-3
-    losses: dict[str, tuple[float, ...]] = msgspec.field(default_factory=lambda: dict(LOSSES))
+    losses: dict[str, tuple[float, ...]] = msgspec.field(
+        default_factory=lambda: dict(LOSSES)
+    )
     steps: int = 1500
 
     def __post_init__(self) -> None:

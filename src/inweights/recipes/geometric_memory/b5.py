@@ -46,25 +46,33 @@ def plan(settings: Settings) -> Plan:
     ]
     how = (settings.graphs, settings.architectures, settings.most, settings.descent)
     made = gm.trials(*how, conditions=(gm.CODE,))
-    energy = Measure(name="energy", probe=iw.probes.spectral_energy, options={"draws": 200})
+    energy = Measure(
+        name="energy", probe=iw.probes.spectral_energy, options={"draws": 200}
+    )
     return Plan(trials=made, measures=[energy], computations=known)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Magnitudes beside the spectrum, their mean distance over dimensions, and tests as rows."""
     tables = judged(tables)
-    spaces = iw.probes.skew(tables["energy"], RUN).with_columns(number=pl.col("space") + 1)
+    spaces = iw.probes.skew(tables["energy"], RUN).with_columns(
+        number=pl.col("space") + 1
+    )
     rest, size = pl.col("space") > 0, pl.col("size")
     mean = (pl.col("beyond") * size).filter(rest).sum() / size.filter(rest).sum()
     one = spaces.filter(pl.col("architecture") == pl.col("architecture").first())
-    itself = one.with_columns(magnitude=pl.col("spectrum"), architecture=pl.lit(SPECTRUM))
+    itself = one.with_columns(
+        magnitude=pl.col("spectrum"), architecture=pl.lit(SPECTRUM)
+    )
     tests = tables["known"].unpivot(
         on=list(TESTS), index=["graph", "embedding", "seed"], variable_name="test"
     )
     return tables | {
         "skew": spaces.group_by(RUN, maintain_order=True).agg(beyond=mean),
         "profile": pl.concat([itself, spaces]),
-        "tests": tests.with_columns(pl.col("test").replace_strict(TESTS, return_dtype=pl.String)),
+        "tests": tests.with_columns(
+            pl.col("test").replace_strict(TESTS, return_dtype=pl.String)
+        ),
     }
 
 
@@ -73,16 +81,27 @@ by_others = {name: beyond.at(architecture=name) for name in MODELS}
 node2vec = by_others.pop(gm.NODE2VEC)
 others = number("known", "others").over("graph")
 heatmap, picture = cosine("known", "heatmap").over("graph"), cosine("known", "picture")
-probe, skewed = cosine("known", "probe").over("graph"), number("known", "beyond").over("graph")
+probe, skewed = (
+    cosine("known", "probe").over("graph"),
+    number("known", "beyond").over("graph"),
+)
 
 SCORES = {
     "node2vec-beyond-the-spectrum": node2vec >= 0.3,
-    **{f"{name.lower()}-less-skewed": skew - node2vec <= -0.1 for name, skew in by_others.items()},
-    **{f"{name.lower()}-beyond-the-spectrum": skew >= 0.0 for name, skew in by_others.items()},
+    **{
+        f"{name.lower()}-less-skewed": skew - node2vec <= -0.1
+        for name, skew in by_others.items()
+    },
+    **{
+        f"{name.lower()}-beyond-the-spectrum": skew >= 0.0
+        for name, skew in by_others.items()
+    },
     "hypercube-path-is-local": others.at(embedding="local") <= 1e-9,
     "picture-shows-too-much": picture.at(embedding="local", graph="cycle") >= 0.5,
     "heatmap-shows-too-little": probe.at(embedding="full rank") >= 0.5,
-    "skew-tells-them-apart": skewed.at(embedding="global") - skewed.at(embedding="local") >= 0.3,
+    "skew-tells-them-apart": skewed.at(embedding="global")
+    - skewed.at(embedding="local")
+    >= 0.3,
     "probe-brings-the-graph": probe.at(embedding="random") >= 0.4,
     "correlation-takes-local-for-global": heatmap.at(embedding="local") >= 0.5,
 }

@@ -7,7 +7,16 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.experiments import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
+from inweights.experiments import (
+    Curriculum,
+    Judged,
+    Measure,
+    Plan,
+    Trial,
+    cosine,
+    number,
+    share,
+)
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.shared.derived import at_the_end, first_step
@@ -39,9 +48,14 @@ def plan(settings: Settings) -> Plan:
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials, measures = [], [Measure(name="cosines", probe=iw.probes.cosines)]
     made = gm.trials(
-        settings.graphs, settings.architectures, settings.most, conditions=settings.conditions
+        settings.graphs,
+        settings.architectures,
+        settings.most,
+        conditions=settings.conditions,
     )
-    like = structs.replace(gm.training(gm.NN, "grid", most=settings.most), width=settings.wide)
+    like = structs.replace(
+        gm.training(gm.NN, "grid", most=settings.most), width=settings.wide
+    )
     made += [
         gm.trial(like, Graph(shape=shape), condition, graph=shape, architecture=WIDE)
         for condition in settings.conditions
@@ -102,18 +116,31 @@ rho = cosine("correlation", "all").over("graph")
 surer = number("ends", "above_floor").over("graph")
 
 SCORES: dict[str, Judged] = {}
-for name, short in ((gm.GPT, "tinygpt"), (gm.SSM, "tinyssm"), (gm.NN, "tinynn"), (WIDE, "wide")):
-    free, frozen = (rho.at(architecture=name, embeddings=which) for which in (FREE, FROZEN))
+for name, short in (
+    (gm.GPT, "tinygpt"),
+    (gm.SSM, "tinyssm"),
+    (gm.NN, "tinynn"),
+    (WIDE, "wide"),
+):
+    free, frozen = (
+        rho.at(architecture=name, embeddings=which) for which in (FREE, FROZEN)
+    )
     SCORES |= {
         f"{short}-stores-frozen": recall.at(architecture=name) >= 0.99,
         f"{short}-is-geometric-free": free - frozen <= -0.1,
     }
 SCORES["tinynn-stores-frozen"] = recall.at(architecture=OWN_RATE) >= 0.99
-SCORES["tinynn-needs-its-rate"] = recall.at(architecture=gm.NN).at(graph="irregular") <= 0.5
-small_positions = share("beside", "recall", architecture=gm.GPT, condition=gm.PLAIN).over("graph")
+SCORES["tinynn-needs-its-rate"] = (
+    recall.at(architecture=gm.NN).at(graph="irregular") <= 0.5
+)
+small_positions = share(
+    "beside", "recall", architecture=gm.GPT, condition=gm.PLAIN
+).over("graph")
 SCORES["tinygpt-stores-frozen-with-small-positions"] = small_positions >= 0.99
 for name in (gm.GPT, gm.SSM, WIDE):
-    free, frozen = (surer.at(architecture=name, embeddings=which) for which in (FREE, FROZEN))
+    free, frozen = (
+        surer.at(architecture=name, embeddings=which) for which in (FREE, FROZEN)
+    )
     if name == WIDE:
         SCORES["wide-is-as-sure-frozen"] = frozen - free <= 0.05
     else:

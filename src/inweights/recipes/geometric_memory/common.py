@@ -14,10 +14,12 @@ from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
-#: Conditions of a training, a label of its trials: as the paper's code trains, the same in bfloat16
-#: (as the code does on a GPU), and with the plainest world and start that do.
+#: Conditions of a training, a label of its trials: as the paper's code trains, the same
+#: in bfloat16 (as the code does on a GPU), and with the plainest world and start that
+#: do.
 CODE, BF16, PLAIN = "the code's", "the code's, bf16", "ours"
-#: What the vocabulary of the code has besides nodes: [EDGE] and eight tokens that no edge uses.
+#: What the vocabulary of the code has besides nodes: [EDGE] and eight tokens that no
+#: edge uses.
 RESERVED: dict[str, Any] = {"idle_tokens": 8, "edge_token": True}
 #: Claims are judged under the first; the others stand beside it.
 CONDITIONS = (CODE, PLAIN)
@@ -72,7 +74,8 @@ class Training(iw.Config):
         steps: Number of updates.
         width: Width of the embeddings.
         second: AdamW's ``β₂``, the memory of its second moment.
-        fades: Whether the paper's code lets the rate fall, as a cosine to a tenth of it.
+        fades: Whether the paper's code lets the rate fall, as a cosine to a tenth of
+            it.
         condition: Under which of the conditions.
     """
 
@@ -106,7 +109,10 @@ class Training(iw.Config):
             schedule = iw.Schedule(kind="cosine")
         precision: Precision = "bf16-emulated" if self.condition == BF16 else "fp32"
         phase = iw.Phase(
-            steps=self.steps, optimizer=optimizer, schedule=schedule, precision=precision
+            steps=self.steps,
+            optimizer=optimizer,
+            schedule=schedule,
+            precision=precision,
         )
         return Curriculum(phases=(phase,))
 
@@ -127,7 +133,9 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
         Training(architecture='TinyNN', rate=0.01, steps=3, width=32, second=0.999, fades=True, \
 condition='ours')
     """
-    known = {f"{a} on {s}": on for a, graphs in _TRAINED.items() for s, on in graphs.items()}
+    known = {
+        f"{a} on {s}": on for a, graphs in _TRAINED.items() for s, on in graphs.items()
+    }
     name = f"{architecture} on {shape}"
     check_names("training", [name], known)
     rate, steps, width = known[name]
@@ -142,14 +150,18 @@ condition='ours')
 
 
 def trial(
-    how: Training | Node2VecDescent, world: Graph, condition: str | None = None, **labels: Value
+    how: Training | Node2VecDescent,
+    world: Graph,
+    condition: str | None = None,
+    **labels: Value,
 ) -> Trial:
     """Return the trial of an architecture that learns a graph.
 
     Args:
         how: The training.
         world: The graph.
-        condition: Under which condition; without one the trial has no label ``condition``.
+        condition: Under which condition; without one the trial has no label
+            ``condition``.
         **labels: Further labels.
 
     Raises:
@@ -179,20 +191,28 @@ def trials(
         architectures: Names of the architectures.
         most: Steps are cut to this number; by default none is.
         descent: Settings of Node2Vec; by default the usual ones.
-        shuffled: Whether nodes are named in a drawn order; if not, neighbours are side by
-            side.
+        shuffled: Whether nodes are named in a drawn order; if not, neighbours are side
+            by side.
         conditions: Names of the conditions.
 
     Raises:
         ConfigError: There is no such training or condition.
     """
     return [
-        trial(how, Graph(shape=shape, shuffled=shuffled), condition, graph=shape, architecture=name)
+        trial(
+            how,
+            Graph(shape=shape, shuffled=shuffled),
+            condition,
+            graph=shape,
+            architecture=name,
+        )
         for condition in conditions
         for shape in shapes
         for name in architectures
         for how in [
-            descent or Node2VecDescent() if name == NODE2VEC else training(name, shape, most=most)
+            descent or Node2VecDescent()
+            if name == NODE2VEC
+            else training(name, shape, most=most)
         ]
     ]
 

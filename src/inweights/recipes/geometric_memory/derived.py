@@ -9,12 +9,14 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.geometric_memory.spectral import COSINE_TIE
 
 
-def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[str, pl.DataFrame]:
+def judged(
+    tables: Mapping[str, pl.DataFrame], condition: str = CODE
+) -> dict[str, pl.DataFrame]:
     """Return the tables under one condition, on which the claims are judged, without its column.
 
-    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is measured,
-    its values at the end are ``conditions``, the table of what the condition makes of the
-    geometry.
+    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is
+    measured, its values at the end are ``conditions``, the table of what the condition
+    makes of the geometry.
 
     Args:
         tables: Measured tables, by name.
@@ -23,10 +25,16 @@ def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[st
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
     if beside and "step" in rho.columns:
-        beside = {"conditions": at_the_end(rho, ["graph", "architecture", "condition", "seed"])}
+        beside = {
+            "conditions": at_the_end(
+                rho, ["graph", "architecture", "condition", "seed"]
+            )
+        }
     one = pl.col("condition").is_null() | (pl.col("condition") == condition)
     return beside | {
-        name: table.filter(one).drop("condition") if "condition" in table.columns else table
+        name: table.filter(one).drop("condition")
+        if "condition" in table.columns
+        else table
         for name, table in tables.items()
     }
 
@@ -34,8 +42,9 @@ def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[st
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the energy in the first space (``first``), in the top ones (``top``), and by chance.
 
-    The top eigenspaces are the first that hold two dimensions together: one space of the star
-    (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
+    The top eigenspaces are the first that hold two dimensions together: one space of
+    the star (threefold), the grid and the cycle (twofold), two simple ones of the
+    irregular graph.
 
     Args:
         energy: A row per run and eigenspace.
@@ -46,22 +55,26 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         first=pl.col("energy").filter(pl.col("space") == 0).sum(),
         top=pl.col("energy").filter(top).sum(),
         by_chance=pl.col("null_mean").filter(top).sum(),
-        beyond_chance=pl.col("energy").filter(top).sum() - pl.col("null_high").filter(top).sum(),
+        beyond_chance=pl.col("energy").filter(top).sum()
+        - pl.col("null_high").filter(top).sum(),
     )
 
 
 def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
     """Add the ``size`` of Spearman's ρ, and how far it is ``beyond_chance`` (below 0)."""
     rho = pl.col("spearman")
-    return correlation.with_columns(size=rho.abs(), beyond_chance=rho - pl.col("null_low"))
+    return correlation.with_columns(
+        size=rho.abs(), beyond_chance=rho - pl.col("null_low")
+    )
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
 
-    ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
-    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from
-    two to more. Rows with no path, and nodes with themselves, are left out.
+    ``far`` takes the pairs that are two hops apart or more, which no fact names: what a
+    lookup cannot know. ``near`` is how far the mean cosine falls from one hop to two,
+    ``drop`` from two to more. Rows with no path, and nodes with themselves, are left
+    out.
 
     Args:
         cosines: A row per run and pair, with ``hops`` and ``cosine``.

@@ -50,12 +50,15 @@ def plan(settings: Settings) -> Plan:
             together=settings.steps,
             rate=point.rate,
             model=structs.replace(
-                star.model, width=settings.width or star.model.width, init=iw.Init(std=point.std)
+                star.model,
+                width=settings.width or star.model.width,
+                init=iw.Init(std=point.std),
             ),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
     return Plan(
-        trials=trials, measures=[ways.curves(every=settings.every), ways.recall(apart=True)]
+        trials=trials,
+        measures=[ways.curves(every=settings.every), ways.recall(apart=True)],
     )
 
 
@@ -64,14 +67,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     runs = whole(tables["paths"])
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]
-    others, of_root = (mean_recall(tables["edges"].filter(part), KEYS) for part in (~root, root))
-    final = final.join(others, on=KEYS).join(of_root.rename({"recall": "root"}), on=KEYS)
+    others, of_root = (
+        mean_recall(tables["edges"].filter(part), KEYS) for part in (~root, root)
+    )
+    final = final.join(others, on=KEYS).join(
+        of_root.rename({"recall": "root"}), on=KEYS
+    )
     learnt = pl.col("embeddings") == LEARNT
     texts = {"hardest": "hardest token, held out", "trained": "exact match, trained"}
     curves = runs.unpivot(
-        on=list(texts), index=[*KEYS, "step"], variable_name="series", value_name="accuracy"
+        on=list(texts),
+        index=[*KEYS, "step"],
+        variable_name="series",
+        value_name="accuracy",
     ).with_columns(pl.col("series").replace_strict(texts, return_dtype=pl.String))
-    return {"frozen": final.filter(~learnt), "learnt": final.filter(learnt), "curves": curves}
+    return {
+        "frozen": final.filter(~learnt),
+        "learnt": final.filter(learnt),
+        "curves": curves,
+    }
 
 
 frozen = share("frozen", "hardest").over("embeddings")

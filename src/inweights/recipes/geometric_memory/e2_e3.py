@@ -8,7 +8,11 @@ from msgspec import structs
 import inweights as iw
 from inweights.experiments import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
-from inweights.theory.geometric_memory.storage_tables import constructions, costs, squeezed_star
+from inweights.theory.geometric_memory.storage_tables import (
+    constructions,
+    costs,
+    squeezed_star,
+)
 from inweights.worlds.families.graph import Graph
 
 CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
@@ -35,9 +39,13 @@ def plan(settings: Settings) -> Plan:
         )
         for count in settings.nodes
         for edges in ("forward", "both")
-        for name, world, dimensions, cells in _graphs(count, edges, settings.path, settings.most)
+        for name, world, dimensions, cells in _graphs(
+            count, edges, settings.path, settings.most
+        )
     ]
-    build = partial(Computation, name="constructions", compute=constructions, seeded=True)
+    build = partial(
+        Computation, name="constructions", compute=constructions, seeded=True
+    )
     built = [
         build(labels={"graph": shape}, options={"world": Graph(shape=shape)})
         for shape in settings.graphs
@@ -60,11 +68,15 @@ def _graphs(
 ) -> tuple[tuple[str, Graph, int, int], ...]:
     """Graphs of about so many nodes, with the dimensions and cells of their geometry.
 
-    Each claim asks for the plan; to check 40,000 edges of the largest graph takes a second.
+    Each claim asks for the plan; to check 40,000 edges of the largest graph takes a
+    second.
     """
     arms = max(1, (count - 1) // (path - 1))
     star = Graph(shape="path-star", arms=arms, nodes=path)
-    graphs = [(CYCLE, Graph(shape="cycle", n=count), 2, count), (STAR, star, arms, path)]
+    graphs = [
+        (CYCLE, Graph(shape="cycle", n=count), 2, count),
+        (STAR, star, arms, path),
+    ]
     if count <= most:
         half = range(count // 2)
         pairs = [[f"u{i}", f"w{j}"] for i in half for j in half]
@@ -81,12 +93,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)
     tied = pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied"))
     ratios = tables["costs"].with_columns(
-        storage=pl.format("{}, {}", directions, tied), panel=pl.format("{}, {}", "graph", "measure")
+        storage=pl.format("{}, {}", directions, tied),
+        panel=pl.format("{}, {}", "graph", "measure"),
     )
     keys = ["seed", "graph", "measure", "directions", "tied", "storage"]
-    sizes, ratio = ratios.sort("nodes").group_by(keys, maintain_order=True), pl.col("ratio")
+    sizes, ratio = (
+        ratios.sort("nodes").group_by(keys, maintain_order=True),
+        pl.col("ratio"),
+    )
     sparse = pl.col("graph") != COMPLETE
-    built = tables["constructions"].with_columns(error=pl.max_horizontal("on_edges", "off_edges"))
+    built = tables["constructions"].with_columns(
+        error=pl.max_horizontal("on_edges", "off_edges")
+    )
     return {
         **_squeezing(tables["squeezed"]),
         "sparse": ratios.filter(sparse),
@@ -94,7 +112,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "growth": sizes.agg(growth=ratio.last() / ratio.first()),
         "built": built,
         "three": built.filter(pl.col("construction") == "proposition 3"),
-        "widths": built.select("seed", "graph", "construction", value="width_over_nodes"),
+        "widths": built.select(
+            "seed", "graph", "construction", value="width_over_nodes"
+        ),
     }
 
 
@@ -110,15 +130,22 @@ def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
             many=over_arms.last(),
         ),
         "squeezed": squeezed.unpivot(
-            on=["dimensions", "arms"], index=["seed", "nodes"], variable_name="embedding"
+            on=["dimensions", "arms"],
+            index=["seed", "nodes"],
+            variable_name="embedding",
         ),
     }
 
 
 ratio = computed("sparse", "ratio").over("graph", "directions", "tied", "size")
 growth = computed("growth", "growth", measure="norm").over("directions", "tied")
-error, three = computed("built", "error").over("graph"), computed("three", "error").over("graph")
-narrowest = computed("constructions", "width_over_edges", construction="shifted").over("graph")
+error, three = (
+    computed("built", "error").over("graph"),
+    computed("three", "error").over("graph"),
+)
+narrowest = computed("constructions", "width_over_edges", construction="shifted").over(
+    "graph"
+)
 
 SCORES = {
     "bits-do-not-favour-geometry": ratio.at(measure="bits") <= 1.0 + 1e-9,

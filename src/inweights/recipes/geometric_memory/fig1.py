@@ -29,7 +29,9 @@ def plan(settings: Settings) -> Plan:
     """Train every architecture on every graph, and film the first seed of each."""
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
-        lambda architecture, shape: gm.training(architecture, shape, most=settings.most),
+        lambda architecture, shape: gm.training(
+            architecture, shape, most=settings.most
+        ),
         settings.descent,
         looks=settings.looks,
         draws=settings.draws,
@@ -40,7 +42,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Pictures of the films, the graphs that they are of, and what the claims judge."""
     tables = judged(tables)
-    return tables | filming.pictures(tables, {shape: _world(shape) for shape in gm.GRAPHS})
+    return tables | filming.pictures(
+        tables, {shape: _world(shape) for shape in gm.GRAPHS}
+    )
 
 
 correlation = cosine("correlation", "spearman").over("graph")
@@ -48,7 +52,8 @@ correlation = cosine("correlation", "spearman").over("graph")
 SCORES = {
     "associative-is-arbitrary": filming.size.at(architecture=gm.FROZEN) <= 0.2,
     "node2vec-is-the-graph": correlation.at(architecture=gm.NODE2VEC) <= -0.95,
-    "all-store-the-edges": share("stored", "edges").over("graph", "architecture") >= 0.99,
+    "all-store-the-edges": share("stored", "edges").over("graph", "architecture")
+    >= 0.99,
 }
 for name in (gm.GPT, gm.SSM, gm.NN):
     short = name.lower()

@@ -50,5 +50,6 @@ SCORES = {
     "full-path-geometry-first": exact.at(condition=ways.GEOMETRY) >= 0.97,
     "no-reverse-cascade": lead.at(condition=ways.INTERLEAVED) >= -50.0,
     "no-reverse-cascade-geometry-first": lead.at(condition=ways.GEOMETRY) >= -50.0,
-    "not-the-order-of-a-cascade": cosine("order", "order").over("graph", "condition") >= -0.75,
+    "not-the-order-of-a-cascade": cosine("order", "order").over("graph", "condition")
+    >= -0.75,
 }

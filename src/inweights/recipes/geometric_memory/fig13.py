@@ -11,9 +11,14 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.worlds.families.in_context import InContextStar
 
-#: The path from the root, token after token; its hardest token alone; the path from the goal;
-#: the path from the root with its own tokens hidden.
-NEXT, FIRST, REVERSE, HIDDEN = "next token", "first token alone", "reverse path", "teacherless"
+#: The path from the root, token after token; its hardest token alone; the path from the
+#: goal; the path from the root with its own tokens hidden.
+NEXT, FIRST, REVERSE, HIDDEN = (
+    "next token",
+    "first token alone",
+    "reverse path",
+    "teacherless",
+)
 BLANK = "<blank>"
 KEYS = ["graph", "condition", "seed"]
 #: Accuracy at which a token counts as learnt: well above 1/d, what a guess gets.
@@ -34,7 +39,9 @@ class InContextTraining(iw.Config):
         precision: ``fp32`` or ``bf16``.
     """
 
-    world: InContextStar = InContextStar(arms=2, nodes=5, labels=12, trained=50_000, asked=500)
+    world: InContextStar = InContextStar(
+        arms=2, nodes=5, labels=12, trained=50_000, asked=500
+    )
     model: iw.GPTConfig = iw.GPTConfig(
         layers=2, width=64, heads=4, context=32, init=iw.Init(std=0.05)
     )
@@ -63,7 +70,11 @@ class InContextTraining(iw.Config):
             precision=self.precision,
         )
         return Trial(
-            labels={"graph": self.name, "arms": self.world.arms, "condition": condition},
+            labels={
+                "graph": self.name,
+                "arms": self.world.arms,
+                "condition": condition,
+            },
             world=structs.replace(self.world, reverse=condition == REVERSE),
             model=self.model,
             learner=Curriculum(phases=(phase,)),
@@ -77,7 +88,8 @@ _THREE = InContextTraining(
     steps=2000,
     optimizer=iw.Optimizer(rate=1e-3, decayed="all"),
 )
-#: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter one.
+#: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter
+#: one.
 _HIDDEN = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=12, trained=50_000, asked=500),
     model=iw.GPTConfig(layers=4, width=64, heads=4, context=24, init=iw.Init(std=0.05)),
@@ -118,7 +130,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     held = tables["paths"].filter(pl.col("part") == "queries")
     held = held.with_columns(chance=1.0 / pl.col("arms"))
     final = at_the_end(held, KEYS).group_by(KEYS, maintain_order=True)
-    reverse = pl.when(pl.col("condition") == REVERSE).then(pl.format("token {}", place + 1))
+    reverse = pl.when(pl.col("condition") == REVERSE).then(
+        pl.format("token {}", place + 1)
+    )
     # Of the loss on the hardest token alone the other tokens were never taught.
     shown = held.filter((pl.col("condition") != FIRST) | (place == 1))
     when = learnt(held.filter(pl.col("condition") == HIDDEN), KEYS, LEARNT)
@@ -130,7 +144,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             above_whole=pl.col("exact").mean() - chance,
         ),
         "tokens": shown.with_columns(
-            token=reverse.otherwise(token_names()), panel=pl.format("{}, {}", "graph", "condition")
+            token=reverse.otherwise(token_names()),
+            panel=pl.format("{}, {}", "graph", "condition"),
         ),
         "order": when.unique(subset=KEYS, maintain_order=True),
     }
@@ -142,7 +157,9 @@ above = cosine("final", "above").over("graph")
 SCORES = {
     "first-token-at-chance": above.at(condition=NEXT).within(-0.1, 0.1),
     "clever-hans": exact.of("later").at(condition=NEXT) >= 0.95,
-    "whole-path-at-chance": above.of("above_whole").at(condition=NEXT).within(-0.1, 0.1),
+    "whole-path-at-chance": above.of("above_whole")
+    .at(condition=NEXT)
+    .within(-0.1, 0.1),
     "first-token-in-isolation": above.at(condition=FIRST) <= 0.1,
     "reverse-succeeds": exact.at(condition=REVERSE) >= 0.95,
     "teacherless-succeeds": exact.at(condition=HIDDEN) >= 0.95,

@@ -16,13 +16,19 @@ from inweights.worlds.families.path_star import PathStar
 #: Whether blocks add to their input, or replace it.
 ADDS, REPLACES = "residual", "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
-TAUGHT = ((ways.INTERLEAVED, ways.FULL), (ways.INTERLEAVED, ways.FIRST), (ways.GEOMETRY, ways.FULL))
+TAUGHT = (
+    (ways.INTERLEAVED, ways.FULL),
+    (ways.INTERLEAVED, ways.FIRST),
+    (ways.GEOMETRY, ways.FULL),
+)
 #: Nodes of the largest graph whose pairs are all compared.
 PAIRED = 2000
 KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
-_SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
+_SMALL = ways.PathStarTraining(
+    model=MambaConfig(layers=2, width=32), paths=400, together=500
+)
 
 
 class Settings(iw.Config):
@@ -41,13 +47,24 @@ def plan(settings: Settings) -> Plan:
         model = structs.replace(star.model, residual=block == ADDS)
         used = structs.replace(star, model=model)
         for how, loss in (*TAUGHT, (ways.ALONE, ways.FULL)):
-            about = {"graph": star.name, "block": block, "condition": how, "taught": loss}
+            about = {
+                "graph": star.name,
+                "block": block,
+                "condition": how,
+                "taught": loss,
+            }
             trials.append(used.trial(about, how=how, loss=loss))
-    hops = partial(Measure, probe=iw.probes.hop_correlation, options={"draws": settings.draws})
+    hops = partial(
+        Measure, probe=iw.probes.hop_correlation, options={"draws": settings.draws}
+    )
     measures = [
         ways.curves(every=settings.every),
-        Measure(name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}),
-        Measure(name="navigation", probe=iw.probes.navigation, where={"taught": ways.FULL}),
+        Measure(
+            name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}
+        ),
+        Measure(
+            name="navigation", probe=iw.probes.navigation, where={"taught": ways.FULL}
+        ),
         ways.recall(),
         *(
             hops(name="hops", where={"condition": ways.ALONE, "graph": star.name})
@@ -65,7 +82,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     full = tables["paths"].filter(
         pl.col("part") == "queries", pl.col("taught") == ways.FULL, taught_paths
     )
-    arms = derived_paths.own_and_other_arms(tables["cosines"], tables["navigation"], KEYS)
+    arms = derived_paths.own_and_other_arms(
+        tables["cosines"], tables["navigation"], KEYS
+    )
     matrix = tables["cosines"].filter(
         pl.col("seed") == pl.col("seed").min(),
         pl.col("condition").is_in([ways.INTERLEAVED, ways.ALONE]),
@@ -79,7 +98,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         "final": derived.at_the_end(runs, KEYS),
         "tokens": full.with_columns(derived_paths.token_names(), panel=panel),
-        "order": derived_paths.learnt(full, KEYS).unique(subset=KEYS, maintain_order=True),
+        "order": derived_paths.learnt(full, KEYS).unique(
+            subset=KEYS, maintain_order=True
+        ),
         "geometry": arms,
         "matrix": matrix.with_columns(panel=panel),
         "correlation": tables["hops"],

@@ -26,7 +26,9 @@ class Tree(iw.Config):
         branches: Children of every other inner node.
     """
 
-    star: ways.PathStarTraining = ways.PathStarTraining(arms=40, nodes=4, paths=750, together=1000)
+    star: ways.PathStarTraining = ways.PathStarTraining(
+        arms=40, nodes=4, paths=750, together=1000
+    )
     branches: int = 2
 
     @property
@@ -36,7 +38,9 @@ class Tree(iw.Config):
 
     def task(self, split: str) -> PathStar:
         """What is asked with one of the splits."""
-        return PathStar(branches=self.branches, split="leaf" if split == LEAF else "arm")
+        return PathStar(
+            branches=self.branches, split="leaf" if split == LEAF else "arm"
+        )
 
 
 class Settings(iw.Config):
@@ -50,13 +54,17 @@ def plan(settings: Settings) -> Plan:
     """Both splits: interleaved, geometry first, and with random embeddings that never move."""
     trials = [
         tree.star.trial(
-            {"graph": tree.name, "condition": how, "split": split}, how=how, task=tree.task(split)
+            {"graph": tree.name, "condition": how, "split": split},
+            how=how,
+            task=tree.task(split),
         )
         for tree in settings.trees
         for how in (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM)
         for split in (LEAF, ARM)
     ]
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
+    return Plan(
+        trials=trials, measures=[ways.curves(every=settings.every), ways.recall()]
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -70,7 +78,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "curves": runs,
         "final": final,
         "judged": final.with_columns(
-            known.then(name).otherwise(math.nan).alias(name) for name in ("exact", "hardest")
+            known.then(name).otherwise(math.nan).alias(name)
+            for name in ("exact", "hardest")
         ),
         "ends": places.filter(pl.col("place") == pl.col("place").max().over("graph")),
         "places": places.with_columns(panel=panel),
@@ -88,7 +97,9 @@ def harder(score: Score) -> Score:
 
 
 SCORES = {
-    "trained-paths-are-known": share("final", "trained").over("graph", "split", "condition")
+    "trained-paths-are-known": share("final", "trained").over(
+        "graph", "split", "condition"
+    )
     >= KNOWN,
     "non-trivial": exact.at(condition=ways.INTERLEAVED) >= 0.1,
     "first-token-split-is-harder": harder(exact) >= 0.1,
@@ -96,5 +107,6 @@ SCORES = {
     "hardest-token-is-harder": harder(token) >= 0.1,
     "sibling-is-said": harder(share("ends", "accuracy")) <= -0.1,
     "geometry-first": exact.at(condition=ways.GEOMETRY) >= 0.1,
-    "random-embeddings-fail": exact.at(condition=ways.RANDOM, split=ARM).over("graph") <= 0.02,
+    "random-embeddings-fail": exact.at(condition=ways.RANDOM, split=ARM).over("graph")
+    <= 0.02,
 }

@@ -28,7 +28,9 @@ def plan(settings: Settings) -> Plan:
     """Train TinyGPT, TinySSM, TinyNN and its frozen variant; Node2Vec descends in closed form."""
     draws = {"draws": settings.draws}
     return Plan(
-        trials=gm.trials(settings.graphs, settings.architectures, settings.most, settings.descent),
+        trials=gm.trials(
+            settings.graphs, settings.architectures, settings.most, settings.descent
+        ),
         measures=[
             Measure(name="recall", probe=iw.probes.graph_recall),
             Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),
@@ -76,7 +78,9 @@ SCORES = {
     "tinygpt-top-spaces": top_beyond_chance.at(architecture=gm.GPT) >= 0.0,
     "tinyssm-top-spaces": top_beyond_chance.at(architecture=gm.SSM) >= 0.0,
     "tinynn-top-spaces": top_beyond_chance.at(architecture=gm.NN) >= 0.0,
-    "frozen-are-not": share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
+    "frozen-are-not": share("correlation", "size", architecture=gm.FROZEN).over("graph")
+    <= 0.2,
     "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
-    "node2vec-stores-edges": remembered.at(architecture=gm.NODE2VEC).over("graph") >= 0.99,
+    "node2vec-stores-edges": remembered.at(architecture=gm.NODE2VEC).over("graph")
+    >= 0.99,
 }

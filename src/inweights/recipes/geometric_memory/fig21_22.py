@@ -32,12 +32,21 @@ def plan(settings: Settings) -> Plan:
     wide = partial(gm.Training, width=settings.width)
     nn = {
         LOOKUP: wide(
-            architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps
+            architecture=gm.FROZEN,
+            rate=settings.frozen_rate,
+            steps=settings.frozen_steps,
         ),
         GEOMETRY: wide(architecture=gm.NN, rate=settings.rate, steps=settings.steps),
     }
     trials = [
-        gm.trial(how, Graph(shape=shape), gm.CODE, graph=shape, architecture=name, embeddings=which)
+        gm.trial(
+            how,
+            Graph(shape=shape),
+            gm.CODE,
+            graph=shape,
+            architecture=name,
+            embeddings=which,
+        )
         for shape in settings.graphs
         for name, which, how in [
             *((gm.NN, which, how) for which, how in nn.items()),
@@ -46,7 +55,9 @@ def plan(settings: Settings) -> Plan:
     ]
     recall = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     margin = partial(Measure, name="margin", probe=iw.probes.edge_margin)
-    hops = partial(Measure, name="hops", probe=iw.probes.hop_correlation, options={"draws": 1})
+    hops = partial(
+        Measure, name="hops", probe=iw.probes.hop_correlation, options={"draws": 1}
+    )
     gpt = {"architecture": gm.GPT}
     looks = [
         recall(every=1, where={"architecture": gm.NN}),
@@ -59,9 +70,14 @@ def plan(settings: Settings) -> Plan:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """First steps of the wide TinyNN, half-times of TinyGPT, and the curves of the first."""
-    margin = tables["margin"].filter(pl.col("over") == "min", pl.col("rivals") == "nodes")
+    margin = tables["margin"].filter(
+        pl.col("over") == "min", pl.col("rivals") == "nodes"
+    )
     margin = margin.with_columns(alone=(pl.col("margin") > 0).cast(pl.Float64))
-    told, geometry = tables["recall"], tables["hops"].with_columns(geometry=-pl.col("spearman"))
+    told, geometry = (
+        tables["recall"],
+        tables["hops"].with_columns(geometry=-pl.col("spearman")),
+    )
     frozen = told.filter(pl.col("embeddings") == LOOKUP)
     gpt = told.filter(pl.col("architecture") == gm.GPT)
     stored = first_step(frozen, "recall", RUN, least=1.0).rename({"first": "stored"})
@@ -76,8 +92,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         )
     ]
     return {
-        "steps": stored.join(alone, on=RUN).with_columns(ratio=pl.col("alone") / pl.col("stored")),
-        "gpt": edges.join(shape, on=RUN).with_columns(lead=pl.col("edges") - pl.col("shape")),
+        "steps": stored.join(alone, on=RUN).with_columns(
+            ratio=pl.col("alone") / pl.col("stored")
+        ),
+        "gpt": edges.join(shape, on=RUN).with_columns(
+            lead=pl.col("edges") - pl.col("shape")
+        ),
         "first": pl.concat(parts).filter(pl.col("step") <= 20),
     }
 

@@ -10,7 +10,12 @@ from inweights.recipes.shared.derived import mean_by_hops
 
 LABELS = ("graph", "architecture")
 #: The steps at which the code's notebook draws TinyNN, before it has stored all edges.
-DRAWN: dict[gm.Shape, int] = {"path-star": 100, "grid": 200, "cycle": 200, "irregular": 40}
+DRAWN: dict[gm.Shape, int] = {
+    "path-star": 100,
+    "grid": 200,
+    "cycle": 200,
+    "irregular": 40,
+}
 AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
@@ -49,10 +54,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     table = judged(tables)["cosines"]
     early = judged(tables)["early"]
     drawn = pl.col("graph").replace_strict(DRAWN, return_dtype=pl.Int64)
-    early = early.filter(pl.col("step") == pl.min_horizontal(drawn, pl.col("step").max()))
+    early = early.filter(
+        pl.col("step") == pl.min_horizontal(drawn, pl.col("step").max())
+    )
     early = early.with_columns(architecture=pl.lit(AS_DRAWN)).select(table.columns)
     first = pl.concat([table, early]).filter(pl.col("seed") == pl.col("seed").min())
-    matrices = {f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS}
+    matrices = {
+        f"matrix_{graph}": first.filter(pl.col("graph") == graph) for graph in gm.GRAPHS
+    }
     return {
         "conditions": all_pairs.rename({"all": "spearman"}),
         "far": far_correlation(table, LABELS),

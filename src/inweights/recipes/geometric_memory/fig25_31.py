@@ -6,7 +6,15 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.experiments import Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.experiments import (
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    cosine,
+    number,
+    share,
+)
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -35,7 +43,11 @@ class Ablation(iw.Config):
     self_edges: bool = False
 
 
-LOOPS, DEFAULT, SLOW = "self-edges, rate .01", "GPT start, rate .01", "GPT start, rate .0001"
+LOOPS, DEFAULT, SLOW = (
+    "self-edges, rate .01",
+    "GPT start, rate .01",
+    "GPT start, rate .0001",
+)
 UNIT, FAST = "unit normal, rate .0001", "unit normal, rate .1"
 DECAY, DROPOUT = "unit normal, weight decay 10", "unit normal, dropout .4"
 KEPT = "unit normal, rate .001"
@@ -71,7 +83,8 @@ def plan(settings: Settings) -> Plan:
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     draws = {"draws": settings.draws}
-    # Recall and margin are those of what was taught; the rest sees the graph without self-edges.
+    # Recall and margin are those of what was taught; the rest sees the graph without
+    # self-edges.
     seen = partial(Measure, probe=without_self_edges)
     return Plan(
         trials=[
@@ -83,7 +96,10 @@ def plan(settings: Settings) -> Plan:
             Measure(name="recall", probe=iw.probes.graph_recall),
             Measure(name="margin", probe=iw.probes.edge_margin),
             Measure(name="own_margin", probe=iw.probes.geometric_margin, options=draws),
-            seen(name="correlation", options={"inner": iw.probes.hop_correlation, **draws}),
+            seen(
+                name="correlation",
+                options={"inner": iw.probes.hop_correlation, **draws},
+            ),
             seen(name="energy", options={"inner": iw.probes.spectral_energy, **draws}),
             seen(name="zigzag", options={"inner": iw.probes.zigzag, **draws}),
             Measure(name="cosines", probe=iw.probes.cosines, first_seed=True),
@@ -93,15 +109,27 @@ def plan(settings: Settings) -> Plan:
 
 def _trial(name: str, condition: str, settings: Settings) -> Trial:
     one = ABLATIONS[name]
-    optimizer = iw.Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
+    optimizer = iw.Optimizer(
+        rate=one.rate, weight_decay=one.weight_decay, decayed="all"
+    )
     precision: Precision = "bf16-emulated" if condition == gm.BF16 else "fp32"
-    phase = iw.Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
+    phase = iw.Phase(
+        steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision
+    )
     told = gm.vocabulary_of(condition)
     std = 1.0 if one.unit_normal else None
     return Trial(
         labels={"setting": name, "condition": condition},
-        world=Graph(shape="cycle", n=settings.n, self_edges=one.self_edges, shuffled=False, **told),
-        model=TinyNNConfig(width=settings.width, embedding_std=std, dropout=one.dropout),
+        world=Graph(
+            shape="cycle",
+            n=settings.n,
+            self_edges=one.self_edges,
+            shuffled=False,
+            **told,
+        ),
+        model=TinyNNConfig(
+            width=settings.width, embedding_std=std, dropout=one.dropout
+        ),
         learner=Curriculum(phases=(phase,)),
     )
 
@@ -114,7 +142,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     correlation = tables["correlation"].with_columns(
         geometry=-pl.col("spearman"), size=pl.col("spearman").abs()
     )
-    with_chance = beside_chance(correlation, "spearman", "null_mean", label="setting", name=CHANCE)
+    with_chance = beside_chance(
+        correlation, "spearman", "null_mean", label="setting", name=CHANCE
+    )
     neighbours = {"max": "largest neighbour", "min": "smallest neighbour"}
     margins = every.with_columns(neighbour=pl.col("over").replace_strict(neighbours))
     return tables | {
@@ -123,7 +153,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "correlations": with_chance.with_columns(graph=pl.lit("cycle")),
         "margins": margins,
         "zigzags": tables["zigzag"],
-        "spectra": tables["energy"].with_columns(number=pl.col("space") + 1, model=pl.lit(gm.NN)),
+        "spectra": tables["energy"].with_columns(
+            number=pl.col("space") + 1, model=pl.lit(gm.NN)
+        ),
     }
 
 
@@ -141,7 +173,8 @@ SCORES = {
     "unit-normal-has-no-margin": margin.at(setting=UNIT, over="min") <= 0.0,
     "self-edges-smooth": bottom.at(setting=LOOPS) - bottom.at(setting=DEFAULT) <= -0.1,
 }
-#: What makes the storage more geometric, by both measures: the setting with it, and without.
+#: What makes the storage more geometric, by both measures: the setting with it, and
+#: without.
 HELPS = {
     "self-edges-help": (LOOPS, DEFAULT),
     "gpt-start-helps": (SLOW, UNIT),
@@ -152,4 +185,6 @@ HELPS = {
 }
 for name, (more, less) in HELPS.items():
     SCORES[name] = geometry.at(setting=more) - geometry.at(setting=less) >= 0.0
-    SCORES[f"{name}-margin"] = positive.at(setting=more) - positive.at(setting=less) >= 0.0
+    SCORES[f"{name}-margin"] = (
+        positive.at(setting=more) - positive.at(setting=less) >= 0.0
+    )

@@ -15,7 +15,9 @@ class Settings(iw.Config):
     """Settings of the recipe; ``fig2_10_11.toml`` says what each decides."""
 
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
-    context: InContextStar = InContextStar(arms=3, nodes=4, labels=20, trained=1000, asked=200)
+    context: InContextStar = InContextStar(
+        arms=3, nodes=4, labels=20, trained=1000, asked=200
+    )
     examples: int = 2
 
 
@@ -57,6 +59,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 SCORES = {
     "no-asked-path-is-told": computed("task", "told").over("task") <= 0.0,
     "every-edge-is-told": computed("task", "edges").over("task") >= 1.0,
-    "first-is-a-guess-of-arms": computed("task", "choices").over("task").within(1.0, 1.0),
+    "first-is-a-guess-of-arms": computed("task", "choices")
+    .over("task")
+    .within(1.0, 1.0),
     "later-follow": computed("task", "later").over("task") <= 1.0,
 }

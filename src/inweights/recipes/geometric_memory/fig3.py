@@ -17,9 +17,16 @@ FORWARD, REVERSE = "forward edges only", "reverse path"
 #: Embeddings that stand still where they are of no use.
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.
-TASKS: dict[str, dict[str, Any]] = {FORWARD: {"edges": "forward"}, REVERSE: {"reverse": True}}
+TASKS: dict[str, dict[str, Any]] = {
+    FORWARD: {"edges": "forward"},
+    REVERSE: {"reverse": True},
+}
 #: What the controls know all the same, and its column.
-MEMORISED = {"memorise-paths": "trained", "answer-edges": "answered", "memorise-edges": "recall"}
+MEMORISED = {
+    "memorise-paths": "trained",
+    "answer-edges": "answered",
+    "memorise-edges": "recall",
+}
 KEYS = ["graph", "condition", "taught", "seed"]
 
 
@@ -41,34 +48,47 @@ def plan(settings: Settings) -> Plan:
     stars = settings.stars[:1] if settings.own else settings.stars
     trials = [
         star.trial(
-            {"graph": star.name, "condition": how, "taught": loss}, how=how, loss=loss, task=task
+            {"graph": star.name, "condition": how, "taught": loss},
+            how=how,
+            loss=loss,
+            task=task,
         )
         for star in stars
         for how in (ways.INTERLEAVED, ways.GEOMETRY)
         for loss in (ways.FULL, ways.FIRST)
     ]
     trials += [
-        star.trial({"graph": star.name, "condition": ways.INTERLEAVED, "taught": ways.FULL})
+        star.trial(
+            {"graph": star.name, "condition": ways.INTERLEAVED, "taught": ways.FULL}
+        )
         for star in (() if settings.own else settings.larger)
     ]
     star, steps = settings.stars[0], settings.memorising
     about = {"graph": star.name, "taught": ways.FULL}
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
-    trials += [slow.trial({**about, "condition": how}, how=how, task=task) for _, how in CONTROLS]
+    trials += [
+        slow.trial({**about, "condition": how}, how=how, task=task)
+        for _, how in CONTROLS
+    ]
     trials += [
         star.trial({**about, "condition": name}, task=structs.replace(task, **other))
         for name, other in TASKS.items()
     ]
-    return Plan(trials=trials, measures=[ways.curves(every=settings.every), ways.recall()])
+    return Plan(
+        trials=trials, measures=[ways.curves(every=settings.every), ways.recall()]
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Where every run ends, the curves of the hardest token, and what was memorised."""
-    curves = hardest(tables["paths"]).with_columns(line=pl.format("{}, {}", "condition", "taught"))
+    curves = hardest(tables["paths"]).with_columns(
+        line=pl.format("{}, {}", "condition", "taught")
+    )
     main = pl.col("condition").is_in([ways.INTERLEAVED, ways.GEOMETRY])
     right = pl.col("accuracy") * pl.col("statements")
-    # Each node gives one answer, which is right for one of its edges at most. With edges in both
-    # directions every node is asked; there is one more than edges in a direction.
+    # Each node gives one answer, which is right for one of its edges at most. With
+    # edges in both directions every node is asked; there is one more than edges in a
+    # direction.
     both = pl.when(pl.len() == len(ways.EDGES))
     answered = both.then(right.sum() / (pl.col("statements").max() + 1))
     asked = tables["edges"].group_by(KEYS, maintain_order=True)
@@ -89,7 +109,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 token = share("final", "hardest")
-interleaved, geometry = token.at(condition=ways.INTERLEAVED), token.at(condition=ways.GEOMETRY)
+interleaved, geometry = (
+    token.at(condition=ways.INTERLEAVED),
+    token.at(condition=ways.GEOMETRY),
+)
 
 SCORES = {
     "hardest-token": interleaved.at(taught=ways.FULL).over("graph") >= 0.85,

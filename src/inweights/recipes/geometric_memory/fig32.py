@@ -15,7 +15,11 @@ from inweights.worlds.families.graph import Graph
 LABELS = ("graph", "architecture", "edges")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 #: Which directions of the edges are taught.
-TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
+TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = (
+    "both",
+    "forward",
+    "backward",
+)
 
 
 class Settings(iw.Config):
@@ -32,9 +36,14 @@ def plan(settings: Settings) -> Plan:
 
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
-        how, world = gm.training(name, shape, most=settings.most), Graph(shape=shape, edges=edges)
+        how, world = (
+            gm.training(name, shape, most=settings.most),
+            Graph(shape=shape, edges=edges),
+        )
         labels = {"graph": shape, "architecture": name, "edges": edges}
-        trials += [gm.trial(how, world, condition, **labels) for condition in gm.CONDITIONS]
+        trials += [
+            gm.trial(how, world, condition, **labels) for condition in gm.CONDITIONS
+        ]
     # Recall is that of the edges that were taught; all else sees the graph both ways.
     draws, seen = {"draws": settings.draws}, partial(Measure, probe=both_ways)
     measures = [
@@ -79,4 +88,6 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
     one = f"{name.lower()}-one-direction" + ("-backward" if edges == "backward" else "")
     SCORES[one] = beyond_chance.at(architecture=name, edges=edges) <= 0.0
     SCORES[f"{one}-far"] = far.at(architecture=name, edges=edges) <= 0.0
-    SCORES[f"{one}-spectrum"] = top_beyond_chance.at(architecture=name, edges=edges) >= 0.0
+    SCORES[f"{one}-spectrum"] = (
+        top_beyond_chance.at(architecture=name, edges=edges) >= 0.0
+    )

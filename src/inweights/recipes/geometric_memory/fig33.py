@@ -12,7 +12,11 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
-DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
+DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = (
+    "both",
+    "forward",
+    "backward",
+)
 FORWARD, REVERSE = "forward path", "reverse path"
 #: The reverse path with the leaf, which ends the prompt, said once more.
 LEAF_FIRST = "reverse path, leaf first"
@@ -48,14 +52,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Every run through training and at its end; ``but_leaf`` leaves the leaf's own token out.
 
-    With edges towards the root alone nothing leads to a leaf: it is an answer in trained paths
-    only, and those that are held out never are. ``but_leaf`` is the accuracy of the worst other
-    token.
+    With edges towards the root alone nothing leads to a leaf: it is an answer in
+    trained paths only, and those that are held out never are. ``but_leaf`` is the
+    accuracy of the worst other token.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")
-    leaf = pl.when(pl.col("task") == LEAF_FIRST).then(0).when(pl.col("task") == FORWARD).then(last)
-    rest = told.filter(pl.col("part") == "queries", pl.col("place") != leaf.otherwise(-1))
+    leaf = (
+        pl.when(pl.col("task") == LEAF_FIRST)
+        .then(0)
+        .when(pl.col("task") == FORWARD)
+        .then(last)
+    )
+    rest = told.filter(
+        pl.col("part") == "queries", pl.col("place") != leaf.otherwise(-1)
+    )
     rest = rest.group_by([*KEYS, "step"]).agg(but_leaf=pl.col("accuracy").min())
     runs = whole(told).join(rest, on=[*KEYS, "step"], how="left")
     panel = pl.format("{}, {}", "graph", "task")
@@ -71,9 +82,12 @@ SCORES = {
     "forward-only-reverse": exact.at(edges="forward", task=REVERSE) <= 0.05,
     "backward-only-reverse": exact.at(edges="backward", task=REVERSE) >= 0.2,
     "backward-only-leaf-first": exact.at(edges="backward", task=LEAF_FIRST) <= 0.05,
-    "backward-only-reverse-but-leaf": exact.of("but_leaf").at(edges="backward", task=LEAF_FIRST)
+    "backward-only-reverse-but-leaf": exact.of("but_leaf").at(
+        edges="backward", task=LEAF_FIRST
+    )
     >= 0.95,
     "backward-only-forward": exact.at(edges="backward", task=FORWARD) <= 0.05,
-    "backward-only-hardest": exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
+    "backward-only-hardest": exact.of("hardest").at(edges="backward", task=FORWARD)
+    <= 0.05,
     "all-memorise": exact.of("trained").over("graph", "edges", "task") >= 0.95,
 }

@@ -23,7 +23,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """The same graph, edges in both directions, and its paths said either way."""
     trials = [
-        star.trial({"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE))
+        star.trial(
+            {"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE)
+        )
         for star in settings.stars
         for task in (FORWARD, REVERSE)
     ]

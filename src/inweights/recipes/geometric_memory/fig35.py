@@ -26,7 +26,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """The same graph with more and more pauses; a task token says what is asked in all of them."""
     trials = [
-        structs.replace(star, pauses=pauses).trial({"graph": star.name, "pauses": str(pauses)})
+        structs.replace(star, pauses=pauses).trial(
+            {"graph": star.name, "pauses": str(pauses)}
+        )
         for star in settings.stars
         for pauses in settings.pauses
     ]

@@ -49,7 +49,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     peak, hardest = (pl.col(name).max().over(KEYS) for name in ("exact", "hardest"))
     lost = {"lost": peak - pl.col("exact"), "lost_hardest": hardest - pl.col("hardest")}
-    return {"curves": curves, "final": at_the_end(runs.with_columns(peak=peak, **lost), KEYS)}
+    return {
+        "curves": curves,
+        "final": at_the_end(runs.with_columns(peak=peak, **lost), KEYS),
+    }
 
 
 peak, lost, lost_hardest = (

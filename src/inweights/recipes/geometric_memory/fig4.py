@@ -7,7 +7,8 @@ from inweights.experiments import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived_paths import own_and_other_arms
 
-#: Arms in a picture, so that three of them fit side by side; numbers are over all that were asked.
+#: Arms in a picture, so that three of them fit side by side; numbers are over all that
+#: were asked.
 SHOWN = 18
 KEYS = ["graph", "condition", "seed"]
 
@@ -27,7 +28,9 @@ def plan(settings: Settings) -> Plan:
         for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
     ]
     measures = [
-        Measure(name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}),
+        Measure(
+            name="cosines", probe=iw.probes.arm_cosines, options={"arms": settings.arms}
+        ),
         Measure(name="navigation", probe=iw.probes.navigation),
         ways.curves(),
     ]
@@ -45,9 +48,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "matrix": cosines.filter(first_seed, shown).with_columns(
             panel=pl.format("{}, {}", "graph", "condition")
         ),
-        "pairs": runs.unpivot(["own", "others"], index=KEYS, variable_name="arm").rename(
-            {"value": "cosine"}
-        ),
+        "pairs": runs.unpivot(
+            ["own", "others"], index=KEYS, variable_name="arm"
+        ).rename({"value": "cosine"}),
     }
 
 

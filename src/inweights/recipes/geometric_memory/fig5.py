@@ -7,7 +7,11 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
+from inweights.recipes.geometric_memory.derived import (
+    beside_random,
+    far_correlation,
+    judged,
+)
 from inweights.recipes.shared.derived import at_the_end, mean_by_hops
 
 LABELS = ("graph", "architecture")
@@ -26,14 +30,20 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Train on edges, each a sequence of two tokens, and measure during training."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
-    measures, draws = [Measure(name="cosines", probe=iw.probes.cosines)], {"draws": settings.draws}
+    measures, draws = (
+        [Measure(name="cosines", probe=iw.probes.cosines)],
+        {"draws": settings.draws},
+    )
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
         if trial.labels["architecture"] == gm.GPT:
-            every = min(every, 20)  # of 2,500 steps on the irregular graph some thirty are the best
+            # Of 2,500 steps on the irregular graph some thirty are the best.
+            every = min(every, 20)
         on_the_way = partial(Measure, every=every, where=trial.labels)
         measures += [
-            on_the_way(name="correlation", probe=iw.probes.hop_correlation, options=draws),
+            on_the_way(
+                name="correlation", probe=iw.probes.hop_correlation, options=draws
+            ),
             on_the_way(name="recall", probe=iw.probes.graph_recall),
         ]
     return Plan(trials=made, measures=measures)
@@ -43,7 +53,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]
-    curves = tables["correlation"].join(tables["recall"].select(*keys, "^recall.*$"), on=keys)
+    curves = tables["correlation"].join(
+        tables["recall"].select(*keys, "^recall.*$"), on=keys
+    )
     by, rho = [*LABELS, "seed"], pl.col("spearman")
     far = far_correlation(tables["cosines"], LABELS)
     return tables | {
@@ -61,8 +73,10 @@ of_far_pairs = cosine("far", "far").over("graph")
 SCORES = {
     "edges-are-stored": share("last", "recall").over(*LABELS) >= 0.99,
     "others-come-first": share("last", "recall_others").over(*LABELS) >= 0.99,
-    "a-list-knows-none": share("far", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
-    "geometry-comes-early": number("lost", "loss", architecture=gm.GPT).over("graph") >= 0.1,
+    "a-list-knows-none": share("far", "size", architecture=gm.FROZEN).over("graph")
+    <= 0.2,
+    "geometry-comes-early": number("lost", "loss", architecture=gm.GPT).over("graph")
+    >= 0.1,
     "tinygpt-from-edges-alone": beyond_chance.at(architecture=gm.GPT) <= 0.0,
     "tinygpt-of-what-was-not-taught": of_far_pairs.at(architecture=gm.GPT) <= -0.2,
     "tinyssm-from-edges-alone": beyond_chance.at(architecture=gm.SSM) <= 0.0,

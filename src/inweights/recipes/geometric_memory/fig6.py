@@ -37,7 +37,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
     wide = partial(gm.Training, width=settings.width)
-    frozen = wide(architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps)
+    frozen = wide(
+        architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps
+    )
     free = partial(wide, architecture=gm.NN, rate=settings.rate)
     trials = []
     for shape in settings.graphs:
@@ -62,9 +64,14 @@ def plan(settings: Settings) -> Plan:
             for (architecture, horizon), how in runs.items()
             for condition in gm.OF_PRECISION
         ]
-    step = partial(Computation, name="one_step", compute=one_step, seeded=True, effort=1)
+    step = partial(
+        Computation, name="one_step", compute=one_step, seeded=True, effort=1
+    )
     steps = [
-        step(labels={"graph": shape}, options={"world": Graph(shape=shape), "width": width})
+        step(
+            labels={"graph": shape},
+            options={"world": Graph(shape=shape), "width": width},
+        )
         for shape in settings.graphs
         for width in settings.widths
     ]
@@ -74,9 +81,13 @@ def plan(settings: Settings) -> Plan:
 def _measures(settings: Settings) -> list[Measure]:
     one = {"draws": 1}
     recall = partial(Measure, name="recall", probe=iw.probes.graph_recall)
-    energy = partial(Measure, name="energy", probe=iw.probes.spectral_energy, options=one)
+    energy = partial(
+        Measure, name="energy", probe=iw.probes.spectral_energy, options=one
+    )
     margin = partial(Measure, name="margin", probe=iw.probes.edge_margin)
-    correlation = partial(Measure, name="correlation", probe=iw.probes.hop_correlation, options=one)
+    correlation = partial(
+        Measure, name="correlation", probe=iw.probes.hop_correlation, options=one
+    )
     looks = (
         (gm.FROZEN, EARLY, 1, (recall, energy)),
         (gm.NN, EARLY, 1, (recall, energy, margin)),
@@ -99,7 +110,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     tables = judged(tables, gm.BF16)
     recall, margin = tables["recall"], _least(tables["margin"])
     top = top_energy(tables["energy"], [*LABELS, "step"])
-    gpt = recall.join(tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys)
+    gpt = recall.join(
+        tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys
+    )
     stored = first_step(recall, "recall", by, least=1.0).rename({"first": "stored"})
     positive = first_step(margin, "stored", by).rename({"first": "positive"})
     half = half_time(top, "top", by)
@@ -109,14 +122,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     moments = {LATE: "β₂ = .999, the default", SLOW: "β₂ = .9995"}
     return {
         "times": times,
-        "free": times.filter(pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY),
+        "free": times.filter(
+            pl.col("architecture") == gm.NN, pl.col("horizon") == EARLY
+        ),
         "gpt": half_time(gpt, "geometry", by).join(stored, on=by).with_columns(lag=lag),
         "node2vec": half.filter(pl.col("architecture") == gm.NODE2VEC),
         "soon": margins.filter(step == step.min()),
         "end": margins.filter(step == step.max()),
-        "margins": margins.with_columns(moment=pl.col("horizon").replace_strict(moments)),
+        "margins": margins.with_columns(
+            moment=pl.col("horizon").replace_strict(moments)
+        ),
         "curves": _curves(recall, top),
-        "gpt_curves": gpt.unpivot(["recall", "geometry"], index=keys, variable_name="series"),
+        "gpt_curves": gpt.unpivot(
+            ["recall", "geometry"], index=keys, variable_name="series"
+        ),
     }
 
 
@@ -129,9 +148,9 @@ def _least(margin: pl.DataFrame) -> pl.DataFrame:
 def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
     """Recall and energy in the top eigenspaces, of the wide TinyNN's first steps."""
     parts = [
-        table.filter(pl.col("horizon") == EARLY, pl.col("architecture") == architecture).select(
-            "graph", "seed", "step", value=column, series=pl.lit(name)
-        )
+        table.filter(
+            pl.col("horizon") == EARLY, pl.col("architecture") == architecture
+        ).select("graph", "seed", "step", value=column, series=pl.lit(name))
         for table, architecture, column, name in (
             (recall, gm.FROZEN, "recall", "recall, frozen"),
             (recall, gm.NN, "recall", "recall, free"),
@@ -145,9 +164,12 @@ soon, end = (number(table, "margin", condition=gm.BF16) for table in ("soon", "e
 kept = share("end", "stored", horizon=LATE)
 
 SCORES = {
-    "associative-in-two-steps": number("times", "stored", architecture=gm.FROZEN).over("graph")
+    "associative-in-two-steps": number("times", "stored", architecture=gm.FROZEN).over(
+        "graph"
+    )
     <= 2.0,
-    "one-step-of-correlation": share("one_step", "recall", width=512).over("graph") >= 0.99,
+    "one-step-of-correlation": share("one_step", "recall", width=512).over("graph")
+    >= 0.99,
     "lookup-before-geometry": number("free", "lag").over("graph") >= 1.0,
     "geometry-takes-far-longer": number("free", "ratio", graph="cycle") >= 10.0,
     "node2vec-takes-long": number("node2vec", "half_time").over("graph") >= 20.0,
@@ -155,5 +177,6 @@ SCORES = {
     "margin-soon": soon.at(horizon=LATE) >= 0.0,
     "margin-later": end.at(horizon=LATE) >= 0.0,
     "margin-later-slow": end.at(horizon=SLOW) >= 0.0,
-    "rounding-keeps-the-margin": kept.at(condition=gm.BF16) - kept.at(condition=gm.CODE) >= 0.25,
+    "rounding-keeps-the-margin": kept.at(condition=gm.BF16) - kept.at(condition=gm.CODE)
+    >= 0.25,
 }

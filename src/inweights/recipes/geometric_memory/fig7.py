@@ -12,9 +12,11 @@ from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graph import Graph
 
-#: An eigenspace is used where it has more than so many times the energy that chance gives it.
+#: An eigenspace is used where it has more than so many times the energy that chance
+#: gives it.
 USED = 2.0
-#: Dimensions of the top eigenspaces: three of the star's one, two of each other graph's.
+#: Dimensions of the top eigenspaces: three of the star's one, two of each other
+#: graph's.
 _EXPECTED: dict[str, int] = {"path-star": 3, "grid": 2, "cycle": 2, "irregular": 2}
 WIDTH, SCALE, MODEL = "width", "initial scale", "model"
 PLAIN_GPT = f"{gm.GPT}, ours"
@@ -34,17 +36,31 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Descend at every width and from every scale; train TinyGPT, which is deeper, beside it."""
     models = [
-        *((WIDTH, str(width), Node2VecConfig(width=width)) for width in settings.widths),
-        *((SCALE, str(std), Node2VecConfig(init=iw.Init(std=std))) for std in settings.stds),
+        *(
+            (WIDTH, str(width), Node2VecConfig(width=width))
+            for width in settings.widths
+        ),
+        *(
+            (SCALE, str(std), Node2VecConfig(init=iw.Init(std=std)))
+            for std in settings.stds
+        ),
     ]
     descent = partial(gm.Node2VecDescent, steps=settings.steps)
     swept = [
-        gm.trial(descent(model=model), Graph(shape=shape), graph=shape, axis=axis, value=value)
+        gm.trial(
+            descent(model=model),
+            Graph(shape=shape),
+            graph=shape,
+            axis=axis,
+            value=value,
+        )
         for shape in settings.graphs
         for axis, value, model in models
     ]
     deeper = gm.trials(settings.graphs, (gm.GPT,), settings.most)
-    energy = partial(Measure, probe=iw.probes.spectral_energy, options={"draws": settings.draws})
+    energy = partial(
+        Measure, probe=iw.probes.spectral_energy, options={"draws": settings.draws}
+    )
     measures = [
         energy(name="energy", where={"axis": WIDTH}),
         energy(name="energy", where={"axis": SCALE}),
@@ -56,17 +72,26 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Energy in the top eigenspaces, how many dimensions are used, and both beside TinyGPT."""
     by = ["graph", "axis", "value"]
-    # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown under both.
+    # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown
+    # under both.
     coded = pl.col("condition") == gm.CODE
     names = pl.when(coded).then(pl.lit(gm.GPT)).otherwise(pl.lit(PLAIN_GPT))
     energy = tables["energy"]
     place = pl.col("space") + 1
     usual = energy.filter(pl.col("axis") == SCALE, pl.col("value") == "1.0")
-    paper = usual.with_columns(axis=pl.lit(MODEL), value=pl.lit(gm.NODE2VEC), number=place)
-    deeper = tables["deeper"].with_columns(axis=pl.lit(MODEL), value=names, number=place)
+    paper = usual.with_columns(
+        axis=pl.lit(MODEL), value=pl.lit(gm.NODE2VEC), number=place
+    )
+    deeper = tables["deeper"].with_columns(
+        axis=pl.lit(MODEL), value=names, number=place
+    )
     both = pl.concat([paper, deeper], how="diagonal_relaxed")
     whole = pl.concat([energy, both], how="diagonal_relaxed")
-    used = pl.when(pl.col("energy") > USED * pl.col("null_mean")).then(pl.col("size")).otherwise(0)
+    used = (
+        pl.when(pl.col("energy") > USED * pl.col("null_mean"))
+        .then(pl.col("size"))
+        .otherwise(0)
+    )
     expected = pl.col("graph").replace_strict(_EXPECTED, return_dtype=pl.Float64)
     spaces = whole.group_by([*by, "seed"], maintain_order=True)
     dimensions = spaces.agg(dimensions=used.sum().cast(pl.Float64))
@@ -77,12 +102,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "wide": top.filter(pl.col("axis") == WIDTH, ~pl.col("value").is_in(["2", "8"])),
         "swept": top.filter(pl.col("axis") != MODEL),
         "dimensions": dimensions.with_columns(extra=pl.col("dimensions") - expected),
-        "spectra": beside_chance(both, "energy", "null_mean", label="value", name="random vectors"),
+        "spectra": beside_chance(
+            both, "energy", "null_mean", label="value", name="random vectors"
+        ),
     }
 
 
 top = share("top", "top")
-node2vec, gpt = (top.at(axis=MODEL, value=name).over("graph") for name in (gm.NODE2VEC, gm.GPT))
+node2vec, gpt = (
+    top.at(axis=MODEL, value=name).over("graph") for name in (gm.NODE2VEC, gm.GPT)
+)
 dimensions = number("dimensions", "dimensions", axis=MODEL, value=gm.NODE2VEC)
 
 SCORES = {
@@ -90,6 +119,7 @@ SCORES = {
     "two-on-the-cycle": dimensions.at(graph="cycle").within(2.0, 2.0),
     "few-everywhere": dimensions.of("extra").over("graph").within(0.0, 0.0),
     "width-does-not-matter": share("wide", "top").over("graph", "value") >= 0.85,
-    "scale-does-not-matter": share("swept", "top", axis=SCALE).over("graph", "value") >= 0.85,
+    "scale-does-not-matter": share("swept", "top", axis=SCALE).over("graph", "value")
+    >= 0.85,
     "deeper-models-less": gpt - node2vec <= -0.1,
 }

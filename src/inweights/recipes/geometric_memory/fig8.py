@@ -5,7 +5,16 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.experiments import Computation, Measure, Plan, Trial, computed, cosine, number, share
+from inweights.experiments import (
+    Computation,
+    Measure,
+    Plan,
+    Trial,
+    computed,
+    cosine,
+    number,
+    share,
+)
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
@@ -34,16 +43,23 @@ def plan(settings: Settings) -> Plan:
     for shape in settings.graphs:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
-        long = {**fixed, "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner}
+        long = {
+            **fixed,
+            "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner,
+        }
         proven = {"look": propositions, "spaces": gm.TOP[shape]}
-        look = partial(Computation, labels={"graph": shape}, compute=along_descent, seeded=True)
+        look = partial(
+            Computation, labels={"graph": shape}, compute=along_descent, seeded=True
+        )
         computations += [
             look(name="spaces", options={**short, "look": by_space}, effort=how.steps),
             look(name="moments", options={**short, **proven}, effort=1),
             look(name="long", options={**long, **proven}, effort=settings.long),
         ]
     # The mean over facts is the sum over nodes divided by their number.
-    optimizer = iw.Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
+    optimizer = iw.Optimizer(
+        kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0
+    )
     trained = Trial(
         labels={"graph": "cycle"},
         world=Graph(shape="cycle", n=settings.nodes),

@@ -79,7 +79,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     drawn = beside_chance(zigzags, "zigzag", "null_mean", label="model", name=CHANCE)
     bottom = pl.when(pl.col("model") == CHANCE).then("bottom_null").otherwise("bottom")
     spectra = tables["energy"].with_columns(
-        condition, number=pl.col("space") + 1, panel=pl.concat_str("model", "graph", separator=", ")
+        condition,
+        number=pl.col("space") + 1,
+        panel=pl.concat_str("model", "graph", separator=", "),
     )
     return tables | {
         "zigzags": zigzags,
@@ -106,7 +108,9 @@ def looped(score: Score, model: str) -> Score:
         score: The score.
         model: Label of the model.
     """
-    return score.at(model=model, self_edges=True) - score.at(model=model, self_edges=False)
+    return score.at(model=model, self_edges=True) - score.at(
+        model=model, self_edges=False
+    )
 
 
 SCORES = {

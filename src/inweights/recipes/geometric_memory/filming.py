@@ -40,7 +40,9 @@ def filmed(
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:
-            how = descent if architecture == gm.NODE2VEC else training(architecture, name)
+            how = (
+                descent if architecture == gm.NODE2VEC else training(architecture, name)
+            )
             labels = {"graph": name, "architecture": architecture}
             trials += [gm.trial(how, world, one, **labels) for one in conditions]
             every = max(1, how.steps // looks)
@@ -48,7 +50,11 @@ def filmed(
             films.append(film(every=every, where=first))
     measures = [
         Measure(name="recall", probe=iw.probes.graph_recall),
-        Measure(name="correlation", probe=iw.probes.hop_correlation, options={"draws": draws}),
+        Measure(
+            name="correlation",
+            probe=iw.probes.hop_correlation,
+            options={"draws": draws},
+        ),
     ]
     return Plan(trials=trials, measures=[*measures, *films])
 
@@ -63,7 +69,9 @@ def pictures(
         graphs: The graphs, by name.
     """
     film = tables["film"]
-    worlds = {name: graphs[name].build() for name in film["graph"].unique(maintain_order=True)}
+    worlds = {
+        name: graphs[name].build() for name in film["graph"].unique(maintain_order=True)
+    }
     parts = film.partition_by(_LABELS, maintain_order=True, as_dict=True)
     films = pl.concat(
         iw.probes.render_frames(rows, worlds[str(name)]).select(
@@ -75,7 +83,8 @@ def pictures(
         for (name, architecture), rows in parts.items()
     )
     drawn = [
-        scene(world).select(pl.lit(name).alias("graph"), pl.all()) for name, world in worlds.items()
+        scene(world).select(pl.lit(name).alias("graph"), pl.all())
+        for name, world in worlds.items()
     ]
     node2vec = pl.col("architecture") == gm.NODE2VEC
     return {
@@ -86,9 +95,9 @@ def pictures(
         "correlation": tables["correlation"]
         .with_columns(size=pl.col("spearman").abs())
         .sort(pl.col("architecture").replace_strict(_RANK), maintain_order=True),
-        "curves": films.select("graph", "architecture", "seed", "step", "spearman").filter(
-            pl.col("step") > 0
-        ),
+        "curves": films.select(
+            "graph", "architecture", "seed", "step", "spearman"
+        ).filter(pl.col("step") > 0),
         "stored": tables["recall"].with_columns(
             edges=pl.when(node2vec).then("recall_others").otherwise("recall")
         ),

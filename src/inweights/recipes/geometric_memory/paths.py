@@ -25,7 +25,8 @@ Way = Literal[
 INTERLEAVED: Way = "interleaved"
 #: Edges alone, then edges and paths together; everything moves all along.
 HEAD_START: Way = "edges first"
-#: The same, and the embeddings stand still in the second phase: paths can only read the geometry.
+#: The same, and the embeddings stand still in the second phase: paths can only read the
+#: geometry.
 GEOMETRY: Way = "geometry first"
 #: Geometry first, but of the same graph over other nodes: a geometry that helps nobody.
 PERMUTED: Way = "permuted"
@@ -74,17 +75,19 @@ class PathStarTraining(iw.Config):
         together: Steps where edges and paths are interleaved from the start.
         leaves: Trained paths a step; 0 for all.
         sources: Nodes a step, each with all its edges; 0 for all.
-        rehearsed: The same beside paths, where edges came first; 0 for as many as ``sources``.
+        rehearsed: The same beside paths, where edges came first; 0 for as many as
+            ``sources``.
         rate: Peak rate.
         weight_decay: Of AdamW.
         warmup: Steps over which the rate rises, at most a quarter of a phase.
-        schedule: How it falls: ``linear`` over the last fifth, or the paper's ``cosine`` to a
-            tenth.
+        schedule: How it falls: ``linear`` over the last fifth, or the paper's
+            ``cosine`` to a tenth.
         precision: ``fp32`` or ``bf16``.
-        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or ``[PATH]``
-            (B.1).
+        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or
+            ``[PATH]`` (B.1).
         pressure: Weight decay while edges are learnt alone; 0 for ``weight_decay``.
-        settle: Further steps on edges alone at ``weight_decay``, after those under pressure.
+        settle: Further steps on edges alone at ``weight_decay``, after those under
+            pressure.
     """
 
     later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
@@ -92,7 +95,9 @@ class PathStarTraining(iw.Config):
     arms: int = 200
     nodes: int = 4
     pauses: int = 2
-    model: iw.GPTConfig | MambaConfig = iw.GPTConfig(layers=4, width=32, heads=2, context=16)
+    model: iw.GPTConfig | MambaConfig = iw.GPTConfig(
+        layers=4, width=32, heads=2, context=16
+    )
     edges: int = 250
     paths: int = 150
     together: int = 300
@@ -138,11 +143,19 @@ class PathStarTraining(iw.Config):
             moved=how == PERMUTED,
             **({} if own else {"arms": self.arms, "nodes": self.nodes}),
         )
-        roles = world.build().facts.role_names if task.edges == "listed" else _ROLES[task.edges]
-        learner = self.curriculum(how, loss, tuple(role for role in EDGES if role in roles))
+        roles = (
+            world.build().facts.role_names
+            if task.edges == "listed"
+            else _ROLES[task.edges]
+        )
+        learner = self.curriculum(
+            how, loss, tuple(role for role in EDGES if role in roles)
+        )
         return Trial(labels=labels, world=world, model=self.model, learner=learner)
 
-    def curriculum(self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES) -> Curriculum:
+    def curriculum(
+        self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES
+    ) -> Curriculum:
         """Return the phases in which edges of some roles, and paths, are learnt.
 
         Args:
@@ -151,7 +164,9 @@ class PathStarTraining(iw.Config):
             roles: Roles of the edges.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
-        alone = [self._phase("edges", told, self.edges, self.sources, decay=self.pressure)]
+        alone = [
+            self._phase("edges", told, self.edges, self.sources, decay=self.pressure)
+        ]
         if self.settle:
             alone.append(self._phase("settle", told, self.settle, self.sources))
         with_paths = partial(
@@ -162,12 +177,18 @@ class PathStarTraining(iw.Config):
         if how == ALONE:
             return Curriculum(phases=tuple(alone))
         if how == TWO_PHASE:
-            return Curriculum(phases=(*alone, with_paths("paths", ("path",), self.paths)))
+            return Curriculum(
+                phases=(*alone, with_paths("paths", ("path",), self.paths))
+            )
         both = (*roles, "path")
         if how in (INTERLEAVED, RANDOM):
-            return Curriculum(phases=(with_paths("both", both, self.together, self.sources),))
+            return Curriculum(
+                phases=(with_paths("both", both, self.together, self.sources),)
+            )
         rehearsed = self.rehearsed or self.sources
-        return Curriculum(phases=(*alone, with_paths("both", both, self.paths, rehearsed)))
+        return Curriculum(
+            phases=(*alone, with_paths("both", both, self.paths, rehearsed))
+        )
 
     def _phase(
         self,

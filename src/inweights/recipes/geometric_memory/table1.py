@@ -5,7 +5,11 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
+from inweights.recipes.geometric_memory.derived import (
+    beside_random,
+    far_correlation,
+    judged,
+)
 from inweights.recipes.shared.derived import mean_by_hops
 
 LABELS = ("graph", "architecture")
@@ -41,27 +45,39 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         all_size=pl.col("all").abs(), far_size=pl.col("far").abs()
     )
     pairs = far.unpivot(
-        on=["all", "far"], index=[*LABELS, "seed"], variable_name="pairs", value_name="rho"
+        on=["all", "far"],
+        index=[*LABELS, "seed"],
+        variable_name="pairs",
+        value_name="rho",
     ).sort(pl.col("architecture").cast(pl.Enum(MEMORIES)), maintain_order=True)
-    others = pl.when(pl.col("architecture") == gm.NODE2VEC).then(pl.col("recall_others"))
+    others = pl.when(pl.col("architecture") == gm.NODE2VEC).then(
+        pl.col("recall_others")
+    )
     return tables | {
         "far": far,
         "pairs": pairs,
         "by_hops": mean_by_hops(tables["cosines"], LABELS),
         "chance": beside_random(tables["correlation"]),
-        "stored": tables["recall"].with_columns(memory=others.otherwise(pl.col("recall"))),
+        "stored": tables["recall"].with_columns(
+            memory=others.otherwise(pl.col("recall"))
+        ),
     }
 
 
 every, far = cosine("far", "all").over("graph"), cosine("far", "far").over("graph")
-size, far_size = share("far", "all_size").over("graph"), share("far", "far_size").over("graph")
+size, far_size = (
+    share("far", "all_size").over("graph"),
+    share("far", "far_size").over("graph"),
+)
 beyond_chance = number("chance", "beyond_chance").over("graph")
 
 SCORES = {
     "all-remember": share("stored", "memory").over(*LABELS) >= 0.99,
     "associative-is-arbitrary": size.at(architecture=gm.FROZEN) <= 0.2,
     "transformer-is-geometric": beyond_chance.at(architecture=gm.GPT) <= 0.0,
-    "node2vec-is-most": every.at(architecture=gm.NODE2VEC) - every.at(architecture=gm.GPT) <= -0.1,
+    "node2vec-is-most": every.at(architecture=gm.NODE2VEC)
+    - every.at(architecture=gm.GPT)
+    <= -0.1,
     "associative-knows-neighbours-only": far_size.at(architecture=gm.FROZEN) <= 0.2,
     "node2vec-knows-far-pairs": far.at(architecture=gm.NODE2VEC) <= -0.8,
     "transformer-knows-far-pairs": far.at(architecture=gm.GPT) <= -0.3,

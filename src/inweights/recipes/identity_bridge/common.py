@@ -20,8 +20,8 @@ class EmbMLPTraining(iw.Config):
         rate: Learning rate; with ``per_fact``, of each fact.
         steps: Number of updates.
         weight_decay: Of both matrices.
-        per_fact: Whether the rate grows with the number of facts. The loss is a mean over
-            them, so that with more facts each one pulls less.
+        per_fact: Whether the rate grows with the number of facts. The loss is a mean
+            over them, so that with more facts each one pulls less.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}
@@ -45,7 +45,9 @@ class EmbMLPTraining(iw.Config):
     def of_world(self, facts: int) -> iw.Curriculum:
         """The same in a world of so many facts."""
         rate = self.rate * facts if self.per_fact else self.rate
-        return iw.learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
+        return iw.learners.two_hop_mlp(
+            rate, steps=self.steps, weight_decay=self.weight_decay
+        )
 
 
 class GPTTraining(iw.Config):
@@ -54,8 +56,8 @@ class GPTTraining(iw.Config):
     Attributes:
         model: Architecture.
         phase: Its only phase.
-        tuned_width: The width that the rate of the phase is meant for; at another one it is
-            scaled by this over it.
+        tuned_width: The width that the rate of the phase is meant for; at another one
+            it is scaled by this over it.
         small_gamma: ``γ`` of the condition ``gpt-small``.
         decay: Weight decay of the condition ``gpt-tied-decay``.
     """
@@ -88,8 +90,8 @@ TIED_HEAD = GPTTraining(
     decay=25.0,
 )
 
-#: The GPT at half the width, for maps of many trainings. Everything in it decays, by a hundredth,
-#: as it did when their claims were judged.
+#: The GPT at half the width, for maps of many trainings. Everything in it decays, by a
+#: hundredth, as it did when their claims were judged.
 NARROW = GPTTraining(
     model=iw.GPTConfig(tied=False),
     phase=iw.Phase(
@@ -112,8 +114,8 @@ def trial(
     """Return the trial of a condition of Figure 2, labelled ``model``.
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
-    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight
-    decay; ``gpt-fixed``: as ``gpt``, without random offsets of positions.
+    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong
+    weight decay; ``gpt-fixed``: as ``gpt``, without random offsets of positions.
 
     Args:
         name: Name of the condition.
@@ -135,8 +137,12 @@ def trial(
     if name == FIXED:
         phase = replace(phase, random_offset=False)
     if name == "gpt-tied-decay":
-        phase = replace(phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay))
+        phase = replace(
+            phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay)
+        )
     curriculum = iw.Curriculum(phases=(phase,))
     if name == "emb-mlp":
         model, curriculum = emb_mlp.model, emb_mlp.of_world(len(world.build().facts))
-    return Trial(labels={"model": name, **labels}, world=world, model=model, learner=curriculum)
+    return Trial(
+        labels={"model": name, **labels}, world=world, model=model, learner=curriculum
+    )

@@ -27,7 +27,10 @@ def plan(settings: Settings) -> Plan:
         for name, mix in MIXES.items()
     }
     tell = partial(
-        computations, model=settings.model, tuning=settings.tuning, device=settings.device
+        computations,
+        model=settings.model,
+        tuning=settings.tuning,
+        device=settings.device,
     )
     real = tell({"facts": "real"}, {}, asked=Facts())
     invented = tell({"facts": "invented"}, lessons, asked=Facts(world=settings.world))
@@ -38,12 +41,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracies by kind of question and distribution."""
     before = tables["before"]
     # Nothing is trained of real people: they are asked about once.
-    real = before.filter(pl.col("facts") == "real").with_columns(condition=pl.lit(BEFORE))
+    real = before.filter(pl.col("facts") == "real").with_columns(
+        condition=pl.lit(BEFORE)
+    )
     after = pl.concat([real, tables["after"]], how="diagonal_relaxed")
     accuracy = accuracies(both_times(before, after, ["facts"]), LABELS)
     direct = accuracy.filter(pl.col("what").is_in(["composition", "thought"]))
-    kind = pl.col("what").replace({"composition": "directly", "thought": "step by step"})
-    place = pl.when(pl.col("distribution") == "in").then(pl.lit(", trained")).otherwise(pl.lit(""))
+    kind = pl.col("what").replace(
+        {"composition": "directly", "thought": "step by step"}
+    )
+    place = (
+        pl.when(pl.col("distribution") == "in")
+        .then(pl.lit(", trained"))
+        .otherwise(pl.lit(""))
+    )
     shown = direct.with_columns(asked=kind + place)
     return {"accuracy": accuracy, "shown": shown}
 
@@ -51,7 +62,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 accuracy = share("accuracy", "accuracy")
 real = computed("accuracy", "accuracy", facts="real", condition=BEFORE)
 invented = accuracy.at(facts="invented", distribution="out")
-excess = cosine("accuracy", "excess", facts="invented", distribution="out", what="composition")
+excess = cosine(
+    "accuracy", "excess", facts="invented", distribution="out", what="composition"
+)
 directly, thought = (invented.at(what=what) for what in ("composition", "thought"))
 
 
@@ -60,7 +73,8 @@ SCORES = {
     "thought-invented": thought.at(condition=ONE) - directly.at(condition=ONE) >= 0.3,
     "one-hop-does-not-help": excess.at(condition=ONE) <= 0.1,
     "two-hops-do-not-help": excess.at(condition=TWO) <= 0.1,
-    "identity-helps": directly.at(condition=IDENTITY) - directly.at(condition=TWO) >= 0.1,
+    "identity-helps": directly.at(condition=IDENTITY) - directly.at(condition=TWO)
+    >= 0.1,
     "in-distribution-learnt": directly.at(condition=TWO, distribution="in") >= 0.9,
     "first-hop-known": invented.at(what="first_hop").over("condition") >= 0.9,
     "second-hop-known": invented.at(what="second_hop").over("condition") >= 0.9,

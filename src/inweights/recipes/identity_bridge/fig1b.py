@@ -20,7 +20,9 @@ class Settings(iw.Config):
     told: tuple[float, ...] = (0.5,)
     models: tuple[str, ...] = ("emb-mlp", "gpt")
     gpt: ib.GPTTraining = ib.GPTTraining(model=iw.GPTConfig(tied=False))
-    emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(rate=1 / 30, per_fact=True, steps=3000)
+    emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(
+        rate=1 / 30, per_fact=True, steps=3000
+    )
 
 
 def plan(settings: Settings) -> Plan:
@@ -40,7 +42,9 @@ def plan(settings: Settings) -> Plan:
             identity=identity,
         )
         trials.append(
-            ib.trial(name, world, *training, relations=several, told=told, identity=identity)
+            ib.trial(
+                name, world, *training, relations=several, told=told, identity=identity
+            )
         )
     return Plan(trials=trials, measures=[iw.probes.accuracy])
 
@@ -48,14 +52,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on the two-hop questions that were not told, by distribution, and recall."""
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
-    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
-    half = pl.when(pl.col("told") > 0).then(pl.lit("half told")).otherwise(pl.lit("none told"))
+    given = (
+        pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
+    )
+    half = (
+        pl.when(pl.col("told") > 0)
+        .then(pl.lit("half told"))
+        .otherwise(pl.lit("none told"))
+    )
     out = pl.col("distribution") == "out"
     asked = pl.when(out).then(pl.lit("out of")).otherwise(pl.lit("in"))
     return {
         "queries": queries,
         "shown": queries.with_columns(
-            given=given, world=pl.format("|R2| = {}, {}, {} distribution", "relations", half, asked)
+            given=given,
+            world=pl.format("|R2| = {}, {}, {} distribution", "relations", half, asked),
         ),
         "memorised": memorised(tables["accuracy"], LABELS),
     }
@@ -68,9 +79,12 @@ known = share("memorised", "accuracy").over("relations", "told", "identity")
 SCORES = {
     "two-hops-do-not-help": one.at(identity=False).over("model", "told") <= 0.1,
     "identity-helps": one.at(identity=True).over("model", "told") >= 0.9,
-    "several-relations-fail-without": two.at(identity=False).over("model", "told") <= 0.1,
+    "several-relations-fail-without": two.at(identity=False).over("model", "told")
+    <= 0.1,
     "several-relations-bridge": two.at(identity=True, model="gpt").over("told") >= 0.75,
-    "several-relations-add": two.at(identity=True, model="emb-mlp").over("told").within(0.3, 0.6),
+    "several-relations-add": two.at(identity=True, model="emb-mlp")
+    .over("told")
+    .within(0.3, 0.6),
     "facts-known-gpt": known.at(model="gpt") >= 0.99,
     "facts-known-emb-mlp": known.at(model="emb-mlp", relations=1) >= 0.99,
 }

@@ -7,7 +7,12 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Plan, cosine, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
+from inweights.recipes.shared.derived import (
+    compositions,
+    excess,
+    memorised,
+    where_known,
+)
 
 LABELS = ("model", "identity", "complexity")
 
@@ -44,14 +49,22 @@ def plan(settings: Settings) -> Plan:
     for names, identity, complexities in arms:
         for c, name in product(complexities, names):
             world = iw.TwoHop(n=settings.n, complexity=c, identity=identity)
-            trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
+            trials.append(
+                ib.trial(name, world, *training, identity=identity, complexity=c)
+            )
     return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on compositions with the 1/C line, its excess over it, and recall of the facts."""
-    queries = compositions(tables["accuracy"]).with_columns(one_over_c=1.0 / pl.col("complexity"))
-    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without identity"))
+    queries = compositions(tables["accuracy"]).with_columns(
+        one_over_c=1.0 / pl.col("complexity")
+    )
+    given = (
+        pl.when("identity")
+        .then(pl.lit("with identity"))
+        .otherwise(pl.lit("without identity"))
+    )
     return {
         "compositions": queries.with_columns(bridge=given),
         "excess": excess(queries),
@@ -67,10 +80,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 C = "complexity"
 accuracy = share("compositions", "accuracy")
-emb, gpt, small = (accuracy.at(model=model, identity=True) for model in ib.CONDITIONS[:3])
+emb, gpt, small = (
+    accuracy.at(model=model, identity=True) for model in ib.CONDITIONS[:3]
+)
 known = share("known", "accuracy", identity=True, complexity=3)
 emb_excess, small_excess = (
-    cosine("excess", "excess", model=model, identity=True) for model in ("emb-mlp", "gpt-small")
+    cosine("excess", "excess", model=model, identity=True)
+    for model in ("emb-mlp", "gpt-small")
 )
 control = share("controls", "accuracy").over("model", C)
 
@@ -87,10 +103,12 @@ SCORES = {
     "emb-mlp-one-over-c": emb_excess.over(C).within(-0.1, 0.1),
     "small-above-one-over-c": small_excess.over(C) >= 0.0,
     "small-degrades-slower": small.at(complexity=3) - gpt.at(complexity=3) >= 0.15,
-    "decay-recovers": known.at(model="gpt-tied-decay") - known.at(model="gpt-tied") >= 0.05,
+    "decay-recovers": known.at(model="gpt-tied-decay") - known.at(model="gpt-tied")
+    >= 0.05,
     "without-identity-fails": control.at(head="untied") <= 0.15,
     "without-identity-fails-tied": control.at(head="tied") <= 0.15,
-    "random-positions-help": gpt.at(complexity=1) - accuracy.at(model=ib.FIXED, complexity=1)
+    "random-positions-help": gpt.at(complexity=1)
+    - accuracy.at(model=ib.FIXED, complexity=1)
     >= 0.05,
     "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
 }

@@ -11,7 +11,8 @@ from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, memorised
 
 LABELS = ("model", "start", "identity", "complexity")
-#: How what writes into the residual stream starts: smaller by depth, as in GPT-2, or as all else.
+#: How what writes into the residual stream starts: smaller by depth, as in GPT-2, or as
+#: all else.
 GPT2, UNIFORM = "GPT-2's", "uniform"
 
 
@@ -40,19 +41,31 @@ def plan(settings: Settings) -> Plan:
     return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
-def _trial(settings: Settings, name: str, start: str, identity: bool, complexity: int) -> Trial:
+def _trial(
+    settings: Settings, name: str, start: str, identity: bool, complexity: int
+) -> Trial:
     """Return a trial of Figure 2 whose model starts in one of two ways."""
     model = replace(settings.tied.model, depth_scaled=start == GPT2)
     tied = replace(settings.tied, model=model)
     world = iw.TwoHop(n=settings.n, complexity=complexity, identity=identity)
-    labels: dict[str, Value] = {"start": start, "identity": identity, "complexity": complexity}
+    labels: dict[str, Value] = {
+        "start": start,
+        "identity": identity,
+        "complexity": complexity,
+    }
     return ib.trial(name, world, tied, ib.EmbMLPTraining(), tied, **labels)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracy on compositions with the 1/C line, and recall of the facts."""
-    queries = compositions(tables["accuracy"]).with_columns(one_over_c=1.0 / pl.col("complexity"))
-    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without identity"))
+    queries = compositions(tables["accuracy"]).with_columns(
+        one_over_c=1.0 / pl.col("complexity")
+    )
+    given = (
+        pl.when("identity")
+        .then(pl.lit("with identity"))
+        .otherwise(pl.lit("without identity"))
+    )
     shown = queries.with_columns(arm=pl.format("{}, start {}", given, "start"))
     return {"compositions": shown, "memorised": memorised(tables["accuracy"], LABELS)}
 

@@ -60,7 +60,9 @@ def plan(settings: Settings) -> Plan:
         for size, identity in product(settings.sizes, (True, False))
     ]
     look = partial(Measure, probe=iw.probes.templates, where={"n": settings.shown})
-    templates = [look(name=name, options={"rows": rows}) for name, rows in _ROWS.items()]
+    templates = [
+        look(name=name, options={"rows": rows}) for name, rows in _ROWS.items()
+    ]
     return Plan(trials=trials, measures=[iw.probes.accuracy, *templates])
 
 
@@ -96,7 +98,10 @@ accuracy = share("compositions", "accuracy").over("n")
 SCORES = {
     "r1-selects-bridges": toward_bridges.at(row_group="first_relation") >= 0.5,
     "r2-selects-objects": toward_bridges.at(row_group="second_relation") <= -0.5,
-    "bridge-rows-peak": own_peak.at(identity=True, row_group="bridge").over("column_group") >= 0.99,
+    "bridge-rows-peak": own_peak.at(identity=True, row_group="bridge").over(
+        "column_group"
+    )
+    >= 0.99,
     "subject-inherits-peak": subject_on_object.at(identity=True) >= 0.99,
     "no-peak-without": subject_on_object.at(identity=False) <= 0.25,
     "composes": accuracy.at(identity=True) >= 0.995,

@@ -9,10 +9,11 @@ plan = partial(optimum.plan, identity=False)
 derive = optimum.derive
 
 SCORES = {
-    "no-preference": optimum.block.at(row_group="subject", column_group="object").within(
-        -1e-3, 1e-3
-    ),
-    "blocks-equalise": optimum.block.of("spread").over("n", "row_group", "column_group") <= 1e-3,
+    "no-preference": optimum.block.at(
+        row_group="subject", column_group="object"
+    ).within(-1e-3, 1e-3),
+    "blocks-equalise": optimum.block.of("spread").over("n", "row_group", "column_group")
+    <= 1e-3,
     "negative-margins": optimum.most <= -0.01,
     "certified": optimum.gap <= 1e-5,
 }

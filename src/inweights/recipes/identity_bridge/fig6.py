@@ -5,7 +5,12 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Judged, Measure, Plan, Score, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
+from inweights.recipes.shared.derived import (
+    compositions,
+    memorised,
+    over_blocks,
+    where_known,
+)
 
 
 class Settings(iw.Config):
@@ -26,7 +31,12 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(name="accuracy", probe=iw.probes.accuracy),
         Measure(name="alignment", probe=iw.probes.alignment),
-        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True, needs="tsne"),
+        Measure(
+            name="states",
+            probe=iw.probes.bridge_projection,
+            first_seed=True,
+            needs="tsne",
+        ),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -40,9 +50,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "states": tables["states"].with_columns(note=trust),
         "alignment": tables["alignment"].with_columns(compared=compared),
         "by_model": over_blocks(
-            tables["alignment"], ("cosine", "contrast", "nearest"), ("model", "seed", "place")
+            tables["alignment"],
+            ("cosine", "contrast", "nearest"),
+            ("model", "seed", "place"),
         ),
-        "known": where_known(compositions(tables["accuracy"]), tables["accuracy"], ("model",)),
+        "known": where_known(
+            compositions(tables["accuracy"]), tables["accuracy"], ("model",)
+        ),
         "memorised": memorised(tables["accuracy"], ("model",)),
     }
 
@@ -72,7 +86,9 @@ for name, (more, less) in {
     closer, sharper = tighter(more, less, place="first_hop")
     SCORES[f"{name}-tighter"] = closer >= 0.01
     SCORES[f"{name}-tighter-contrast"] = sharper >= 0.01
-    SCORES[f"{name}-recovers"] = accuracy.at(model=more) - accuracy.at(model=less) >= 0.1
+    SCORES[f"{name}-recovers"] = (
+        accuracy.at(model=more) - accuracy.at(model=less) >= 0.1
+    )
 closer, sharper = tighter("gpt-small", "gpt", place="query")
 SCORES |= {
     "small-tighter-at-answer-cosine": closer >= 0.01,

@@ -52,13 +52,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     aligned = derived.over_blocks(
         tables["alignment"], ("cosine", "contrast", "nearest"), (*keys, "place")
     )
-    at_r1, at_r2 = (aligned.filter(pl.col("place") == place) for place in ("first_hop", "query"))
+    at_r1, at_r2 = (
+        aligned.filter(pl.col("place") == place) for place in ("first_hop", "query")
+    )
     without_r1 = tables["memory"].filter(pl.col("prompt") == "subject_relation")
     recalled = derived.memorised(tables["accuracy"], ("model", "step")).select(
         *keys, recall="accuracy"
     )
     runs = ["model", "seed"]
-    known = derived.first_step(recalled, "recall", runs, least=KNOWN).rename({"first": "step"})
+    known = derived.first_step(recalled, "recall", runs, least=KNOWN).rename(
+        {"first": "step"}
+    )
     shares = (
         answered,
         recalled,
@@ -83,7 +87,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(answered, on=keys, how="left")
         .with_columns(pl.col("accuracy").fill_null(math.nan)),
         "in_step": pl.concat(
-            derived.correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
+            derived.correlation(both, "accuracy", by, [*runs, "place"]).with_columns(
+                by=pl.lit(by)
+            )
             for both in [answered.join(aligned, on=keys)]
             for by in ("cosine", "contrast")
         ),

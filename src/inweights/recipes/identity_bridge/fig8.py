@@ -10,12 +10,18 @@ from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
-from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
+from inweights.recipes.shared.language.tables import (
+    WORDS,
+    accuracies,
+    both_times,
+    rises,
+)
 from inweights.support.content import contents_of
 
 LABELS = ("model", "condition")
 ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"
-#: What is told; each fills the same number of tokens. The last is the control: ``e1`` is not told.
+#: What is told; each fills the same number of tokens. The last is the control: ``e1``
+#: is not told.
 MIXES = {
     ONE: TrainingMix(),
     IDENTITY: TrainingMix(identity=True),
@@ -39,8 +45,12 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """One fine-tune for each model and condition, on real facts."""
-    lessons = {name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()}
-    tell = partial(computations, asked=Facts(), tuning=settings.tuning, device=settings.device)
+    lessons = {
+        name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
+    }
+    tell = partial(
+        computations, asked=Facts(), tuning=settings.tuning, device=settings.device
+    )
     told = [tell({"model": model}, lessons, model=model) for model in settings.models]
     return Plan(computations=[one for of_model in told for one in of_model])
 
@@ -50,7 +60,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)
     sets = rises(measured, LABELS, "skip")
-    rows = sets.unpivot(list(_RISES), index=[*LABELS, "seed", "set"], variable_name="what")
+    rows = sets.unpivot(
+        list(_RISES), index=[*LABELS, "seed", "set"], variable_name="what"
+    )
     return {
         "accuracy": accuracy.with_columns(gain=pl.col("accuracy") - pl.col("before")),
         "sets": sets,
@@ -77,13 +89,15 @@ SCORES = {
     "rise-correct": rise.at(set=CORRECT) - wrong >= 0.05,
     "rise-partial": rise.at(set=PARTIAL) - wrong >= 0.05,
     "rise-incorrect": wrong.within(0.0, 0.1),
-    "identity-adds-little": (composed.at(condition=IDENTITY) - composed.at(condition=ONE)).within(
-        -0.05, 0.05
-    ),
+    "identity-adds-little": (
+        composed.at(condition=IDENTITY) - composed.at(condition=ONE)
+    ).within(-0.05, 0.05),
     "tuning-helps": gain.at(condition=ONE, what="composition") >= 0.02,
     "share-correct": share_rise.at(set=CORRECT) - wrong_share >= 0.05,
     "share-partial": share_rise.at(set=PARTIAL) - wrong_share >= 0.05,
-    "needs-the-first-hop": every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
+    "needs-the-first-hop": every_rise.at(condition=ONE)
+    - every_rise.at(condition=SECOND)
+    >= 0.05,
     "first-hop-known": accuracy.at(condition=ONE, what="first_hop") >= 0.9,
     "second-hop-known": accuracy.at(condition=ONE, what="second_hop") >= 0.9,
 }

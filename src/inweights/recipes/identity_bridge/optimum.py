@@ -54,10 +54,15 @@ def plan(settings: Settings, identity: bool) -> Plan:
         look(name="tokens", probe=iw.probes.templates, options={"rows": "tokens"}),
         look(name="margins", probe=iw.probes.margins),
         look(name="norms", probe=iw.probes.nuclear_norm),
-        *(drawn(name=rows, options={"rows": rows}) for rows in ("first_hop", "composition")),
+        *(
+            drawn(name=rows, options={"rows": rows})
+            for rows in ("first_hop", "composition")
+        ),
     ]
     bound = partial(Computation, name="bounds", compute=known_norm)
-    bounds = [bound(labels={"n": n}, options={"n": n, "identity": identity}) for n in sizes]
+    bounds = [
+        bound(labels={"n": n}, options={"n": n, "identity": identity}) for n in sizes
+    ]
     return Plan(trials=trials, measures=measures, computations=bounds)
 
 

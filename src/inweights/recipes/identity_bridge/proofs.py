@@ -27,7 +27,9 @@ def computations(
     }
     return [
         *(
-            experiments.Computation(name=name, labels={"n": n}, compute=compute, options={"n": n})
+            experiments.Computation(
+                name=name, labels={"n": n}, compute=compute, options={"n": n}
+            )
             for name, compute in one_size.items()
             for n in sizes
         ),
@@ -49,7 +51,10 @@ def computations(
                 options={"n": n, "identity": identity},
                 seeded=name == "averaging",
             )
-            for name, compute in (("averaging", proof.averaging), ("proof", proof.certificate))
+            for name, compute in (
+                ("averaging", proof.averaging),
+                ("proof", proof.certificate),
+            )
             for n in small
             for identity in (True, False)
         ),
@@ -69,7 +74,8 @@ def computations(
 ZERO, ROUNDING = 1e-6, 1e-9
 
 
-# The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at every n.
+# The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at
+# every n.
 given, without, point_42, kkt, random = (
     experiments.computed(table, "value").over("n")
     for table in ("with", "without", "point", "kkt", "random")

@@ -40,7 +40,9 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> experiments.Plan:
     """Every step at every size; then trainings with and without identity."""
-    worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
+    worlds = [(n, 1) for n in settings.full] + [
+        (settings.ties, c) for c in settings.complexities
+    ]
     trials = []
     for identity, (training, (std, decay)) in product((True, False), TRAININGS.items()):
         descent = iw.Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
@@ -55,7 +57,9 @@ def plan(settings: Settings) -> experiments.Plan:
             )
         )
     measures = [
-        experiments.Measure(name="directions", probe=iw.probes.direction, every=settings.every),
+        experiments.Measure(
+            name="directions", probe=iw.probes.direction, every=settings.every
+        ),
         experiments.Measure(name="ends", probe=iw.probes.direction),
         experiments.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
@@ -67,35 +71,47 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Margins over ``n`` for the figure, expected accuracy against 1/C, and whether signs agree."""
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [
-        tables[table].filter(pl.col("check") == check).with_columns(identity=pl.lit(words))
+        tables[table]
+        .filter(pl.col("check") == check)
+        .with_columns(identity=pl.lit(words))
         for table, check, words in shown
     ]
     expected = tables["full"].filter(
         pl.col("check") == "expected", pl.col("complexity") > 1, pl.col("identity")
     )
-    # Where a fact is not known there is no margin: a not-a-number, which agrees with nothing.
+    # Where a fact is not known there is no margin: a not-a-number, which agrees with
+    # nothing.
     agreement = (pl.col("query_margin") * pl.col("expected")).fill_nan(0.0)
-    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
+    given = (
+        pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))
+    )
     return {
         "margins": pl.concat(margins),
-        "expected": expected.with_columns(excess=pl.col("value") - 1.0 / pl.col("complexity")),
+        "expected": expected.with_columns(
+            excess=pl.col("value") - 1.0 / pl.col("complexity")
+        ),
         "ends": tables["ends"].with_columns(agrees=(agreement > 0).cast(pl.Float64)),
         "curves": tables["directions"].with_columns(condition=given),
     }
 
 
 direction = experiments.cosine("ends", "cosine")
-standard, small, large, decay = (direction.at(training=training) for training in TRAININGS)
+standard, small, large, decay = (
+    direction.at(training=training) for training in TRAININGS
+)
 
 SCORES = {
     **PROVED,
     "ties-predict-one-over-c": experiments.computed("expected", "excess")
     .over("complexity")
     .within(-0.02, 0.02),
-    "signs-agree": experiments.share("ends", "agrees").over("identity", "training") >= 0.999,
+    "signs-agree": experiments.share("ends", "agrees").over("identity", "training")
+    >= 0.999,
     "direction-with": standard.at(identity=True) >= 0.95,
     "direction-without": standard.at(identity=False) >= 0.95,
-    "norm-is-least": experiments.number("ends", "excess", training="standard").over("identity")
+    "norm-is-least": experiments.number("ends", "excess", training="standard").over(
+        "identity"
+    )
     <= 0.05,
     "small-initialisation-closer": (small - large).over("identity") >= 0.0,
     "decay-closer": (decay - standard).over("identity") >= 0.0,

@@ -27,7 +27,9 @@ def plan(settings: Settings) -> experiments.Plan:
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
         FACTORISED: iw.EmbMLPConfig(width=settings.width, init=init),
-        MERGED: DeepLinearConfig(width=settings.width, layers=1, readout=False, init=init),
+        MERGED: DeepLinearConfig(
+            width=settings.width, layers=1, readout=False, init=init
+        ),
     }
     trials = [
         experiments.Trial(
@@ -36,7 +38,10 @@ def plan(settings: Settings) -> experiments.Plan:
             model=model,
             learner=experiments.Curriculum(
                 phases=(
-                    iw.Phase(steps=settings.steps, optimizer=iw.Optimizer(kind="sgd", rate=rate)),
+                    iw.Phase(
+                        steps=settings.steps,
+                        optimizer=iw.Optimizer(kind="sgd", rate=rate),
+                    ),
                 )
             ),
         )
@@ -65,17 +70,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 CELL = ("members", "told")
 accuracy = experiments.share("questions", "accuracy")
 among = experiments.share("questions", "accuracy_among")
-nuclear, frobenius = experiments.number("nuclear", "norm"), experiments.number("frobenius", "norm")
+nuclear, frobenius = (
+    experiments.number("nuclear", "norm"),
+    experiments.number("frobenius", "norm"),
+)
 
 SCORES = {
     "two-matrices-conclude": accuracy.at(model=FACTORISED, members=8, told=3) >= 0.9,
     "sample-efficient": accuracy.at(model=FACTORISED, told=1).over("members") >= 0.9,
     "one-matrix-does-not": among.at(model=MERGED).over(*CELL) <= 0.3,
-    "less-nuclear": (nuclear.at(model=FACTORISED) - nuclear.at(model=MERGED)).over(*CELL) <= 0.0,
-    "less-frobenius": (frobenius.at(model=MERGED) - frobenius.at(model=FACTORISED)).over(*CELL)
+    "less-nuclear": (nuclear.at(model=FACTORISED) - nuclear.at(model=MERGED)).over(
+        *CELL
+    )
+    <= 0.0,
+    "less-frobenius": (
+        frobenius.at(model=MERGED) - frobenius.at(model=FACTORISED)
+    ).over(*CELL)
     <= 0.0,
     "a-tie": experiments.number("ends", "query_margin", model=MERGED)
     .over(*CELL)
     .within(-0.02, 0.02),
-    "memorised": experiments.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
+    "memorised": experiments.share("memorised", "accuracy").over("model", *CELL)
+    >= 0.99,
 }

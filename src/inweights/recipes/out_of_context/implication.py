@@ -23,7 +23,12 @@ def plan(settings: Settings) -> experiments.Plan:
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (
             {"told": told, "denied": denied},
-            Implication(groups=settings.groups, members=settings.members, told=told, denied=denied),
+            Implication(
+                groups=settings.groups,
+                members=settings.members,
+                told=told,
+                denied=denied,
+            ),
         )
         for told in settings.told
         for denied in settings.denied

@@ -40,14 +40,19 @@ class Training(iw.Config):
                     iw.Phase(
                         steps=self.steps,
                         optimizer=iw.Optimizer(
-                            kind="sgd", rate=self.rate, weight_decay=decay, decayed="all"
+                            kind="sgd",
+                            rate=self.rate,
+                            weight_decay=decay,
+                            decayed="all",
                         ),
                     ),
                 )
             )
             for decay in (0.0, self.decay)
         )
-        small = msgspec.structs.replace(self.gpt.model, init=iw.Init(gamma=self.gpt.small_gamma))
+        small = msgspec.structs.replace(
+            self.gpt.model, init=iw.Init(gamma=self.gpt.small_gamma)
+        )
         return {
             EMB_MLP: (emb, plain),
             DECAYED: (emb, decayed),
@@ -65,8 +70,8 @@ def plan(
     Args:
         worlds: Labels and config of each world.
         training: How the models are trained.
-        undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for program
-            (2).
+        undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for
+            program (2).
     """
     trials, computations = [], []
     for labels, world in worlds:
@@ -83,18 +88,26 @@ def plan(
         ]
         trials += [
             experiments.Trial(
-                labels={**labels, "model": name}, world=world, model=model, learner=learner
+                labels={**labels, "model": name},
+                world=world,
+                model=model,
+                learner=learner,
             )
             for name, (model, learner) in training.learners().items()
         ]
     return experiments.Plan(
         trials=trials,
         computations=computations,
-        measures=[experiments.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+        measures=[
+            experiments.Measure(name="trained", probe=iw.probes.margins),
+            iw.probes.accuracy,
+        ],
     )
 
 
-def common_scores(*labels: str, **where: experiments.Value) -> dict[str, experiments.Judged]:
+def common_scores(
+    *labels: str, **where: experiments.Value
+) -> dict[str, experiments.Judged]:
     """Return what is judged of every kind of question: the programs agree, the facts are known."""
     agrees = experiments.share("agreement", "agrees", **where)
     known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
@@ -116,7 +129,9 @@ def derive(
         by: Labels by which agreement is given separately; by default it is one number.
     """
     keys = [*labels, "model", "seed"]
-    predicted = tables["predicted"].select(*keys, "prompt", "verdict", foreseen="margin")
+    predicted = tables["predicted"].select(
+        *keys, "prompt", "verdict", foreseen="margin"
+    )
     joined = tables["trained"].join(predicted, on=[*keys, "prompt"])
     sure = joined.filter(pl.col("verdict") != "tied").with_columns(
         agrees=((pl.col("foreseen") > 0) == (pl.col("margin") > 0)).cast(pl.Float64)

@@ -38,14 +38,20 @@ def plan(settings: Settings) -> experiments.Plan:
     )
 
 
-derive = partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",))
+derive = partial(
+    kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)
+)
 
 
 def _world(
     n: int, told: int, identity: str, *, phrased: bool = False
 ) -> tuple[dict[str, experiments.Value], experiments.WorldConfig]:
     world = Reversal(n=n, told=told, identity=identity, phrased=phrased)  # type: ignore[arg-type]
-    return {"identities": PHRASED if phrased else identity, "told": told, "phrased": phrased}, world
+    return {
+        "identities": PHRASED if phrased else identity,
+        "told": told,
+        "phrased": phrased,
+    }, world
 
 
 accuracy = experiments.share("questions", "accuracy")
@@ -57,7 +63,8 @@ SCORES = {
     "curse": accuracy.at(identities="none").over(MODEL, "told") <= 0.1,
     "identities-alone": among.at(identities="both", told=0, model=kinds.GPT) >= 0.5,
     "one-layer": among.at(identities="both", told=0, model=kinds.EMB_MLP) >= 0.9,
-    "one-layer-without": among.at(identities="none", told=0, model=kinds.EMB_MLP) <= 0.15,
+    "one-layer-without": among.at(identities="none", told=0, model=kinds.EMB_MLP)
+    <= 0.15,
     "phrased-alone": among.at(identities=PHRASED, told=0, model=kinds.GPT) >= 0.5,
     "ten-phrased": gpt_phrased.at(told=10) >= 0.7,
     "five-phrased": gpt_phrased.at(told=5) >= 0.6,
@@ -68,7 +75,9 @@ SCORES = {
     )
     >= 0.9,
     "not-over-all-outputs": accuracy.at(identities="both", told=0).over(MODEL) <= 0.1,
-    "half-told-reverses-the-rest": accuracy.at(identities="both", told=10).over(MODEL) >= 0.7,
-    "one-end-is-not-enough": accuracy.at(identities="first", told=10).over(MODEL) <= 0.1,
+    "half-told-reverses-the-rest": accuracy.at(identities="both", told=10).over(MODEL)
+    >= 0.7,
+    "one-end-is-not-enough": accuracy.at(identities="first", told=10).over(MODEL)
+    <= 0.1,
     **kinds.common_scores("identities", "told", phrased=False),
 }

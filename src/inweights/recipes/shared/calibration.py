@@ -9,11 +9,13 @@ import polars as pl
 EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
 
 
-def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.DataFrame:
+def roc_auc(
+    table: pl.DataFrame, score: str, hit: str, by: Sequence[str]
+) -> pl.DataFrame:
     """Return the area under the ROC curve of a score for every group.
 
-    It is the chance that a random hit has a higher score than a random miss; ties count half.
-    Groups with hits alone, or without any, are left out.
+    It is the chance that a random hit has a higher score than a random miss; ties count
+    half. Groups with hits alone, or without any, are left out.
 
     Args:
         table: A row per query.
@@ -22,8 +24,8 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
         by: Columns that name the groups.
 
     Returns:
-        The columns ``by``, ``auc``, and ``place``, the number of the value in the last of
-        these columns.
+        The columns ``by``, ``auc``, and ``place``, the number of the value in the last
+        of these columns.
     """
     ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
     won = pl.col(hit) > 0.5
@@ -31,7 +33,9 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
     misses = pl.len() - hits
     area = (pl.col("_rank").filter(won).sum() - hits * (hits + 1) / 2) / (hits * misses)
     found = ranked.group_by(list(by), maintain_order=True).agg(auc=area)
-    places = {name: i + 1 for i, name in enumerate(table[by[-1]].unique(maintain_order=True))}
+    places = {
+        name: i + 1 for i, name in enumerate(table[by[-1]].unique(maintain_order=True))
+    }
     return found.filter(pl.col("auc").is_finite()).with_columns(
         place=pl.col(by[-1]).replace_strict(places, return_dtype=pl.Int64)
     )
@@ -41,8 +45,8 @@ def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the share of predictions that came true, without predicted ties.
 
     Args:
-        queries: A row per query with ``verdict`` (predicted) and ``hit`` (above .5 where
-            answered).
+        queries: A row per query with ``verdict`` (predicted) and ``hit`` (above .5
+            where answered).
         by: Columns that name the groups.
 
     Returns:

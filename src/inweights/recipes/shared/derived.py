@@ -14,7 +14,9 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
         accuracy: Table of :func:`inweights.probes.accuracy`.
         distribution: ``out`` (of the training distribution) or ``in``.
     """
-    return accuracy.filter(pl.col("part") == "queries", pl.col("distribution") == distribution)
+    return accuracy.filter(
+        pl.col("part") == "queries", pl.col("distribution") == distribution
+    )
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
@@ -25,16 +27,21 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
         labels: Columns that name the trials.
     """
     facts = accuracy.filter(pl.col("part") == "facts")
-    return facts.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").min())
+    return facts.group_by([*labels, "seed"], maintain_order=True).agg(
+        pl.col("accuracy").min()
+    )
 
 
 def where_known(
-    queries: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
+    queries: pl.DataFrame,
+    accuracy: pl.DataFrame,
+    labels: Sequence[str],
+    least: float = 0.99,
 ) -> pl.DataFrame:
     """Return ``accuracy`` of queries; not a number for runs that do not know their facts.
 
-    A claim that rests on one of these is not judged: what fails there may have failed to
-    remember.
+    A claim that rests on one of these is not judged: what fails there may have failed
+    to remember.
 
     Args:
         queries: A row per run with ``accuracy``.
@@ -43,8 +50,8 @@ def where_known(
         least: Accuracy on facts from which on they count as known.
 
     Returns:
-        ``queries`` with a further column ``recall``, the accuracy on the least known role of
-        facts.
+        ``queries`` with a further column ``recall``, the accuracy on the least known
+        role of facts.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
@@ -55,7 +62,9 @@ def where_known(
     keys = [*labels, "seed"]
     recall = memorised(accuracy, labels).select(*keys, recall="accuracy")
     known = pl.when(pl.col("recall") >= least).then("accuracy").otherwise(math.nan)
-    return queries.join(recall, on=keys, maintain_order="left").with_columns(accuracy=known)
+    return queries.join(recall, on=keys, maintain_order="left").with_columns(
+        accuracy=known
+    )
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
@@ -66,7 +75,8 @@ def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
         column: The accuracy.
     """
     return queries.filter(pl.col("complexity") > 1).with_columns(
-        one_over_c=1.0 / pl.col("complexity"), excess=pl.col(column) - 1.0 / pl.col("complexity")
+        one_over_c=1.0 / pl.col("complexity"),
+        excess=pl.col(column) - 1.0 / pl.col("complexity"),
     )
 
 
@@ -82,7 +92,9 @@ def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def over_blocks(layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+def over_blocks(
+    layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str]
+) -> pl.DataFrame:
     """Return the mean of columns over the blocks of a model, without its embedding and output.
 
     Args:
@@ -91,7 +103,9 @@ def over_blocks(layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str])
         by: Columns that name the groups.
     """
     blocks = layers.filter(pl.col("layer").str.starts_with("block"))
-    return blocks.group_by(list(by), maintain_order=True).agg(pl.col(list(columns)).mean())
+    return blocks.group_by(list(by), maintain_order=True).agg(
+        pl.col(list(columns)).mean()
+    )
 
 
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
@@ -120,7 +134,9 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Columns that name the trials.
     """
     pairs = cosines.filter(pl.col("hops") >= 1)
-    return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(pl.col("cosine").mean())
+    return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(
+        pl.col("cosine").mean()
+    )
 
 
 def beside_chance(
@@ -143,7 +159,9 @@ def beside_chance(
     return pl.concat([table, drawn])
 
 
-def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) -> pl.DataFrame:
+def correlation(
+    table: pl.DataFrame, one: str, other: str, by: Sequence[str]
+) -> pl.DataFrame:
     """Return the correlation of two columns over the rows of every group.
 
     Args:
@@ -152,11 +170,16 @@ def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) ->
         other: Another one.
         by: Columns that name the groups.
     """
-    return table.group_by(list(by), maintain_order=True).agg(correlation=pl.corr(one, other))
+    return table.group_by(list(by), maintain_order=True).agg(
+        correlation=pl.corr(one, other)
+    )
 
 
 def gain(
-    table: pl.DataFrame, column: str, over: Mapping[str, str | float | bool], by: Sequence[str]
+    table: pl.DataFrame,
+    column: str,
+    over: Mapping[str, str | float | bool],
+    by: Sequence[str],
 ) -> pl.DataFrame:
     """Add ``gain``: a column minus its value in the row of equal ``by`` that matches ``over``.
 
@@ -168,7 +191,9 @@ def gain(
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
-    return table.join(base, on=list(by)).with_columns(gain=pl.col(column) - pl.col("_base"))
+    return table.join(base, on=list(by)).with_columns(
+        gain=pl.col(column) - pl.col("_base")
+    )
 
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
@@ -252,15 +277,15 @@ def linear_law(
     """Least squares of a column in base-2 logarithms of factors, in every group by itself.
 
     Args:
-        table: Has the column, the factors (above 0), and ``fitted``: rows that the law is
-            fitted on. The others are foretold.
+        table: Has the column, the factors (above 0), and ``fitted``: rows that the law
+            is fitted on. The others are foretold.
         column: What the law is of.
         factors: At least one more of the rows to fit than there are factors.
         by: What tells groups apart.
 
     Returns:
-        ``table`` with ``foretold``, ``error`` (column minus foretold) and, for each factor,
-        ``per_<factor>``: what the law adds where it doubles.
+        ``table`` with ``foretold``, ``error`` (column minus foretold) and, for each
+        factor, ``per_<factor>``: what the law adds where it doubles.
 
     Example:
         >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}
@@ -273,7 +298,9 @@ def linear_law(
         terms = np.log2(group.select(factors).to_numpy().astype(np.float64))
         design = np.column_stack([np.ones(len(group)), terms])
         values, fitted = group[column].to_numpy(), group["fitted"].to_numpy()
-        weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(9)
+        weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(
+            9
+        )
         foretold = pl.Series("foretold", (design @ weights).round(9))
         slopes = zip(factors, weights[1:].tolist(), strict=True)
         parts.append(

@@ -14,11 +14,21 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
     """A row a run: what is known of held-out leaves and of trained ones.
 
     Returns:
-        The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of held-out
-        leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last`` (the last token
-        of held-out leaves), ``trained`` (whole answers of trained leaves).
+        The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of
+        held-out leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last``
+        (the last token of held-out leaves), ``trained`` (whole answers of trained
+        leaves).
     """
-    about = ("part", "place", "hardest", "accuracy", "loss", "exact", "statements", "chance")
+    about = (
+        "part",
+        "place",
+        "hardest",
+        "accuracy",
+        "loss",
+        "exact",
+        "statements",
+        "chance",
+    )
     keys = [name for name in paths.columns if name not in about]
     held, told = (pl.col("part") == part for part in ("queries", "facts"))
     return paths.group_by(keys, maintain_order=True).agg(
@@ -33,8 +43,8 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
     """Return when each token of held-out paths is learnt: the first step of accuracy ``half``.
 
-    One step beyond the last where it never is. The root, place 0, is left out: it is the same
-    for all leaves.
+    One step beyond the last where it never is. The root, place 0, is left out: it is
+    the same for all leaves.
 
     Args:
         paths: A row per run, step and place.
@@ -42,10 +52,11 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
         half: The accuracy.
 
     Returns:
-        A row per run and place: ``step``; and of the run ``order``, the rank correlation of
-        that step with the place, −1 for a reverse cascade (the last token first) and 1 for one
-        from the root, not a number where all come at once; ``hardest`` and ``last``, the steps
-        of the first and last token; ``lead``, their difference.
+        A row per run and place: ``step``; and of the run ``order``, the rank
+        correlation of that step with the place, −1 for a reverse cascade (the last
+        token first) and 1 for one from the root, not a number where all come at once;
+        ``hardest`` and ``last``, the steps of the first and last token; ``lead``, their
+        difference.
     """
     held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
     reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
@@ -58,14 +69,18 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
         hardest=pl.col("step").filter(pl.col("place") == 1).first(),
         last=pl.col("step").filter(pl.col("place") == pl.col("place").max()).first(),
     )
-    return when.join(span.with_columns(lead=pl.col("last") - pl.col("hardest")), on=list(keys))
+    return when.join(
+        span.with_columns(lead=pl.col("last") - pl.col("hardest")), on=list(keys)
+    )
 
 
 def token_names() -> pl.Expr:
     """Return the name of a token of a path, ``token``, by its ``place`` from the root."""
     ranks = {0: "root", 1: "hardest (1st node)"}
     place, others = pl.col("place"), pl.format("node {}", "place")
-    return place.replace_strict(ranks, default=others, return_dtype=pl.String).alias("token")
+    return place.replace_strict(ranks, default=others, return_dtype=pl.String).alias(
+        "token"
+    )
 
 
 def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
@@ -84,14 +99,14 @@ def own_and_other_arms(
     """Return how close a leaf is to the first node of its path, and to those of other paths.
 
     Args:
-        cosines: A row per run and pair, with ``cosine``, and ``own`` for a node of the own
-            path.
+        cosines: A row per run and pair, with ``cosine``, and ``own`` for a node of the
+            own path.
         navigation: A row per run and depth, with ``nearest`` and ``ridge``.
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: ``own`` and ``others``, mean cosines, and their ``gap``; how often the
-        first node is the ``nearest`` of all, and found by a ``ridge`` map.
+        A row per run: ``own`` and ``others``, mean cosines, and their ``gap``; how
+        often the first node is the ``nearest`` of all, and found by a ``ridge`` map.
     """
     own, cosine = pl.col("own"), pl.col("cosine")
     first = navigation.filter(pl.col("depth") == 1)
@@ -111,15 +126,19 @@ def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFr
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the hardest
-        token on trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and ``chance`` (of
-        the first node).
+        A row per run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the
+        hardest token on trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and
+        ``chance`` (of the first node).
     """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)
-    asked = paths.filter(pl.col("part") == "queries").select(*keys, "exact", hardest="accuracy")
+    asked = paths.filter(pl.col("part") == "queries").select(
+        *keys, "exact", hardest="accuracy"
+    )
     told = paths.filter(pl.col("part") == "facts").select(*keys, trained="accuracy")
-    edges = places.filter(pl.col("role") != "path").group_by(list(keys), maintain_order=True)
+    edges = places.filter(pl.col("role") != "path").group_by(
+        list(keys), maintain_order=True
+    )
     first = tables["navigation"].filter(pl.col("depth") == 1)
     return (
         asked.join(told, on=list(keys))

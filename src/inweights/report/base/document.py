@@ -1,9 +1,9 @@
 """Build a page as one HTML file that opens offline, with a strict content security policy.
 
-:func:`document` joins head, styles, body and scripts. Inline scripts and style elements are
-allowed one by one, by the hash of their text: those of the library's own assets, and plotly's.
-A name from a file that reached the page as markup, past the escaping, would still not run.
-Styles of single elements are allowed, as SVG is full of them.
+:func:`document` joins head, styles, body and scripts. Inline scripts and style elements
+are allowed one by one, by the hash of their text: those of the library's own assets,
+and plotly's. A name from a file that reached the page as markup, past the escaping,
+would still not run. Styles of single elements are allowed, as SVG is full of them.
 """
 
 import base64
@@ -53,7 +53,11 @@ def document(
 @cache
 def asset(name: str) -> str:
     """Return the text of a file of ``report/assets``."""
-    return resources.files("inweights.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return (
+        resources.files("inweights.report")
+        .joinpath("assets", name)
+        .read_text(encoding="utf-8")
+    )
 
 
 def _policy(scripts: Sequence[str]) -> str:
@@ -72,4 +76,6 @@ def _policy(scripts: Sequence[str]) -> str:
 
 def _hashes(texts: Sequence[str]) -> str:
     digests = (hashlib.sha256(text.encode()).digest() for text in dict.fromkeys(texts))
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return " ".join(
+        f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests
+    )

@@ -1,7 +1,7 @@
 """Accept tables of other libraries, and write tables as CSV.
 
-:func:`as_polars` is where a user's table enters the drawings, :func:`csv_text` where a table leaves
-for a spreadsheet.
+:func:`as_polars` is where a user's table enters the drawings, :func:`csv_text` where a
+table leaves for a spreadsheet.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,11 @@ def as_polars(table: Any) -> pl.DataFrame:
     if isinstance(table, pl.LazyFrame):
         table = table.collect()
     if not isinstance(table, pl.DataFrame):
-        names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
+        names = (
+            list(table)
+            if isinstance(table, Mapping)
+            else getattr(table, "columns", None)
+        )
         if names is None or callable(names):
             raise DataError(
                 "expected a polars or pandas data frame or a dictionary of columns, got "
@@ -53,8 +57,8 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
 
     Args:
         table: The table.
-        raw: Whether texts are written as they are; otherwise those that begin like a formula
-            get a quote before them.
+        raw: Whether texts are written as they are; otherwise those that begin like a
+            formula get a quote before them.
     """
     if raw or not table.width:
         return table.write_csv()

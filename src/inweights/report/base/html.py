@@ -28,8 +28,8 @@ _VOID = {"input", "meta", "img", "br"}
 def escape(text: Any) -> str:
     """Return a text that cannot be read as markup, within an element or an attribute.
 
-    Unicode's bidirectional controls, which would reorder the text after them, are shown by
-    name.
+    Unicode's bidirectional controls, which would reorder the text after them, are shown
+    by name.
 
     Example:
         >>> escape('<b> & "c"'), escape("a\u202eb")
@@ -51,8 +51,9 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
     Args:
         name: Name of the element.
         inner: Markup within the element.
-        **attributes: Values of attributes; True writes the name alone, False and None leave it
-            out. A trailing ``_`` of a name is dropped, any other becomes ``-``.
+        **attributes: Values of attributes; True writes the name alone, False and None
+            leave it out. A trailing ``_`` of a name is dropped, any other becomes
+            ``-``.
 
     Example:
         >>> tag("p", escape("a < b"), class_="note", hidden=False)
@@ -79,7 +80,9 @@ def prose(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | None = None) -> str:
+def disclosure(
+    summary: str, *inner: str, open_: bool = False, class_: str | None = None
+) -> str:
     """Return markup of a block that a reader can open and close (``<details>``).
 
     Args:
@@ -91,7 +94,9 @@ def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | Non
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
 
-def figure_card(number: int, key: str, title: str, picture: str, caption: str, *more: str) -> str:
+def figure_card(
+    number: int, key: str, title: str, picture: str, caption: str, *more: str
+) -> str:
     """Return markup of a numbered figure with title and caption.
 
     Args:
@@ -118,7 +123,9 @@ def meta(entries: Iterable[tuple[str, str]]) -> str:
     Args:
         entries: Name and value of each entry; names are markup, values are escaped.
     """
-    cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in entries)
+    cells = (
+        tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in entries
+    )
     return tag("dl", *cells, class_="meta")
 
 
@@ -164,7 +171,9 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
     mapping = isinstance(values, Mapping)
     if mapping:
         entries = [(str(key), value) for key, value in values.items()]
-    elif isinstance(values, list | tuple) and any(isinstance(v, Mapping) for v in values):
+    elif isinstance(values, list | tuple) and any(
+        isinstance(v, Mapping) for v in values
+    ):
         entries = [(str(place), value) for place, value in enumerate(values)]
     else:
         return tag("code", escape(_setting(values)))
@@ -175,9 +184,16 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
         full = path
         if mapping:
             full = f"{path}.{key}" if path else key
-        mark = tag("span", "our choice", class_="ours") if mapping and full in ours else ""
+        mark = (
+            tag("span", "our choice", class_="ours") if mapping and full in ours else ""
+        )
         items.append(
-            tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)
+            tag(
+                "li",
+                tag("span", escape(key), class_="key"),
+                tree(value, ours, full),
+                mark,
+            )
         )
     return tag("ul", *items, class_="tree")
 
@@ -211,7 +227,9 @@ def write_page(text: str, file: Path) -> None:
     try:
         publish_file(file, text.encode())
     except OSError as error:
-        raise DataError(f"the page {file} cannot be written: {error.strerror}") from None
+        raise DataError(
+            f"the page {file} cannot be written: {error.strerror}"
+        ) from None
 
 
 def _is_page(file: Path) -> bool:

@@ -1,7 +1,7 @@
 """Show tables in HTML: the first rows, and all of a small table as CSV to download.
 
-:func:`preview` is for tables of a run, :func:`sortable` for pages about facts, with headers to sort
-by. Texts are escaped as in :mod:`inweights.report.base.html`.
+:func:`preview` is for tables of a run, :func:`sortable` for pages about facts, with
+headers to sort by. Texts are escaped as in :mod:`inweights.report.base.html`.
 """
 
 import math
@@ -58,10 +58,16 @@ def sortable(title: str, table: pl.DataFrame) -> str:
 
 
 def _grid(
-    table: pl.DataFrame, head: Sequence[str], cell: Callable[[Any, str | None], str], class_: str
+    table: pl.DataFrame,
+    head: Sequence[str],
+    cell: Callable[[Any, str | None], str],
+    class_: str,
 ) -> str:
     kinds = ["num" if dtype.is_numeric() else None for dtype in table.dtypes]
-    named = (tag("th", name, scope="col", class_=k) for name, k in zip(head, kinds, strict=True))
+    named = (
+        tag("th", name, scope="col", class_=k)
+        for name, k in zip(head, kinds, strict=True)
+    )
     rows = (tag("tr", *map(cell, row, kinds)) for row in zip(*table, strict=True))
     inside = tag("thead", tag("tr", *named)), tag("tbody", *rows)
     return tag("table", *inside, class_=class_)
@@ -106,7 +112,9 @@ def _sorted_cell(value: Any, class_: str | None) -> str:
     if class_ is None:
         return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
     shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
-    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))
+    return tag(
+        "td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value)
+    )
 
 
 def _csv(table: pl.DataFrame) -> bytes:

@@ -1,7 +1,7 @@
 """The legend above a figure, and the texts of what it names.
 
-:func:`handles` makes the entries, :func:`add_legend` places them in as many columns as fit.
-Drawings with series use both.
+:func:`handles` makes the entries, :func:`add_legend` places them in as many columns as
+fit. Drawings with series use both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,11 @@ def handles(
             )
         )
     if reference:
-        shown.append(Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference))
+        shown.append(
+            Line2D(
+                [], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference
+            )
+        )
     return shown
 
 
@@ -77,7 +81,9 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))
     columns = columns_that_fit(texts, figure, 48, most=most)
-    figure.legend(handles=list(shown), loc="outside upper left", ncols=columns, handlelength=2.8)
+    figure.legend(
+        handles=list(shown), loc="outside upper left", ncols=columns, handlelength=2.8
+    )
 
 
 def columns_that_fit(

@@ -1,7 +1,7 @@
 """Read a matrix from long rows, with its groups of rows and columns and its colour scale.
 
-:func:`matrix_of` makes a :class:`Matrix` from a tidy table; ``report.base.paint`` draws it in
-the heat maps and in the player.
+:func:`matrix_of` makes a :class:`Matrix` from a tidy table; ``report.base.paint`` draws
+it in the heat maps and in the player.
 """
 
 import math
@@ -49,8 +49,8 @@ def matrix_of(
 ) -> Matrix:
     """Return the matrix in long rows; rows and columns keep the order of first appearance.
 
-    Rows for the same cell, such as those of several seeds, are averaged; missing numbers are
-    left out.
+    Rows for the same cell, such as those of several seeds, are averaged; missing
+    numbers are left out.
 
     Args:
         table: Long rows, one for each cell and seed.
@@ -112,6 +112,12 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
         matrices: The matrices.
         limit: Largest absolute value on the scale; None for the largest that occurs.
     """
-    sizes = [np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()]
-    top = limit if limit is not None else max((float(size) for size in sizes), default=1.0)
+    sizes = [
+        np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()
+    ]
+    top = (
+        limit
+        if limit is not None
+        else max((float(size) for size in sizes), default=1.0)
+    )
     return Normalize(-(top or 1.0), top or 1.0)

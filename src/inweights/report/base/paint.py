@@ -1,7 +1,7 @@
 """Paint a matrix into a panel: cells, boxes, legible labels, names of the groups.
 
-:func:`plan_labels` computes the room that labels need, :func:`paint` draws; :func:`text_width`
-and :func:`wrap` measure and break text for all drawings.
+:func:`plan_labels` computes the room that labels need, :func:`paint` draws;
+:func:`text_width` and :func:`wrap` measure and break text for all drawings.
 """
 
 import textwrap
@@ -95,7 +95,9 @@ def wrap(text: str, inches: float, size: float) -> str:
     return "\n".join(lines)
 
 
-def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
+def plan_labels(
+    matrix: Matrix, cell: tuple[float, float], *, rows: bool = True
+) -> Labels:
     """Return how the labels of a matrix are set for cells of a given size.
 
     Args:
@@ -108,7 +110,9 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
     turned = longest > 0.94 * wide
     rows_wide = columns_deep = 0.0
     if rows and cell[1] >= LEGIBLE:
-        rows_wide = max((text_width(name, _TICK) for name in matrix.rows), default=0.0) + _GAP
+        rows_wide = (
+            max((text_width(name, _TICK) for name in matrix.rows), default=0.0) + _GAP
+        )
     if cell[0] >= LEGIBLE:
         columns_deep = (longest if turned else _TICK) + _GAP
 
@@ -122,7 +126,9 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
     if groups:
         groups_wide = (style.SMALL if fits else max(sizes)) + _GAP
 
-    across = [text_width(_spoken(name), style.SMALL) for name, _, _ in matrix.column_groups]
+    across = [
+        text_width(_spoken(name), style.SMALL) for name, _, _ in matrix.column_groups
+    ]
     slant = any(
         size > (last - first + 1) * wide + 3
         for size, (_, first, last) in zip(across, matrix.column_groups, strict=True)
@@ -143,7 +149,12 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
 
 
 def paint(
-    axes: Axes, matrix: Matrix, scale: Normalize, cell: tuple[float, float], *, rows: bool = True
+    axes: Axes,
+    matrix: Matrix,
+    scale: Normalize,
+    cell: tuple[float, float],
+    *,
+    rows: bool = True,
 ) -> AxesImage:
     """Paint a matrix into a panel.
 
@@ -159,7 +170,11 @@ def paint(
     """
     labels = plan_labels(matrix, cell, rows=rows)
     image = axes.imshow(
-        matrix.values, cmap=style.DIVERGING, norm=scale, interpolation="none", aspect="auto"
+        matrix.values,
+        cmap=style.DIVERGING,
+        norm=scale,
+        interpolation="none",
+        aspect="auto",
     )
     axes.set_facecolor("#eceff3")
     for spine in axes.spines.values():
@@ -171,11 +186,16 @@ def paint(
         axes.axvline(last + 0.5, color=style.INK, linewidth=0.7)
     for y, x in matrix.boxes:
         edge = max(0.5, min(1.4, min(cell) * 9))
-        frame = Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.BOX, linewidth=edge)
+        frame = Rectangle(
+            (x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor=style.BOX, linewidth=edge
+        )
         frame.set(clip_on=False, zorder=5)
         axes.add_patch(frame)
     axes.tick_params(length=0, pad=2, labelsize=_TICK)
-    named = matrix.rows if labels.rows_wide else (), matrix.columns if labels.columns_deep else ()
+    named = (
+        matrix.rows if labels.rows_wide else (),
+        matrix.columns if labels.columns_deep else (),
+    )
     axes.set_yticks(range(len(named[0])), named[0])
     axes.set_xticks(range(len(named[1])), named[1])
     if labels.columns_turned:
@@ -203,7 +223,8 @@ def _spread(places: list[float], least: float) -> list[float]:
 
 def _row_groups(axes: Axes, matrix: Matrix, labels: Labels, high: float) -> None:
     middles = [high * (first + last) / 2 for _, first, last in matrix.row_groups]
-    line = 0.0 if labels.rows_turned else 1.15 * style.SMALL  # a group may be lower than its name
+    # A group may be lower than its name.
+    line = 0.0 if labels.rows_turned else 1.15 * style.SMALL
     for (name, first, last), at, put in zip(
         matrix.row_groups, middles, _spread(middles, line), strict=True
     ):

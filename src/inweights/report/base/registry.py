@@ -1,7 +1,7 @@
 """The registry of drawings: a name in a recipe, a function from tables to a figure.
 
-:func:`drawing` registers one; :func:`find` and :func:`arguments` look it up and check what a
-figure gives it. Users register drawings of their own in the same way.
+:func:`drawing` registers one; :func:`find` and :func:`arguments` look it up and check
+what a figure gives it. Users register drawings of their own in the same way.
 """
 
 import inspect
@@ -17,8 +17,8 @@ Drawing = Callable[..., Any]
 Player = Callable[..., str]
 D = TypeVar("D", bound=Callable[..., Any])
 
-#: Drawing by kind: a function that returns the picture, or a class with the options as fields and
-#: ``draw()``.
+#: Drawing by kind: a function that returns the picture, or a class with the options as
+#: fields and ``draw()``.
 DRAWINGS: dict[str, Drawing] = {}
 #: Maker of the interactive twin by kind; a kind may have none.
 PLAYERS: dict[str, Player] = {}
@@ -27,10 +27,10 @@ PLAYERS: dict[str, Player] = {}
 def drawing(kind: str) -> Callable[[D], D]:
     """Register a function or class as the drawing of a kind, which figures then name.
 
-    The function takes the tables of the figure's ``sources`` in their order, then keyword
-    options that are plain values, and returns a matplotlib ``Figure``. It is called in the
-    library's style. A dataclass works too: its fields are the tables, then keyword-only
-    options, and its method ``draw()`` returns the figure.
+    The function takes the tables of the figure's ``sources`` in their order, then
+    keyword options that are plain values, and returns a matplotlib ``Figure``. It is
+    called in the library's style. A dataclass works too: its fields are the tables,
+    then keyword-only options, and its method ``draw()`` returns the figure.
 
     Args:
         kind: Name of the drawing.
@@ -103,8 +103,8 @@ def arguments(
 
     Raises:
         DataError: A table that the figure names does not exist.
-        ConfigError: The drawing takes another number of tables, lacks an option or does not
-            know one.
+        ConfigError: The drawing takes another number of tables, lacks an option or does
+            not know one.
     """
     for source in figure.sources:
         if source not in tables:
@@ -121,7 +121,13 @@ def arguments(
         )
     hint = f"Figure '{figure.id}' of kind '{figure.kind}'."
     check_names("option", figure.options, options, hint=hint)
-    missing = [n for n, p in options.items() if p.default is p.empty and n not in figure.options]
+    missing = [
+        n
+        for n, p in options.items()
+        if p.default is p.empty and n not in figure.options
+    ]
     if missing:
-        raise ConfigError(f"missing option(s) {', '.join(missing)}; give each a value. {hint}")
+        raise ConfigError(
+            f"missing option(s) {', '.join(missing)}; give each a value. {hint}"
+        )
     return [tables[source] for source in figure.sources]

@@ -85,7 +85,8 @@ class Still:
 
     Args:
         picture: The figure; its layout engine is removed.
-        name: Identifier of the figure on its page, which keeps the ids within SVGs apart.
+        name: Identifier of the figure on its page, which keeps the ids within SVGs
+            apart.
     """
 
     def __init__(self, picture: Figure, name: str) -> None:
@@ -102,7 +103,9 @@ class Still:
         """The figure as a PNG of 200 dots per inch."""
         return png(self.picture)
 
-    def inline(self, label: str, *, limit: int = _LIMIT, class_: str | None = None) -> str:
+    def inline(
+        self, label: str, *, limit: int = _LIMIT, class_: str | None = None
+    ) -> str:
         """Return the figure as an element of a page: ``<svg>``, or ``<img>`` if it is large.
 
         Args:

@@ -1,7 +1,7 @@
 """The style of all figures: colours, markers, dashes, sizes; safe for colour blindness and print.
 
-:func:`context` applies it while a figure is drawn or saved; :func:`marks` gives each series
-its look; :func:`full_width` and :func:`on_a_phone` decide how wide a figure is.
+:func:`context` applies it while a figure is drawn or saved; :func:`marks` gives each
+series its look; :func:`full_width` and :func:`on_a_phone` decide how wide a figure is.
 """
 
 import math
@@ -19,8 +19,8 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-#: Width in inches of a figure across the page, and across a phone: there a card has 328 of 390
-#: pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
+#: Width in inches of a figure across the page, and across a phone: there a card has 328
+#: of 390 pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
 FULL_WIDTH, PHONE_WIDTH = 7.6, 3.2
 _width: ContextVar[float] = ContextVar("width", default=FULL_WIDTH)
 #: Font sizes in points: labels of axes and panels, and ticks and notes.
@@ -52,7 +52,11 @@ class Mark:
 
 
 #: How the marker of a mean is set off from what it covers.
-MARKER: dict[str, Any] = {"markersize": 4.6, "markeredgecolor": "white", "markeredgewidth": 0.6}
+MARKER: dict[str, Any] = {
+    "markersize": 4.6,
+    "markeredgecolor": "white",
+    "markeredgewidth": 0.6,
+}
 _SOLID: Any = "solid"
 CYCLE: tuple[Mark, ...] = (
     Mark(BLUE, "o", _SOLID),
@@ -79,17 +83,20 @@ NAMED: dict[str, Mark] = {
 
 #: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
 DIVERGING = LinearSegmentedColormap.from_list(
-    "inweights", ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"]
+    "inweights",
+    ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
 )
 
-#: Matplotlib's own settings, so that a user's do not show; but the backend stays theirs.
+#: Matplotlib's own settings, so that a user's do not show; but the backend stays
+#: theirs.
 _PLAIN = {
     key: value
     for key, value in mpl.rcParamsDefault.items()
     if key not in ("backend", "backend_fallback", "interactive", "toolbar")
 }
 _RC = mpl.rc_params_from_file(
-    Path(__file__).parents[1] / "assets" / "inweights.mplstyle", use_default_template=False
+    Path(__file__).parents[1] / "assets" / "inweights.mplstyle",
+    use_default_template=False,
 )
 
 
@@ -109,8 +116,8 @@ def context(salt: str = "inweights") -> Iterator[None]:
 def plain_text() -> Iterator[None]:
     """Draw every text literally within a block, without formulas between dollar signs.
 
-    Names come from data. Warnings about glyphs that the font lacks, and about panels that are
-    too small for a layout, are silenced.
+    Names come from data. Warnings about glyphs that the font lacks, and about panels
+    that are too small for a layout, are silenced.
     """
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -144,7 +151,8 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
     Args:
         count: Number of panels.
-        most: Largest number of columns; fewer where a panel would be narrower than 1.5 inches.
+        most: Largest number of columns; fewer where a panel would be narrower than 1.5
+            inches.
 
     Example:
         >>> grid_shape(5, most=4)
@@ -169,7 +177,8 @@ def blank(width: float, height: float) -> Figure:
 def marks(names: Sequence[str]) -> dict[str, Mark]:
     """Return a look for each name; some names always have the same one.
 
-    If there are more names than colours, a colour is used again with another marker and dash.
+    If there are more names than colours, a colour is used again with another marker and
+    dash.
 
     Args:
         names: Names of the series, in their order.
@@ -189,7 +198,9 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
             looks[name] = NAMED[name]
         else:
             again = spare // len(free)
-            color, marker, dash = (free[(spare + k * again) % len(free)] for k in (0, 3, 5))
+            color, marker, dash = (
+                free[(spare + k * again) % len(free)] for k in (0, 3, 5)
+            )
             looks[name] = Mark(color.color, marker.marker, dash.dash)
             spare += 1
         used.add(looks[name].color)
@@ -228,7 +239,9 @@ def panel_title(axes: Axes, text: str) -> None:
         text: The title; nothing is written if it is empty.
     """
     if text:
-        axes.set_title(text, loc="left", fontsize=LABEL, fontweight="bold", color=INK, pad=6)
+        axes.set_title(
+            text, loc="left", fontsize=LABEL, fontweight="bold", color=INK, pad=6
+        )
 
 
 def bare(axes: Axes) -> None:

@@ -1,7 +1,7 @@
 """Read a tidy table: check its columns, order its values, split it, and average over seeds.
 
-Drawings use :func:`require` before they draw, :func:`panels` and :func:`distinct` to split
-rows, and :func:`spread` for means with intervals.
+Drawings use :func:`require` before they draw, :func:`panels` and :func:`distinct` to
+split rows, and :func:`spread` for means with intervals.
 """
 
 import math
@@ -17,7 +17,8 @@ from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
 from inweights.report.base.frames import REPLICA, SEED
 from inweights.support.intervals import interval
 
-#: Seeds from which on an interval is drawn; the interval of fewer is wider than what it is about.
+#: Seeds from which on an interval is drawn; the interval of fewer is wider than what it
+#: is about.
 FEWEST = 5
 
 
@@ -25,14 +26,14 @@ FEWEST = 5
 class Spread:
     """Mean, interval and single values of a number along an axis.
 
-    The 95% interval of the mean over seeds goes from ``low`` to ``high``. All are NaN where
-    there is no number.
+    The 95% interval of the mean over seeds goes from ``low`` to ``high``. All are NaN
+    where there is no number.
 
     Attributes:
         at: Positions on the axis, ``[P]``.
         mean: Mean over the seeds at each position, ``[P]``.
-        low: Lower end of the interval, ``[P]``; the mean where there are fewer than five
-            seeds.
+        low: Lower end of the interval, ``[P]``; the mean where there are fewer than
+            five seeds.
         high: Upper end of the interval, ``[P]``.
         dots_at: Position of each single value, ``[V]``.
         dots: The single values, one for each seed and position, ``[V]``.
@@ -90,10 +91,15 @@ def require(
             hint = f"The drawing '{drawing}' uses it as {option}."
             if column == SEED and option == SEED:
                 hint = f"The drawing '{drawing}' identifies replicates by it, or by '{REPLICA}'."
-            raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
+            raise unknown_name(
+                "column", column, table.columns, error=DataError, hint=hint
+            )
         if column is None or option not in numbers:
             continue
-        if not (table[column].dtype.is_numeric() or table[column].dtype in (pl.Boolean, pl.Null)):
+        if not (
+            table[column].dtype.is_numeric()
+            or table[column].dtype in (pl.Boolean, pl.Null)
+        ):
             fitting = [
                 name
                 for name in table.columns
@@ -116,7 +122,11 @@ MEASURE = "measure"
 
 
 def refuse_mixed(
-    drawing: str, table: pl.DataFrame, y: str, *apart: str | None, along: str | None = None
+    drawing: str,
+    table: pl.DataFrame,
+    y: str,
+    *apart: str | None,
+    along: str | None = None,
 ) -> None:
     """Raise an error if numbers of several measures would be averaged.
 
@@ -167,7 +177,9 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
     return sorted(values, key=lambda value: rank.get(plain(value), len(rank)))
 
 
-def distinct(table: pl.DataFrame, column: str, order: Sequence[str] | None = None) -> list[Any]:
+def distinct(
+    table: pl.DataFrame, column: str, order: Sequence[str] | None = None
+) -> list[Any]:
     """Return the distinct values of a column in order of first appearance, or in a given order.
 
     Args:
@@ -206,7 +218,8 @@ def controls_apart(
 
     Args:
         table: A table, with or without the column ``control``.
-        *used: Columns that a drawing uses; if ``control`` is among them, nothing is separated.
+        *used: Columns that a drawing uses; if ``control`` is among them, nothing is
+            separated.
 
     Returns:
         The conditions' own rows, and the rows of each control by its name.
@@ -223,30 +236,39 @@ def spread(
 ) -> Spread:
     """Return the mean and the single values of a column along an axis, with 95% intervals.
 
-    Several rows of one seed at one position are averaged first. Values that are missing or not
-    finite are left out; a position without any keeps its place with NaN, so that a line
-    breaks. With fewer than five seeds there is no interval.
+    Several rows of one seed at one position are averaged first. Values that are missing
+    or not finite are left out; a position without any keeps its place with NaN, so that
+    a line breaks. With fewer than five seeds there is no interval.
 
     Args:
         rows: Rows with a column ``seed``.
         axis: Column of positions.
         value: Column of numbers.
-        bounds: Least and largest value that the number can have, to which intervals are cut;
-            None for no bounds.
+        bounds: Least and largest value that the number can have, to which intervals are
+            cut; None for no bounds.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
-    per_seed = rows.group_by([axis, SEED]).agg(finite.mean().alias("_value")).sort([axis, SEED])
+    per_seed = (
+        rows.group_by([axis, SEED])
+        .agg(finite.mean().alias("_value"))
+        .sort([axis, SEED])
+    )
     ends, dots = [], []
     cut = None if bounds is None else (bounds[0], bounds[1])
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()
-        mean, low, high = interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
+        mean, low, high = (
+            interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
+        )
         if len(sample) < FEWEST:
             low = high = mean
         ends.append((place, mean, low, high))
         dots += [(place, value) for value in sample.tolist()]
-    columns = (*zip(*ends, strict=True), *(zip(*dots, strict=True) if dots else ((), ())))
+    columns = (
+        *zip(*ends, strict=True),
+        *(zip(*dots, strict=True) if dots else ((), ())),
+    )
     return Spread(*map(np.asarray, columns))
 
 

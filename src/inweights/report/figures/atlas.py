@@ -42,7 +42,18 @@ PALETTES: dict[str, tuple[str, ...]] = {
 #: Columns of a film that hold arrays.
 PACKED = ("positions", "cosines", "energies")
 _FILMS = ("graph", "architecture", "step", "recall", "spearman", "shown", *PACKED)
-_GRAPHS = ("graph", "nodes", "links", "roots", "order", "ring", "x", "y", "eigenvalues", "sizes")
+_GRAPHS = (
+    "graph",
+    "nodes",
+    "links",
+    "roots",
+    "order",
+    "ring",
+    "x",
+    "y",
+    "eigenvalues",
+    "sizes",
+)
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
@@ -60,7 +71,9 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
     known = graphs["graph"].to_list()
     for name in films["graph"].unique(maintain_order=True):
         if name not in known:
-            raise unknown_name("graph", str(name), known, error=DataError, hint="A film is of it.")
+            raise unknown_name(
+                "graph", str(name), known, error=DataError, hint="A film is of it."
+            )
 
 
 @drawing("atlas")
@@ -75,18 +88,20 @@ def atlas(
 
     Args:
         films: A row for each graph, architecture and step, as
-            :func:`inweights.probes.film.render_frames` makes them, with columns ``graph`` and
-            ``architecture``.
+            :func:`inweights.probes.film.render_frames` makes them, with columns
+            ``graph`` and ``architecture``.
         graphs: A row for each graph: nodes, links, layout and eigenvalues.
         order: Architectures in the order wanted; the others follow.
         columns: Largest number of architectures that are shown.
 
     Raises:
-        DataError: A column or graph is missing, or a film has another number of nodes than its
-            graph.
+        DataError: A column or graph is missing, or a film has another number of nodes
+            than its graph.
     """
     check(films, graphs)
-    shown = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)][:columns]
+    shown = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)][
+        :columns
+    ]
     played = set(films["graph"])
     scenes = [row for row in graphs.iter_rows(named=True) if row["graph"] in played]
     with style.context():
@@ -136,7 +151,8 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
             f"a film of '{one['graph']}' has {len(where)} nodes, the graph {len(one['nodes'])}"
         )
     colors = _colors(one)
-    ends = np.asarray(one["links"], dtype=np.int64).reshape(-1, 2)  # half a link for each of them
+    # Half a link for each of them.
+    ends = np.asarray(one["links"], dtype=np.int64).reshape(-1, 2)
     middles = where[ends].mean(1).repeat(2, axis=0)
     axes.computed_zorder = False  # links lie behind nodes
     axes.add_collection3d(
@@ -149,7 +165,13 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
         )
     )
     axes.scatter(
-        *where.T, c=colors, s=26, depthshade=True, edgecolors="white", linewidths=0.5, zorder=3
+        *where.T,
+        c=colors,
+        s=26,
+        depthshade=True,
+        edgecolors="white",
+        linewidths=0.5,
+        zorder=3,
     )
     reach = 0.8 * float(np.linalg.norm(where, axis=1).max())
     for axis in "xyz":
@@ -185,7 +207,10 @@ def _colors(one: Mapping[str, Any]) -> list[str]:
         step += 1
     reached = np.isfinite(hops)
     found = _shades("hops", np.where(reached, hops, 0) / max(1.0, hops[reached].max()))
-    return [color if there else "#9aa3b0" for color, there in zip(found, reached, strict=True)]
+    return [
+        color if there else "#9aa3b0"
+        for color, there in zip(found, reached, strict=True)
+    ]
 
 
 def _shades(palette: str, at: Floats) -> list[str]:

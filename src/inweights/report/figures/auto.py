@@ -1,7 +1,7 @@
 """Draw a table with axes that are chosen from its columns.
 
-:class:`Auto` is the drawing ``auto``, which :func:`inweights.plot` uses for a table alone; it
-passes on to :class:`Lines` or :class:`Sweeps`.
+:class:`Auto` is the drawing ``auto``, which :func:`inweights.plot` uses for a table
+alone; it passes on to :class:`Lines` or :class:`Sweeps`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,8 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-#: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
+#: Values of an integer column, at most, that may tell lines apart; and of any column,
+#: panels.
 _MOST = 12
 #: An axis is logarithmic from this ratio of its ends on, with three values at least.
 _LOG = 30.0
@@ -36,11 +37,11 @@ class UndeclaredError(DataError):
 class Auto:
     """Draw the table of a sweep: what was varied on the axis, then as lines, then as panels.
 
-    The columns before ``seed`` are what was varied. The axis is ``step`` where there is one,
-    else the first of them with numbers; names stand side by side. The number drawn is the one
-    that the probe declares (:func:`inweights.experiments.shows`), or the only one there is.
-    What else distinguishes rows becomes lines, then panels; the rest is averaged. An option
-    that is given is not chosen.
+    The columns before ``seed`` are what was varied. The axis is ``step`` where there is
+    one, else the first of them with numbers; names stand side by side. The number drawn
+    is the one that the probe declares (:func:`inweights.experiments.shows`), or the
+    only one there is. What else distinguishes rows becomes lines, then panels; the rest
+    is averaged. An option that is given is not chosen.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
@@ -50,10 +51,13 @@ class Auto:
         facet: Column that distinguishes panels; chosen if None, no panels if empty.
         where: Values that columns have in the rows that are drawn.
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
-        x_label: Text of the axis; by default that of the declaration, or the column's name.
-        y_label: Text of the axis; by default that of the declaration, or the column's name.
+        x_label: Text of the axis; by default that of the declaration, or the column's
+            name.
+        y_label: Text of the axis; by default that of the declaration, or the column's
+            name.
         y_limits: Least and greatest value shown; by default 0 and 1 for a share.
-        x_log: Whether the axis is logarithmic; by default if its values span a factor of 30.
+        x_log: Whether the axis is logarithmic; by default if its values span a factor
+            of 30.
     """
 
     table: pl.DataFrame
@@ -73,7 +77,8 @@ class Auto:
         """Return the figure.
 
         Raises:
-            DataError: A column is missing, or several could be drawn and none is declared.
+            DataError: A column is missing, or several could be drawn and none is
+                declared.
         """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
@@ -127,7 +132,9 @@ class Auto:
         """The rows that are drawn, after checking the columns."""
         table = self.table
         given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
-        given |= {frames.SEED: frames.SEED} | {f"where {name}": name for name in self.where or {}}
+        given |= {frames.SEED: frames.SEED} | {
+            f"where {name}": name for name in self.where or {}
+        }
         tidy.require("auto", table, given, numbers=("y",))
         for name, value in (self.where or {}).items():
             table = table.filter(pl.col(name) == pl.lit(value))
@@ -140,7 +147,9 @@ class Auto:
         if self.y is not None:
             table = table.filter(pl.col(self.y).is_not_null())
             tidy.require("auto", table, {})
-            tidy.refuse_mixed("auto", table, self.y, self.series, self.facet, along=self.x)
+            tidy.refuse_mixed(
+                "auto", table, self.y, self.series, self.facet, along=self.x
+            )
         elif table[tidy.MEASURE].n_unique() > 1:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(
@@ -151,7 +160,8 @@ class Auto:
         return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
 
 
-#: Words in the name of a column that holds a share: its axis is the whole range, 0 to 1.
+#: Words in the name of a column that holds a share: its axis is the whole range, 0 to
+#: 1.
 _SHARES = (
     "accuracy",
     "accuracies",
@@ -191,7 +201,9 @@ def _only_number(table: pl.DataFrame) -> str:
                 f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' holds "
                 "text, which is neither drawn nor averaged: return numbers beside it"
             )
-        raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
+        raise DataError(
+            "the drawing 'auto' found no numeric column after 'seed'; give one as y"
+        )
     if len(floats) > 1:
         raise UndeclaredError(
             f"the drawing 'auto' does not know which column to draw; give y, one of: "
@@ -206,7 +218,9 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
     A column that another one decides (the part of a role) is left out.
     """
     split = table.columns.index(frames.SEED)
-    varied = [n for n in table.columns[:split] if n != CONTROL and table[n].n_unique() > 1]
+    varied = [
+        n for n in table.columns[:split] if n != CONTROL and table[n].n_unique() > 1
+    ]
     named, counted = [], []
     for name in table.columns[split + 1 :]:
         column = table[name]
@@ -229,8 +243,8 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
 def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
     """Values that say nothing alone, with the name of their column.
 
-    These are numbers and truth values, and a text that is also the name of a setting: the role
-    ``identity`` where ``identity`` was varied.
+    These are numbers and truth values, and a text that is also the name of a setting:
+    the role ``identity`` where ``identity`` was varied.
     """
     settings = table.columns[: table.columns.index(frames.SEED)]
     texts: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Draw a figure of a recipe, or any table, with a registered drawing.
 
 :func:`draw` makes the pictures of a run, :func:`draw_for_phone` their narrow form, and
-:func:`plot` is the public function for tables of a user. Importing this module registers all
-drawings.
+:func:`plot` is the public function for tables of a user. Importing this module
+registers all drawings.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,15 @@ from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing
 from inweights.report.base.save import show_inline
 
 # Each import registers its drawings.
-from inweights.report.figures import atlas, auto, heatmaps, lines, states, sweeps, through_time  # noqa: F401
+from inweights.report.figures import (  # noqa: F401
+    atlas,
+    auto,
+    heatmaps,
+    lines,
+    states,
+    sweeps,
+    through_time,
+)
 
 __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
@@ -49,7 +57,9 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
     """
     try:
         return _drawn(find(figure), figure, tables)
-    except auto.UndeclaredError as error:  # a run is not lost because its probe says too little
+    except (
+        auto.UndeclaredError
+    ) as error:  # a run is not lost because its probe says too little
         return _message(str(error))
 
 
@@ -58,15 +68,19 @@ def _message(text: str) -> Picture:
     with style.context():
         picture = style.blank(style.full_width(), 0.9)
         text = wrap(text, style.full_width() - 0.3, style.SMALL)
-        picture.text(0.02, 0.5, text, va="center", fontsize=style.SMALL, color=style.INK)
+        picture.text(
+            0.02, 0.5, text, va="center", fontsize=style.SMALL, color=style.INK
+        )
     return show_inline(picture)
 
 
-def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture | None:
+def draw_for_phone(
+    figure: Figure, tables: Mapping[str, pl.DataFrame]
+) -> Picture | None:
     """Return the picture for a narrow window: panels below each other, text of the same size.
 
-    The drawings of the library lay themselves out for it. A drawing with a fixed width is made
-    narrow if its panels stand in one column.
+    The drawings of the library lay themselves out for it. A drawing with a fixed width
+    is made narrow if its panels stand in one column.
 
     Args:
         figure: What to draw.
@@ -84,7 +98,9 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
     if picture.get_figwidth() <= 1.1 * style.PHONE_WIDTH:
         return picture
     places = [axes.get_subplotspec() for axes in picture.axes]
-    if picture.get_layout_engine() is None or any(p and p.get_gridspec().ncols > 1 for p in places):
+    if picture.get_layout_engine() is None or any(
+        p and p.get_gridspec().ncols > 1 for p in places
+    ):
         return None
     picture.set_figwidth(style.PHONE_WIDTH)
     with style.context():
@@ -98,18 +114,19 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``; if it is left out,
             ``auto``, which chooses axes by the columns.
-        *tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
-            Replicates are distinguished by a column ``seed`` or ``replica``.
-        axes: Axes of a figure of your own that ``lines`` are drawn into; they keep their frame
-            and limits.
+        *tables: What it draws: frames of polars or pandas, as a sweep or a probe
+            returns them. Replicates are distinguished by a column ``seed`` or
+            ``replica``.
+        axes: Axes of a figure of your own that ``lines`` are drawn into; they keep
+            their frame and limits.
         **options: Options of the drawing.
 
     Returns:
         The figure; with ``axes`` the one that they belong to.
 
     Raises:
-        ConfigError: No drawing has the name, an option does not fit it, or it cannot draw into
-            axes.
+        ConfigError: No drawing has the name, an option does not fit it, or it cannot
+            draw into axes.
         DataError: A column is missing, or a table has no rows.
 
     Example:
@@ -125,7 +142,9 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     if axes is None:
         return _drawn(found, figure, named)
     if found is not lines.Lines:
-        raise ConfigError(f"'{kind}' creates its own figure; only 'lines' draws into axes")
+        raise ConfigError(
+            f"'{kind}' creates its own figure; only 'lines' draws into axes"
+        )
     return _drawn(lines.Panel, figure, named, axes)
 
 
@@ -140,7 +159,9 @@ def _drawn(
             picture: Picture = made.into(axes)
         else:
             picture = made if isinstance(made, Picture) else made.draw()
-            gridded = picture.axes and all(axes.get_subplotspec() for axes in picture.axes)
+            gridded = picture.axes and all(
+                axes.get_subplotspec() for axes in picture.axes
+            )
             if gridded and picture.get_layout_engine() is None:
                 picture.set_layout_engine("constrained")  # so that no label is cut
         _lay_out(picture)

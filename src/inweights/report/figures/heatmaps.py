@@ -29,19 +29,23 @@ class Heatmaps:
     """Draw one matrix for each value of ``panel``, on one colour scale that is white at zero.
 
     Attributes:
-        table: Long rows, one for each cell: its labels, its value and the matrix that it
-            belongs to; rows of several seeds are averaged.
+        table: Long rows, one for each cell: its labels, its value and the matrix that
+            it belongs to; rows of several seeds are averaged.
         row: Column with the label of the row.
         column: Column with the label of the matrix's column.
         value: Column with the number.
         panel: Column that distinguishes matrices; one matrix if None.
-        box: Boolean column; its cells are drawn with a red box, such as the greatest of a row.
-        row_group: Column with the group of the row; runs of one group are separated and named.
+        box: Boolean column; its cells are drawn with a red box, such as the greatest of
+            a row.
+        row_group: Column with the group of the row; runs of one group are separated and
+            named.
         column_group: Column with the group of the matrix's column.
         order: Values of ``panel`` in the order wanted; the others follow.
         value_label: Text of the colour bar; by default the column's name.
-        limit: Largest absolute value on the colour scale; by default the largest in the table.
-        columns: Largest number of panels side by side; fewer where cells would get too small.
+        limit: Largest absolute value on the colour scale; by default the largest in the
+            table.
+        columns: Largest number of panels side by side; fewer where cells would get too
+            small.
     """
 
     table: pl.DataFrame
@@ -83,14 +87,23 @@ class Heatmaps:
         plan = _plan(drawn, titles, self.columns)
         with style.context():
             figure = Figure(figsize=(plan.width, plan.height))
-            for place, (matrix, (left, top)) in enumerate(zip(drawn, plan.corners, strict=True)):
-                wide, high = len(matrix.columns) * plan.cell, len(matrix.rows) * plan.cell
+            for place, (matrix, (left, top)) in enumerate(
+                zip(drawn, plan.corners, strict=True)
+            ):
+                wide, high = (
+                    len(matrix.columns) * plan.cell,
+                    len(matrix.rows) * plan.cell,
+                )
                 axes = figure.add_axes(_share(plan, left, top, wide, high))
-                image = paint(axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place])
+                image = paint(
+                    axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place]
+                )
                 style.panel_title(axes, plan.titles[place])
             label = self.value_label or self.value
             room = plan.height - 0.3
-            bar_high = min(room, max(1.0, 0.72 * room, text_width(label, style.SMALL) / 72 + 0.05))
+            bar_high = min(
+                room, max(1.0, 0.72 * room, text_width(label, style.SMALL) / 72 + 0.05)
+            )
             top = (plan.height - bar_high) / 2
             box = _share(plan, plan.width - _BAR + 0.06, top, 0.1, bar_high)
             bar = figure.colorbar(image, cax=figure.add_axes(box))
@@ -117,7 +130,12 @@ def _share(
     plan: _Plan, left: float, top: float, wide: float, high: float
 ) -> tuple[float, float, float, float]:
     bottom = plan.height - top - high
-    return left / plan.width, bottom / plan.height, wide / plan.width, high / plan.height
+    return (
+        left / plan.width,
+        bottom / plan.height,
+        wide / plan.width,
+        high / plan.height,
+    )
 
 
 def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
@@ -131,13 +149,20 @@ def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
 
 
 def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
-    grid = [list(range(k, min(k + across, len(drawn)))) for k in range(0, len(drawn), across)]
+    grid = [
+        list(range(k, min(k + across, len(drawn))))
+        for k in range(0, len(drawn), across)
+    ]
     rows = [(matrix.rows, matrix.row_groups) for matrix in drawn]
     named = tuple(k % across == 0 or rows[k] != rows[k - 1] for k in range(len(drawn)))
     tall = max(len(matrix.rows) for matrix in drawn)
     cell = min(_LARGEST, _TALLEST / tall)
-    for _ in range(4):  # the labels depend on the cell, and the cell on the room they leave
-        labels = [plan_labels(m, (cell, cell), rows=n) for m, n in zip(drawn, named, strict=True)]
+    # The labels depend on the cell, and the cell on the room they leave.
+    for _ in range(4):
+        labels = [
+            plan_labels(m, (cell, cell), rows=n)
+            for m, n in zip(drawn, named, strict=True)
+        ]
         lefts, wides = [], []
         for column in range(across):
             below = range(column, len(drawn), across)
@@ -152,11 +177,16 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         at += wide * cell + _GAP
     over = 0.3 if len(grid) == 1 else 0.05  # a title above the bar, and beside it
     limits = [*(b - a for a, b in pairwise(starts)), at - starts[-1] + over]
-    wrapped = [wrap(title, limits[k % across] - 0.1, style.LABEL) for k, title in enumerate(titles)]
+    wrapped = [
+        wrap(title, limits[k % across] - 0.1, style.LABEL)
+        for k, title in enumerate(titles)
+    ]
     corners: list[tuple[float, float]] = []
     top = 0.06
     for line in grid:
         top += max(wrapped[k].count("\n") + 1 for k in line) * _LINE + 0.06
         corners.extend((starts[k % across], top) for k in line)
         top += max(len(drawn[k].rows) * cell + labels[k].below / 72 for k in line) + 0.1
-    return _Plan(at - _GAP + _BAR + 0.08, top, cell, tuple(corners), tuple(wrapped), named)
+    return _Plan(
+        at - _GAP + _BAR + 0.08, top, cell, tuple(corners), tuple(wrapped), named
+    )

@@ -36,7 +36,8 @@ class Panel:
         x: Column of the axis, with numbers.
         y: Column of numbers; what is not finite is left out.
         series: Column that distinguishes lines; one line if None.
-        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey
+            line.
         labels: Text for a value of ``series``, by the value as text.
         x_label: Text of the axis; the column's name if None.
         y_label: Text of the axis; the column's name if None.
@@ -75,7 +76,10 @@ class Panel:
         """Value of each series by its name; a single line has the name of its column."""
         if self.series is None:
             return {self.y: None}
-        return {tidy.plain(v): v for v in tidy.distinct(self._apart[0], self.series, self.order)}
+        return {
+            tidy.plain(v): v
+            for v in tidy.distinct(self._apart[0], self.series, self.order)
+        }
 
     @cached_property
     def _apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
@@ -109,7 +113,10 @@ class Panel:
         for place, name in enumerate(self._apart[1]):
             part = controls.get(name)
             if part is not None and not part.is_empty():
-                band, shade = tidy.spread(part, self.x, self.y, self.y_limits), style.shade(place)
+                band, shade = (
+                    tidy.spread(part, self.x, self.y, self.y_limits),
+                    style.shade(place),
+                )
                 axes.fill_between(  # an interval, or its mean where there is none
                     band.at,
                     band.low,
@@ -139,26 +146,28 @@ class Panel:
 class Lines(Panel):
     """Draw ``y`` against ``x``: one line for each ``series``, one panel for each ``facet``.
 
-    A line is the mean over the seeds, the band its 95% interval where there are five seeds or
-    more, a faint dot a single seed. On an axis of few positions the series stand slightly
-    apart, so that equal ones are all seen. Controls (a column ``control``) are grey bands. The
-    other options are those of :class:`Panel`.
+    A line is the mean over the seeds, the band its 95% interval where there are five
+    seeds or more, a faint dot a single seed. On an axis of few positions the series
+    stand slightly apart, so that equal ones are all seen. Controls (a column
+    ``control``) are grey bands. The other options are those of :class:`Panel`.
 
     Attributes:
-        facet: Column that distinguishes panels, which share the axis of ``y``; one panel if
-            None.
+        facet: Column that distinguishes panels, which share the axis of ``y``; one
+            panel if None.
         columns: Largest number of panels side by side.
         table: Long rows with a column ``seed`` and those named below.
         y: Column of numbers; what is not finite is left out.
         series: Column that distinguishes lines; one line if None.
-        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey
+            line.
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
         x_label: Text of the axis; the column's name if left out.
         y_label: Text of the axis; the column's name if left out.
         x_limits: Least and greatest place shown, in every panel.
         y_limits: Least and greatest value shown; intervals are cut to them.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
-        order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
+        order: Values of ``series`` and ``facet`` in the order wanted; the others
+            follow.
         x: Column of the axis, with numbers.
     """
 
@@ -169,7 +178,9 @@ class Lines(Panel):
     def __post_init__(self) -> None:
         super().__post_init__()
         tidy.require("lines", self.table, {"facet": self.facet})
-        tidy.refuse_mixed("lines", self.table, self.y, self.series, self.facet, along=self.x)
+        tidy.refuse_mixed(
+            "lines", self.table, self.y, self.series, self.facet, along=self.x
+        )
 
     def draw(self) -> Figure:
         """Return the figure."""
@@ -177,7 +188,9 @@ class Lines(Panel):
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)
             width = min(style.full_width(), 1.6 + 3.1 * across)
-            figure = style.blank(width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down))
+            figure = style.blank(
+                width, _PANEL_HEIGHT * (1 if down == 1 else 0.75 * down)
+            )
             grid = figure.subplots(down, across, sharey=True, squeeze=False)
             panels = list(grid.flat)
             for axes in panels[len(parts) :]:
@@ -185,7 +198,9 @@ class Lines(Panel):
             for axes, (value, rows) in zip(panels, parts, strict=False):
                 if self.facet is not None:
                     title = text_of(tidy.plain(value), self.labels)
-                    style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
+                    style.panel_title(
+                        axes, wrap(title, (width - 0.7) / across, style.LABEL)
+                    )
                 self._lines(axes, rows)
                 if self.x_limits is not None:
                     axes.set_xlim(*tidy.wider(self.x_limits, 0.07))
@@ -193,7 +208,11 @@ class Lines(Panel):
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
                 panels[0].set_ylim(*tidy.wider(self.y_limits))
-            if len(self.names) > 1 or next(iter(self.names)) != self.y or self._apart[1]:
+            if (
+                len(self.names) > 1
+                or next(iter(self.names)) != self.y
+                or self._apart[1]
+            ):
                 add_legend(figure, self._handles)
         return figure
 
@@ -226,9 +245,13 @@ def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
     return (step if len(places) <= 12 else 0.0), float(places.max() - places.min())
 
 
-def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool) -> None:
+def _line(
+    axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool
+) -> None:
     at = data.at + shift
-    axes.fill_between(at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0)
+    axes.fill_between(
+        at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0
+    )
     if dots:
         faint: dict[str, Any] = {
             "color": look.color,
@@ -237,27 +260,40 @@ def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots
             "markeredgewidth": 0,
         }
         axes.plot(data.dots_at + shift, data.dots, ".", **faint)
-    line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, "linewidth": 1.5}
+    line: dict[str, Any] = {
+        "color": look.color,
+        "linestyle": look.dash,
+        "linewidth": 1.5,
+    }
     axes.plot(at, data.mean, marker=look.marker if dots else "", **line, **style.MARKER)
 
 
 def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
     finite = rows.filter(pl.col(column).cast(pl.Float64).is_finite())
     line = finite.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
-    axes.plot(line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1)
+    axes.plot(
+        line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1
+    )
 
 
 def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
     places = (values.filter(values > 0) if log else values).unique().sort().to_list()
-    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
+    # Within the margins.
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi
     if log:
         axes.set_xscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
     if log and len(places) > 6:
-        low, high = axes.dataLim.minposx, axes.dataLim.x1  # do labels at 1, 2 and 5 fit here?
-        each = max(text_width(text, style.SMALL) for text in (f" {low:.1g} ", f" {high:,.0f} "))
+        # Do labels at 1, 2 and 5 fit here?
+        low, high = (
+            axes.dataLim.minposx,
+            axes.dataLim.x1,
+        )
+        each = max(
+            text_width(text, style.SMALL) for text in (f" {low:.1g} ", f" {high:,.0f} ")
+        )
         short = each * 3 * np.log10(high / low) < wide
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

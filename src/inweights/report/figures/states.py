@@ -1,7 +1,7 @@
 """Draw projected hidden states: a hue for each sample, light to dark through the layers.
 
-:class:`States` is the drawing ``states``; :func:`cloud` and :func:`legend` are also used by
-``through_time``.
+:class:`States` is the drawing ``states``; :func:`cloud` and :func:`legend` are also
+used by ``through_time``.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ _NEUTRAL = "#6b7280"
 class States:
     """Draw hidden states in the plane, one panel for each value of ``panel``.
 
-    A sample has a hue (the ninth has that of the first), which darkens from the first layer to
-    the last; the states of one sample and kind are joined through the layers. The axes have no
-    unit and no ticks.
+    A sample has a hue (the ninth has that of the first), which darkens from the first
+    layer to the last; the states of one sample and kind are joined through the layers.
+    The axes have no unit and no ticks.
 
     Attributes:
         table: A row for each state.
@@ -41,8 +41,8 @@ class States:
         pair: Column with the sample.
         kind: Column with the kind of the state, such as bridge or first hop.
         panel: Column that distinguishes panels; one panel if None.
-        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and diamond; all
-            if None.
+        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
+            diamond; all if None.
         kind_labels: Text for each of ``kinds``; by default the values themselves.
         note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
         text: Column with a name that is written beside each state.
@@ -67,7 +67,9 @@ class States:
 
     def __post_init__(self) -> None:
         names = ("panel", "x", "y", "layer", "pair", "kind", "note", "text")
-        tidy.require("states", self.table, {name: getattr(self, name) for name in names})
+        tidy.require(
+            "states", self.table, {name: getattr(self, name) for name in names}
+        )
 
     @property
     def shown(self) -> list[str]:
@@ -79,7 +81,9 @@ class States:
     def draw(self) -> Figure:
         """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
-        notes = [tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts]
+        notes = [
+            tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts
+        ]
         lines = "\n".join(notes).split("\n")
         longest = max(text_width(line, style.SMALL) for line in lines) / 72
         fits = int((style.full_width() - 0.2) / longest) if longest else self.columns
@@ -102,10 +106,23 @@ class States:
 
     def _states(self, axes: Axes, rows: pl.DataFrame, layers: Sequence[int]) -> None:
         columns = (self.x, self.y, self.layer, self.pair, self.kind)
-        cloud(axes, rows, columns, tidy.distinct(self.table, self.pair), layers, self.shown)
+        cloud(
+            axes,
+            rows,
+            columns,
+            tidy.distinct(self.table, self.pair),
+            layers,
+            self.shown,
+        )
         words = rows[self.text] if self.text else ()
         for place, word in zip(rows.select(self.x, self.y).rows(), words, strict=False):
-            axes.annotate(word, place, (4, 4), textcoords="offset points", fontsize=style.SMALL - 1)
+            axes.annotate(
+                word,
+                place,
+                (4, 4),
+                textcoords="offset points",
+                fontsize=style.SMALL - 1,
+            )
 
 
 def cloud(
@@ -136,7 +153,9 @@ def cloud(
             if path.is_empty():
                 continue
             color = style.tint(hue, 0.45)
-            axes.plot(path[x], path[y], color=color, linewidth=0.7, alpha=0.75, zorder=2)
+            axes.plot(
+                path[x], path[y], color=color, linewidth=0.7, alpha=0.75, zorder=2
+            )
             axes.scatter(
                 path[x],
                 path[y],
@@ -162,7 +181,9 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
     return 0.6 if len(layers) < 2 else (layer - layers[0]) / (layers[-1] - layers[0])
 
 
-def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
+def legend(
+    figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]
+) -> None:
     """Add a legend of the markers, and of light to dark from the first to the last layer.
 
     Args:
@@ -173,12 +194,18 @@ def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[in
     point = partial(Line2D, [], [], linestyle="none")
     edged = partial(point, color=_NEUTRAL, markeredgecolor="white", markeredgewidth=0.4)
     handles = [
-        edged(label=name, marker=_MARKERS[rank % len(_MARKERS)], markersize=5.5 if rank else 9)
+        edged(
+            label=name,
+            marker=_MARKERS[rank % len(_MARKERS)],
+            markersize=5.5 if rank else 9,
+        )
         for rank, name in enumerate(kinds)
     ]
     for value in (layers[0], layers[-1]) if len(layers) > 1 else ():
         shade = style.tint(_NEUTRAL, depth_of(value, layers))
-        handles.append(point(label=f"layer {value}", marker="s", color=shade, markersize=7))
+        handles.append(
+            point(label=f"layer {value}", marker="s", color=shade, markersize=7)
+        )
     figure.legend(
         handles=handles,
         loc="outside upper left",

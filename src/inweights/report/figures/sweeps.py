@@ -27,22 +27,25 @@ _DODGE = 0.16  # of the distance between two values
 class Sweeps:
     """Draw ``y`` for the values of every varied setting, one panel for each setting.
 
-    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the single
-    seeds are dots. Lines join values that are numbers, not names. Controls (a column
-    ``control``) are grey bands.
+    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the
+    single seeds are dots. Lines join values that are numbers, not names. Controls (a
+    column ``control``) are grey bands.
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
         axis: Column with the name of the varied setting, such as depth or width.
-        value: Column with its value; values are evenly spaced in order of first appearance.
+        value: Column with its value; values are evenly spaced in order of first
+            appearance.
         y: Column of numbers; what is not finite is left out.
         series: Column that distinguishes marks; one series if None.
-        baseline: The value of each setting that the other panels keep; its tick is bold.
-        labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
+        baseline: The value of each setting that the other panels keep; its tick is
+            bold.
+        labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as
+            text.
         y_label: Text of the shared axis; the column's name if left out.
         y_limits: Least and greatest value shown; intervals are cut to them.
-        y_linear: Size beyond which the axis of ``y`` is logarithmic, on both sides of 0; None
-            for a linear axis.
+        y_linear: Size beyond which the axis of ``y`` is logarithmic, on both sides of
+            0; None for a linear axis.
         columns: Largest number of panels side by side.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
     """
@@ -62,9 +65,18 @@ class Sweeps:
     order: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        named = {"axis": self.axis, "value": self.value, "y": self.y, "series": self.series}
-        tidy.require("sweeps", self.table, {**named, "seed": frames.SEED}, numbers=("y",))
-        tidy.refuse_mixed("sweeps", self.table, self.y, self.axis, self.series, along=self.value)
+        named = {
+            "axis": self.axis,
+            "value": self.value,
+            "y": self.y,
+            "series": self.series,
+        }
+        tidy.require(
+            "sweeps", self.table, {**named, "seed": frames.SEED}, numbers=("y",)
+        )
+        tidy.refuse_mixed(
+            "sweeps", self.table, self.y, self.axis, self.series, along=self.value
+        )
 
     @property
     def names(self) -> list[str]:
@@ -89,24 +101,32 @@ class Sweeps:
             grid = figure.subplots(down, across, sharey=True, squeeze=False)
             for extra in grid.flat[len(parts) :]:
                 extra.set_visible(False)
-            room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
+            room = (
+                width - 0.6
+            ) / across - 0.35  # of a panel, without the labels of its ticks
             if self.y_linear is not None:
                 grid[0][0].set_yscale("symlog", linthresh=self.y_linear)
                 grid[0][0].yaxis.set_major_formatter("{x:,.10g}")
             for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
                 self._panel(axes, tidy.plain(setting), rows, room)
             for line in grid:
-                line[0].set_ylabel(wrap(self.y_label or self.y, _PANEL - 0.2, style.LABEL))
+                line[0].set_ylabel(
+                    wrap(self.y_label or self.y, _PANEL - 0.2, style.LABEL)
+                )
             if self.y_limits is not None:
                 grid[0][0].set_ylim(*tidy.wider(self.y_limits, 0.04))
             if self.series is not None or self.controls:
-                add_legend(figure, handles(self.names, self.labels, controls=self.controls))
+                add_legend(
+                    figure, handles(self.names, self.labels, controls=self.controls)
+                )
         return figure
 
     def _panel(self, axes: Axes, setting: str, rows: pl.DataFrame, room: float) -> None:
         names = self.names
         looks = style.marks(names)
-        style.panel_title(axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL))
+        style.panel_title(
+            axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL)
+        )
         values = [tidy.plain(v) for v in tidy.distinct(rows, self.value)]
         joined = pl.Series(values).cast(pl.Float64, strict=False).is_not_null().all()
         rows, controls = tidy.controls_apart(rows, self.axis, self.value, self.series)
@@ -146,9 +166,18 @@ def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
     )
 
 
-def _bars(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, joined: bool) -> None:
+def _bars(
+    axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, joined: bool
+) -> None:
     if (data.low == data.high).all():
-        axes.plot(data.dots_at + shift, data.dots, ".", color=look.color, alpha=0.4, markersize=4)
+        axes.plot(
+            data.dots_at + shift,
+            data.dots,
+            ".",
+            color=look.color,
+            alpha=0.4,
+            markersize=4,
+        )
     axes.errorbar(
         data.at + shift,
         data.mean,
@@ -174,10 +203,14 @@ def _ticks(
     texts = [text_of(value, labels) for value in values]
     place = room * 72 / len(values)  # points that a label has
     letters = max(5, int(place / (0.58 * style.SMALL)))
-    wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
+    wrapped = [
+        textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts
+    ]
     widths = [text_width(line, style.SMALL) for line in chain.from_iterable(wrapped)]
     level = all(width < place - 1 for width in widths)
-    axes.set_xticks(range(len(values)), ["\n".join(w) for w in wrapped] if level else texts)
+    axes.set_xticks(
+        range(len(values)), ["\n".join(w) for w in wrapped] if level else texts
+    )
     axes.set_xlim(-0.45, len(values) - 0.55)
     axes.tick_params(axis="y", labelleft=True)
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)

@@ -1,7 +1,7 @@
 """Draw learning over time: curves over steps, and states of the model at some steps.
 
-:class:`ThroughTime` is the drawing ``through_time``; the player of ``report.living.player``
-shows all steps.
+:class:`ThroughTime` is the drawing ``through_time``; the player of
+``report.living.player`` shows all steps.
 """
 
 from collections.abc import Sequence
@@ -25,22 +25,26 @@ from inweights.report.figures.states import cloud, legend
 class ThroughTime:
     """Draw one training: its curves, and at some steps a matrix and projected states.
 
-    On the page of a run the same options make a player: a slider over the steps moves all
-    three.
+    On the page of a run the same options make a player: a slider over the steps moves
+    all three.
 
     Attributes:
-        curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are drawn.
+        curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are
+            drawn.
         matrices: Rows ``(step, row, column, value)`` of one seed.
-        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the projections of
-            all steps already aligned; ``pair`` is the sample, ``kind`` the kind of state.
+        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the
+            projections of all steps already aligned; ``pair`` is the sample, ``kind``
+            the kind of state.
         row_group: Column of ``matrices`` with the group of the row; None for no groups.
-        column_group: Column of ``matrices`` with the group of the column; None for no groups.
+        column_group: Column of ``matrices`` with the group of the column; None for no
+            groups.
         layer: Column of ``states`` with the layer, an integer.
-        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and diamond; all
-            if None.
+        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
+            diamond; all if None.
         kind_labels: Text for each of ``kinds``; by default the values themselves.
-        moments: The steps shown, each among those of ``matrices`` and ``states``; by default
-            the first and the last. The player has all steps, and begins at the last of these.
+        moments: The steps shown, each among those of ``matrices`` and ``states``; by
+            default the first and the last. The player has all steps, and begins at the
+            last of these.
         y_label: Text of the axis of the curves.
         y_limits: Least and greatest value of the curves; None for what they need.
         matrix_label: Text of the colour bar.
@@ -69,9 +73,13 @@ class ThroughTime:
             (self.matrices, ("step", "row", "column", "value"), groups),
             (self.states, ("step", "x", "y", "pair", "kind"), {"layer": self.layer}),
         ):
-            tidy.require("through_time", table, {**{name: name for name in names}, **others})
+            tidy.require(
+                "through_time", table, {**{name: name for name in names}, **others}
+            )
         if not self.steps:
-            one, other = (sorted(set(t["step"]))[:5] for t in (self.matrices, self.states))
+            one, other = (
+                sorted(set(t["step"]))[:5] for t in (self.matrices, self.states)
+            )
             raise DataError(
                 f"the matrices (steps {one} …) and the states (steps {other} …) have no common "
                 "step; measure both at the same interval"
@@ -125,7 +133,9 @@ class ThroughTime:
         """Return the figure."""
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
-            left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]
+            left, right = figure.subfigures(
+                1, 2, squeeze=False, width_ratios=(1.0, 1.35)
+            )[0]
             _curves(left.subplots(), self)
             grid = right.subplots(2, len(self.chosen), squeeze=False)
             _matrices(right, grid[0], self)
@@ -145,7 +155,9 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
     for name, rows in parts:
         text = tidy.plain(name)
         data, look = tidy.spread(rows, "step", "value"), looks[text]
-        axes.fill_between(data.at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0)
+        axes.fill_between(
+            data.at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0
+        )
         axes.plot(data.at, data.mean, color=look.color, linestyle=look.dash, label=text)
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
@@ -157,7 +169,9 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
     )
     axes.set(xlabel="training step", ylabel=film.y_label)
     if film.step_log:
-        axes.set_xscale("symlog", linthresh=max(1, film.steps[min(1, len(film.steps) - 1)]))
+        axes.set_xscale(
+            "symlog", linthresh=max(1, film.steps[min(1, len(film.steps) - 1)])
+        )
     if film.y_limits is not None:
         axes.set_ylim(*tidy.wider(film.y_limits))
     for at in film.chosen:
@@ -169,11 +183,15 @@ def _matrices(right: SubFigure, row_of_axes: Sequence[Axes], film: ThroughTime) 
     drawn = [film.matrix(at) for at in chosen]
     scale = scale_of(drawn, None)
     panel = (min(1.4, 3.0 / len(chosen)), 1.4)  # inches, about
-    for place, (axes, matrix, at) in enumerate(zip(row_of_axes, drawn, chosen, strict=True)):
+    for place, (axes, matrix, at) in enumerate(
+        zip(row_of_axes, drawn, chosen, strict=True)
+    ):
         cell = (panel[0] / len(matrix.columns), panel[1] / len(matrix.rows))
         image = paint(axes, matrix, scale, cell, rows=place == 0)
         axes.set_box_aspect(1)
         style.panel_title(axes, f"step {at:,}")
-    bar = right.colorbar(image, ax=list(row_of_axes), aspect=14, pad=0.02, fraction=0.05)
+    bar = right.colorbar(
+        image, ax=list(row_of_axes), aspect=14, pad=0.02, fraction=0.05
+    )
     bar.set_label(film.matrix_label, fontsize=style.SMALL)
     bar.outline.set_visible(False)

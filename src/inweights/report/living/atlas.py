@@ -1,9 +1,9 @@
 """Build the atlas: an interactive page of how architectures store graphs.
 
 :func:`page` takes the films that :func:`inweights.probes.film.render_frames` makes;
-:func:`whole` takes the tables of a run. The page is one file without network access: the
-embedding in space with the graph's edges, the cosine of every pair, the energy by eigenspace,
-recall and Spearman correlation over steps, all at the slider's step.
+:func:`whole` takes the tables of a run. The page is one file without network access:
+the embedding in space with the graph's edges, the cosine of every pair, the energy by
+eigenspace, recall and Spearman correlation over steps, all at the slider's step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,8 +47,9 @@ def page(
         unit: What a frame is one of, such as ``layer``.
 
     Raises:
-        DataError: A graph has no world, a film does not fit its world, or the page would be too
-            large: about 250 nodes with 40 frames and five architectures fit.
+        DataError: A graph has no world, a film does not fit its world, or the page
+            would be too large: about 250 nodes with 40 frames and five architectures
+            fit.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -70,11 +71,17 @@ def page(
     parts: list[pl.DataFrame] = []
     for graph, by_architecture in films.items():
         for architecture, table in by_architecture.items():
-            named = (pl.lit(graph).alias("graph"), pl.lit(architecture).alias("architecture"))
+            named = (
+                pl.lit(graph).alias("graph"),
+                pl.lit(architecture).alias("architecture"),
+            )
             parts.append(table.select(*named, pl.all()))
     if not parts:
         raise DataError("an atlas needs at least one film")
-    scenes = [scene(worlds[name]).select(pl.lit(name).alias("graph"), pl.all()) for name in films]
+    scenes = [
+        scene(worlds[name]).select(pl.lit(name).alias("graph"), pl.all())
+        for name in films
+    ]
     return whole(
         pl.concat(parts, how="diagonal_relaxed"),
         pl.concat(scenes, how="diagonal_relaxed"),

@@ -1,7 +1,7 @@
 """Write the content of an atlas as compact JSON, and its markup, for ``assets/atlas*.js``.
 
-:func:`build_content` packs films and graphs, :func:`build_fragment` makes the part of the
-page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
+:func:`build_content` packs films and graphs, :func:`build_fragment` makes the part of
+the page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
 """
 
 import base64
@@ -33,7 +33,8 @@ _OF_LARGE = (
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """Return numbers as 16-bit integers times a scale, encoded in base64: 2.7 characters each.
 
-    The error is at most half of the scale, which is the largest absolute value over 32,767.
+    The error is at most half of the scale, which is the largest absolute value over
+    32,767.
 
     Args:
         values: An array of any shape; it is flattened.
@@ -43,7 +44,9 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(flat).all():
-        raise DataError("a film contains numbers that are not finite; its training diverged")
+        raise DataError(
+            "a film contains numbers that are not finite; its training diverged"
+        )
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
     whole = np.round(flat / scale).astype("<i2")
     return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
@@ -60,8 +63,8 @@ def build_content(
         order: Architectures in the order wanted; the others follow.
 
     Raises:
-        DataError: A film does not fit its graph, has numbers that are not finite, or all are
-            too large.
+        DataError: A film does not fit its graph, has numbers that are not finite, or
+            all are too large.
     """
     check(films, graphs)
     architectures = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)]
@@ -70,7 +73,9 @@ def build_content(
     found: dict[str, Any] = {}
     for place, scene in enumerate(scenes):
         for rank, architecture in enumerate(architectures):
-            rows = films.filter(graph=scene["graph"], architecture=architecture).sort("step")
+            rows = films.filter(graph=scene["graph"], architecture=architecture).sort(
+                "step"
+            )
             if not rows.is_empty():
                 found[f"{place}/{rank}"] = _film(rows, scene, architecture)
     size = 0
@@ -81,7 +86,9 @@ def build_content(
             f"the films take {size / 1e6:.0f} MB, more than the limit of a page (14); render fewer "
             "frames, or show fewer graphs"
         )
-    first = min(found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1])))
+    first = min(
+        found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1]))
+    )
     return {
         "graphs": [_scene(scene) for scene in scenes],
         "architectures": architectures,
@@ -96,18 +103,26 @@ def _scene(row: Mapping[str, Any]) -> dict[str, Any]:
     rounded = {}
     for key in ("x", "y", "eigenvalues"):
         rounded[key] = [round(value, 4) for value in row[key]]
-    kept = {key: row[key] for key in ("nodes", "links", "roots", "order", "ring", "sizes")}
+    kept = {
+        key: row[key] for key in ("nodes", "links", "roots", "order", "ring", "sizes")
+    }
     more = {"all": row["all_nodes"]} if row.get("all_nodes") else {}
     return {"name": row["graph"], **kept, **rounded, **more}
 
 
-def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> dict[str, Any]:
+def _film(
+    rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str
+) -> dict[str, Any]:
     n, frames = len(scene["nodes"]), rows.height
     if rows["step"].is_duplicated().any():
         raise DataError(
             f"'{architecture}' on '{scene['graph']}' has two frames of the same step; keep one seed"
         )
-    sizes = {"positions": 3 * n, "cosines": n * (n - 1) // 2, "energies": len(scene["sizes"])}
+    sizes = {
+        "positions": 3 * n,
+        "cosines": n * (n - 1) // 2,
+        "energies": len(scene["sizes"]),
+    }
     packed, arrays = {}, {}
     for name, size in sizes.items():
         if rows[name].list.len().unique().to_list() != [size]:
@@ -150,7 +165,8 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
             for graph in content["graphs"]
         ),
         architectures="".join(
-            _choice(f"{name}-architecture", one, canvas, "–") for one in content["architectures"]
+            _choice(f"{name}-architecture", one, canvas, "–")
+            for one in content["architectures"]
         ),
         spaces="band of eigenvalues" if large else "eigenspace",
         unit=escape(content.get("unit", "step")),

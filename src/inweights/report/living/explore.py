@@ -1,10 +1,10 @@
 """Build pages on which a small model learns in the browser, without a server.
 
-``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes come
-to lie (Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world, identities
-switched on and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in
-``explore_learn.js`` is this library's, in double precision; a test compares the two over 200
-steps.
+``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes
+come to lie (Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world,
+identities switched on and off while it trains (Identity Bridge, Figures 2 and 3). The
+arithmetic in ``explore_learn.js`` is this library's, in double precision; a test
+compares the two over 200 steps.
 """
 
 from pathlib import Path
@@ -36,7 +36,10 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """
     check_names("living picture", [which], EXPLORATIONS)
     title, summary = _ABOUT[which]["title"], _ABOUT[which]["summary"]
-    content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
+    content = {
+        "palettes": {name: list(stops) for name, stops in PALETTES.items()},
+        "seed": seed,
+    }
     main = tag(
         "main",
         tag("h1", escape(title)),

@@ -1,6 +1,7 @@
 """Build the player of ``through_time``: traces, and their changes at every step, for ``player.js``.
 
-It is registered as the interactive form of the drawing; ``player_layout`` has axes and titles.
+It is registered as the interactive form of the drawing; ``player_layout`` has axes and
+titles.
 """
 
 import html
@@ -20,7 +21,16 @@ from inweights.report.figures.states import depth_of
 from inweights.report.figures.through_time import ThroughTime
 from inweights.report.living.player_layout import build_layout, words
 
-_DASHES = ("solid", "dash", "10px,4px", "dashdot", "dot", "longdash", "longdashdot", "4px,2px")
+_DASHES = (
+    "solid",
+    "dash",
+    "10px,4px",
+    "dashdot",
+    "dot",
+    "longdash",
+    "longdashdot",
+    "4px,2px",
+)
 #: Every trace in the panel of the states.
 _STATES = {"type": "scatter", "xaxis": "x3", "yaxis": "y3"}
 _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
@@ -41,7 +51,11 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     film = ThroughTime(*tables, **options)
     steps = film.steps
     drawn = {*steps, *film.curves["step"].to_list()}
-    least = min((at for at in drawn if at > 0), default=1) / 2 if film.step_log else -math.inf
+    least = (
+        min((at for at in drawn if at > 0), default=1) / 2
+        if film.step_log
+        else -math.inf
+    )
 
     lines, read = _curves(film.curves, least)
     matrices = [film.matrix(at) for at in steps]
@@ -51,9 +65,13 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     frames = []
     for place, at in enumerate(steps):
         changes: list[Any] = [[len(lines), {"z": _rounded(matrices[place].values)}]]
-        changes += [[first_path + k, path["frames"][place]] for k, path in enumerate(paths)]
+        changes += [
+            [first_path + k, path["frames"][place]] for k, path in enumerate(paths)
+        ]
         texts = {"text": f"step {at:,}", "read": read(at)}
-        frames.append({"step": at, "cursor": max(at, least), **texts, "changes": changes})
+        frames.append(
+            {"step": at, "cursor": max(at, least), **texts, "changes": changes}
+        )
     traces = [*lines, heat, *(path["trace"] for path in paths), *keys]
     content = {
         "traces": traces,
@@ -106,7 +124,12 @@ def _curves(
         at = [max(step, least) for step in data.at[fine].tolist()]
         around = [*at, *at[::-1]]
         edge = [*data.high[fine].tolist(), *data.low[fine].tolist()[::-1]]
-        band = {"fill": "toself", "fillcolor": look.color, "opacity": 0.16, "hoverinfo": "skip"}
+        band = {
+            "fill": "toself",
+            "fillcolor": look.color,
+            "opacity": 0.16,
+            "hoverinfo": "skip",
+        }
         traces.append(
             {
                 "type": "scatter",
@@ -118,7 +141,11 @@ def _curves(
                 **band,
             }
         )
-        line = {"color": look.color, "width": 2.2, "dash": _DASHES[style.CYCLE.index(look)]}
+        line = {
+            "color": look.color,
+            "width": 2.2,
+            "dash": _DASHES[style.CYCLE.index(look)],
+        }
         traces.append(
             {
                 "type": "scatter",
@@ -146,7 +173,9 @@ def _curves(
 def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Name, colour and dash of every curve: the legend, which also reads the values."""
     dashes = {mark.color: _svg_dash(mark) for mark in style.CYCLE}
-    named = [(trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace]
+    named = [
+        (trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace
+    ]
     return [{"name": html.unescape(n), "color": c, "dash": dashes[c]} for n, c in named]
 
 
@@ -171,7 +200,12 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
         "zmin": scale.vmin,
         "zmax": scale.vmax,
         "colorscale": [[float(s), to_hex(style.DIVERGING(s))] for s in stops],
-        "colorbar": {"thickness": 9, "len": 0.5, "outlinewidth": 0, "tickfont": {"size": 11}},
+        "colorbar": {
+            "thickness": 9,
+            "len": 0.5,
+            "outlinewidth": 0,
+            "tickfont": {"size": 11},
+        },
         "hovertemplate": hover,
     }
 
@@ -183,7 +217,9 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
         hue = style.CYCLE[place % len(style.CYCLE)].color
         mine = film.states.filter(pl.col("pair").eq_missing(pl.lit(sample)))
         for rank, name in enumerate(film.shown):
-            rows = mine.filter(pl.col("kind").cast(pl.String) == name).sort("step", film.layer)
+            rows = mine.filter(pl.col("kind").cast(pl.String) == name).sort(
+                "step", film.layer
+            )
             if rows.is_empty():
                 continue
             frames = []
@@ -192,7 +228,9 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
                 shades = [style.tint(hue, depth_of(v, layers)) for v in now[film.layer]]
                 places = {axis: _rounded(now[axis].to_numpy()) for axis in ("x", "y")}
                 texts = {"text": [f"layer {v}" for v in now[film.layer]]}
-                frames.append({**places, **texts, "marker.color": [to_hex(c) for c in shades]})
+                frames.append(
+                    {**places, **texts, "marker.color": [to_hex(c) for c in shades]}
+                )
             last = dict(frames[-1])
             marker = {
                 "color": last.pop("marker.color"),
@@ -200,7 +238,10 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
                 "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
                 "line": {"color": "#ffffff", "width": 0.6},
             }
-            hover = f"{words(tidy.plain(sample))}, {words(name)}<br>" + "%{text}<extra></extra>"
+            hover = (
+                f"{words(tidy.plain(sample))}, {words(name)}<br>"
+                + "%{text}<extra></extra>"
+            )
             line = {"color": to_hex(style.tint(hue, 0.4)), "width": 1}
             trace = {
                 **_STATES,

@@ -1,6 +1,7 @@
 """Axes, titles and group names of the player; ``assets/player.js`` places them by the width.
 
-:func:`build_layout` fills the layout of ``assets/player.json`` for one :class:`ThroughTime`.
+:func:`build_layout` fills the layout of ``assets/player.json`` for one
+:class:`ThroughTime`.
 """
 
 import html
@@ -45,7 +46,10 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
         layout["xaxis"] |= {"type": "log", "dtick": 1}
     if film.y_limits is not None:
         layout["yaxis"]["range"] = list(tidy.wider(film.y_limits, 0.04))
-    named_rows, named_columns = len(matrix.rows) <= _LEGIBLE, len(matrix.columns) <= _LEGIBLE
+    named_rows, named_columns = (
+        len(matrix.rows) <= _LEGIBLE,
+        len(matrix.columns) <= _LEGIBLE,
+    )
     layout["xaxis2"]["showticklabels"] = named_columns
     layout["yaxis2"]["showticklabels"] = named_rows
     for axis in "xy":
@@ -55,7 +59,10 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     return layout | {
         "shapes": _edges(matrix),
         "annotations": _groups(matrix, named_rows, named_columns),
-        "meta": {"titles": [words(film.matrix_label), f"hidden states{depth}"], "left": left},
+        "meta": {
+            "titles": [words(film.matrix_label), f"hidden states{depth}"],
+            "left": left,
+        },
     }
 
 
@@ -77,7 +84,9 @@ def _names(matrix: Matrix) -> float:
     return 6.0 * max((len(name) for name in matrix.rows), default=0) + 6
 
 
-def _groups(matrix: Matrix, named_rows: bool, named_columns: bool) -> list[dict[str, Any]]:
+def _groups(
+    matrix: Matrix, named_rows: bool, named_columns: bool
+) -> list[dict[str, Any]]:
     """Names of the groups, outside of the names of their rows and columns."""
     font = {"showarrow": False, "font": {"size": 12}}
     wide = _names(matrix) if named_rows else 4

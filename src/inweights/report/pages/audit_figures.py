@@ -16,7 +16,8 @@ _NAME = 22
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Draw how many questions of each pair of relations are answered, tied and missed.
 
-    Without a prediction the bars show the best accuracy that is possible without attention.
+    Without a prediction the bars show the best accuracy that is possible without
+    attention.
 
     Args:
         outlook: Table of :func:`inweights.audit.outlook`; the first 14 pairs are drawn.
@@ -38,7 +39,8 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         ]
     else:
         follow, tied, fail, mended = (
-            rows[k].to_numpy().astype(float) for k in ("follow", "tied", "fail", "mended")
+            rows[k].to_numpy().astype(float)
+            for k in ("follow", "tied", "fail", "mended")
         )
         tied_left = np.maximum(tied - mended, 0)
         mended_fail = mended - (tied - tied_left)
@@ -49,7 +51,9 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
             ("fail", fail - mended_fail, vermilion, "xxx"),
         ]
     with style.context():
-        figure = Figure(figsize=(style.full_width(), 1.1 + high * len(names)), layout="constrained")
+        figure = Figure(
+            figsize=(style.full_width(), 1.1 + high * len(names)), layout="constrained"
+        )
         axes = figure.add_subplot()
         left = np.zeros(len(names))
         for label, width, color, hatch in parts:
@@ -82,8 +86,8 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
     """Draw a matrix of how many chains lead from one relation into another.
 
     Args:
-        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; the relations
-            with most chains are drawn.
+        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; the
+            relations with most chains are drawn.
     """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
@@ -91,7 +95,9 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
     ranked = total.sort("chains", "relation", descending=[True, False])["relation"]
     most = min(RELATIONS, int((style.full_width() - 1.4) / 0.32))
     kept = ranked.head(most).to_list()
-    pairs = compositions.filter(pl.col("first").is_in(kept), pl.col("second").is_in(kept))
+    pairs = compositions.filter(
+        pl.col("first").is_in(kept), pl.col("second").is_in(kept)
+    )
     rows = [name for name in kept if name in set(pairs["first"])]
     columns = [name for name in kept if name in set(pairs["second"])]
     grid = np.full((len(rows), len(columns)), np.nan)
@@ -106,7 +112,9 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         top = max(float(np.nanmax(shown)), 1e-9)
         axes.imshow(shown, cmap="Blues", vmin=-0.2 * top, vmax=2.4 * top, aspect="auto")
         for i, j in np.argwhere(~np.isnan(grid)).tolist():
-            axes.text(j, i, _count(grid[i, j]), ha="center", va="center", fontsize=style.SMALL)
+            axes.text(
+                j, i, _count(grid[i, j]), ha="center", va="center", fontsize=style.SMALL
+            )
         turn = 40 if len(columns) > 5 else 0
         axes.set_xticks(
             range(len(columns)),

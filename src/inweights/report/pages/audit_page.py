@@ -34,7 +34,8 @@ def build_audit_page(made: Audit, name: str) -> str:
     """
     found = outlook(made)
     items = (
-        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)
+        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text)))
+        for f in findings(made)
     )
     return facts_page(
         "Audit of facts",
@@ -78,7 +79,9 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
     rest = found.height > 14
     predicted = made.forecast is not None
     bars = "bars" if predicted else "bars at best"
-    outcome = f"{'Predicted' if predicted else 'Best possible'} outcome of the questions"
+    outcome = (
+        f"{'Predicted' if predicted else 'Best possible'} outcome of the questions"
+    )
     drawn = [
         (
             "outlook",
@@ -111,12 +114,19 @@ _AT_BEST = {"expected": "at best"}
 
 def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     remarks = pl.DataFrame(
-        [(r.kind, ", ".join(map(str, r.lines[:8])), r.text) for r in made.knowledge.remarks],
+        [
+            (r.kind, ", ".join(map(str, r.lines[:8])), r.text)
+            for r in made.knowledge.remarks
+        ],
         schema=dict.fromkeys(("kind", "lines", "remark"), pl.String),
         orient="row",
     )
-    known = found.select(column for column in found if column.null_count() < len(column))
-    relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
+    known = found.select(
+        column for column in found if column.null_count() < len(column)
+    )
+    relations = made.relations.join(
+        made.name_overlap, on="relation", maintain_order="left"
+    )
     tables = [
         ("Questions by pair of relations", known.rename(_AT_BEST, strict=False)),
         ("Compositions", made.compositions.rename(_AT_BEST, strict=False)),
@@ -128,7 +138,15 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:
-        kept = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected")
+        kept = (
+            "role",
+            "prompt",
+            "answer",
+            "predicted",
+            "verdict",
+            "margin",
+            "expected",
+        )
         tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
         tables.insert(2, ("Dropped facts", made.forecast.let_go))
     return tables

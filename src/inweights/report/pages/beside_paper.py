@@ -1,6 +1,7 @@
 """The section of a page with every setting beside what the paper and its code state.
 
-:func:`differences_section` is one of the sections of :func:`~inweights.report.build_page`.
+:func:`differences_section` is one of the sections of
+:func:`~inweights.report.build_page`.
 """
 
 from collections import Counter
@@ -66,7 +67,9 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
     """Return how many settings are as in the paper, in its code, smaller or ours, in words."""
     counted = Counter(row.whose for row in rows)
-    parts = [f"{counted[whose]} {said}" for whose, said in WHOSE.items() if counted[whose]]
+    parts = [
+        f"{counted[whose]} {said}" for whose, said in WHOSE.items() if counted[whose]
+    ]
     return f"{plural(len(rows), 'setting')}: {', '.join(parts)}"
 
 

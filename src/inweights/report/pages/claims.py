@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.config import load_toml
-from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, RELIABLE, Protocol, Rule, Verdict
+from inweights.experiments.claims.claim import (
+    NO_TEXT,
+    NO_WORDS,
+    RELIABLE,
+    Protocol,
+    Rule,
+    Verdict,
+)
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.claims.published import printed_number
@@ -29,7 +36,9 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
-        return f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
+        return (
+            f"{good} of {plural(len(claims), 'check')} hold{'s' * (len(claims) == 1)}"
+        )
     stated = plural(len(counted), "claim")
     if all(claim.verdict == "not judged" for claim in counted):
         return f"{stated}, none judged"
@@ -48,14 +57,24 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
         return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)
     parts = [
-        tag("span", _icon(verdict), escape(f"{tally[verdict]} {verdict}"), class_=f"chip {name}")
+        tag(
+            "span",
+            _icon(verdict),
+            escape(f"{tally[verdict]} {verdict}"),
+            class_=f"chip {name}",
+        )
         for verdict, name in _CLASS.items()
         if tally[verdict]
     ]
     if checks := [claim for claim in claims if claim.check]:
         parts.append(tag("span", escape(headline(checks)), class_="chip"))
     strip = [
-        tag("a", href=f"#claim-{n}", class_=_CLASS[c.verdict], aria_label=f"{c.verdict}: {c.text}")
+        tag(
+            "a",
+            href=f"#claim-{n}",
+            class_=_CLASS[c.verdict],
+            aria_label=f"{c.verdict}: {c.text}",
+        )
         for n, c in enumerate(claims)
     ]
     rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
@@ -63,7 +82,9 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
     if all(claim.verdict == "not judged" for claim in claims):
         why = next((claim.why for claim in claims if claim.why), "")
         summary = escape(headline(claims)) + tag("span", escape(why), class_="size")
-        return tag("section", disclosure(summary, rows, class_="unjudged"), id="verdict")
+        return tag(
+            "section", disclosure(summary, rows, class_="unjudged"), id="verdict"
+        )
     return tag(
         "section",
         tag("h2", escape(headline(claims)), class_="verdict"),
@@ -95,7 +116,9 @@ def claim_row(place: int, claim: ClaimResult) -> str:
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
     )
-    badge = tag("p", _icon(claim.verdict), tag("span", escape(claim.shown)), class_="badge")
+    badge = tag(
+        "p", _icon(claim.verdict), tag("span", escape(claim.shown)), class_="badge"
+    )
     evidence = tag("div", interval_bar(claim), _facts(claim), class_="evidence")
     return tag("li", badge, text, evidence, class_=f"claim {name}", id=f"claim-{place}")
 
@@ -122,7 +145,9 @@ def _facts(claim: ClaimResult) -> str:
         *(("earlier", said) for said in claim.earlier),
         ("counted", "no: it holds by construction" if claim.check else ""),
     )
-    rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts if v)
+    rows = (
+        tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts if v
+    )
     return tag("dl", *rows, class_="facts")
 
 
@@ -144,7 +169,10 @@ def interval_bar(claim: ClaimResult) -> str:
         share = (min(max(value, start), end) - start) / (end - start)
         return f"{_EDGE + share * (_WIDE - 2 * _EDGE):.1f}"
 
-    left, right = at(start if least is None else least), at(end if most is None else most)
+    left, right = (
+        at(start if least is None else least),
+        at(end if most is None else most),
+    )
     shapes = [
         tag(
             "rect",
@@ -162,7 +190,14 @@ def interval_bar(claim: ClaimResult) -> str:
             shapes.append(tag("line", x1=edge, x2=edge, y1="3", y2="23", class_="edge"))
     if claim.low is not None and claim.high is not None:
         shapes.append(
-            tag("line", x1=at(claim.low), x2=at(claim.high), y1="13", y2="13", class_="ci")
+            tag(
+                "line",
+                x1=at(claim.low),
+                x2=at(claim.high),
+                y1="13",
+                y2="13",
+                class_="ci",
+            )
         )
     if printed is not None:
         x = float(at(printed))
@@ -170,7 +205,13 @@ def interval_bar(claim: ClaimResult) -> str:
     shapes.append(tag("circle", cx=at(claim.measured), cy="13", r="4.5", class_="dot"))
     shapes.append(tag("text", escape(_number(start)), x=f"{_EDGE:g}", y="37"))
     shapes.append(
-        tag("text", escape(_number(end)), x=f"{_WIDE - _EDGE:g}", y="37", text_anchor="end")
+        tag(
+            "text",
+            escape(_number(end)),
+            x=f"{_WIDE - _EDGE:g}",
+            y="37",
+            text_anchor="end",
+        )
     )
     label = f"measured {_number(claim.measured)}, target {claim.target.text}"
     head = {"viewBox": f"0 0 {_WIDE:g} {_HIGH:g}", "role": "img", "aria_label": label}
@@ -194,5 +235,9 @@ def _number(value: float) -> str:
 
 def _icon(verdict: Verdict) -> str:
     return tag(
-        "svg", tag("path", d=_ICON[verdict]), class_="icon", viewBox="0 0 16 16", aria_hidden="true"
+        "svg",
+        tag("path", d=_ICON[verdict]),
+        class_="icon",
+        viewBox="0 0 16 16",
+        aria_hidden="true",
     )

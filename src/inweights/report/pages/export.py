@@ -29,7 +29,10 @@ _CSV = (
     "condition case"
 )
 #: Greek letters, and those that LaTeX calls otherwise than Unicode does.
-_GREEK, _OTHERWISE = "αβγδεηθκλμνρστφωΔΣΩΘ", {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
+_GREEK, _OTHERWISE = (
+    "αβγδεηθκλμνρστφωΔΣΩΘ",
+    {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"},
+)
 
 
 def write_export(
@@ -49,16 +52,18 @@ def write_export(
         pdf: Whether to write ``<figure>.pdf`` for each figure.
         latex: Whether to write ``claims.tex``.
         csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table.
-        raw: Whether texts in CSV are written as they are, also those that a spreadsheet would
-            run.
+        raw: Whether texts in CSV are written as they are, also those that a spreadsheet
+            would run.
 
     Raises:
-        ConfigError: Only claims are wanted and there are none, or only figures and there are
-            none.
+        ConfigError: Only claims are wanted and there are none, or only figures and
+            there are none.
         WriteError: A file cannot be written.
     """
     if latex and not outcome.claims and not (pdf or csv):
-        raise ConfigError(f"{outcome.recipe.name} states no claims, so that --latex has no rows")
+        raise ConfigError(
+            f"{outcome.recipe.name} states no claims, so that --latex has no rows"
+        )
     if pdf and not outcome.recipe.figures and not (latex or csv):
         raise ConfigError(f"{outcome.recipe.name} has no figures for --pdf")
     files: dict[str, bytes] = {}
@@ -90,7 +95,9 @@ def claims_latex(outcome: Outcome) -> str:
     for claim in outcome.claims:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
         # Names of others are text and no command.
-        rows.append(" & ".join("".join(map(_in_latex, cell)) for cell in cells) + r" \\")
+        rows.append(
+            " & ".join("".join(map(_in_latex, cell)) for cell in cells) + r" \\"
+        )
     head = "claim & target & measured & 95\\% interval & seeds & verdict"
     about = f"{outcome.recipe.name}, {outcome.scale} scale, {plural(len(outcome.seeds), 'seed')}"
     return "\n".join(
@@ -113,9 +120,15 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
 
     Args:
         claims: The judged claims.
-        raw: Whether texts are written as they are, also those that a spreadsheet would run.
+        raw: Whether texts are written as they are, also those that a spreadsheet would
+            run.
     """
-    named = {"claim": "text", "seeds": "replicates", "least": "target.least", "most": "target.most"}
+    named = {
+        "claim": "text",
+        "seeds": "replicates",
+        "least": "target.least",
+        "most": "target.most",
+    }
     attributes = [named.get(name, name) for name in _CSV.split()]
     read = attrgetter(*attributes)
     rows = [dict(zip(_CSV.split(), read(claim), strict=True)) for claim in claims]

@@ -30,7 +30,8 @@ def facts_page(
         headline: The answer in one sentence.
         counts: Name and value of each number below the heading.
         answer: Paragraphs below the answer; empty ones are left out.
-        sections: Id, title and markup of each section; those without markup are left out.
+        sections: Id, title and markup of each section; those without markup are left
+            out.
     """
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
@@ -49,10 +50,16 @@ def facts_page(
             *(tag("p", prose(text), class_="summary") for text in answer if text),
             id="verdict",
         ),
-        *(tag("section", tag("h2", title), inner, id=key) for key, title, inner in told),
+        *(
+            tag("section", tag("h2", title), inner, id=key)
+            for key, title, inner in told
+        ),
     )
     return document(
-        f"{headline} – {name}", body, styles=["page.css", "audit.css"], scripts=[asset("sort.js")]
+        f"{headline} – {name}",
+        body,
+        styles=["page.css", "audit.css"],
+        scripts=[asset("sort.js")],
     )
 
 

@@ -1,7 +1,7 @@
 """Build the page of a run: one HTML file that opens offline, verdict first.
 
-:func:`build_page` joins the sections, :func:`publish` writes page and figures into the run's
-folder.
+:func:`build_page` joins the sections, :func:`publish` writes page and figures into the
+run's folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -68,8 +68,14 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
     )
     scripts = [asset("page.js")]
     if moving:
-        plotly = optional("interactive", "a page that moves", "plotly.offline").get_plotlyjs()
-        scripts = [plotly.replace("</script", "<\\/script"), asset("player.js"), *scripts]
+        plotly = optional(
+            "interactive", "a page that moves", "plotly.offline"
+        ).get_plotlyjs()
+        scripts = [
+            plotly.replace("</script", "<\\/script"),
+            asset("player.js"),
+            *scripts,
+        ]
     title = f"{headline(run.claims)} – {run.heading}" if run.claims else run.heading
     return document(title, body, styles=["page.css"], scripts=scripts)
 
@@ -112,5 +118,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 
 
-def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:
+def _stills(
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]
+) -> dict[str, Still]:
     return {figure.id: Still(draw(figure, tables), figure.id) for figure in figures}

@@ -14,7 +14,8 @@ from inweights.theory import Prediction
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 
-#: Statements of each outcome that stand on the page by themselves; all are in the table.
+#: Statements of each outcome that stand on the page by themselves; all are in the
+#: table.
 _SHOWN = 12
 _LEVELS = {
     "asserted": ("Asserted", "act"),
@@ -41,14 +42,19 @@ _COLUMNS = (
 
 
 def build_forecast_page(
-    made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
+    made: Prediction,
+    name: str,
+    *,
+    queries: pl.DataFrame | None = None,
+    trained: str = "",
 ) -> str:
     """Return the page of a prediction as HTML.
 
     Args:
         made: The prediction.
         name: Name of the facts, the heading of the page.
-        queries: The rows to show, with further columns; None for those of the prediction.
+        queries: The rows to show, with further columns; None for those of the
+            prediction.
         trained: Sentence on short trainings that were run besides; by default advice on
             running them.
     """
@@ -113,10 +119,14 @@ def _surprises(rows: pl.DataFrame) -> str:
     items = []
     for verdict, (level, kind) in _LEVELS.items():
         of = rows.filter(pl.col("verdict") == verdict)
-        shown = of.sort(pl.col("margin").abs(), descending=True, maintain_order=True).head(_SHOWN)
+        shown = of.sort(
+            pl.col("margin").abs(), descending=True, maintain_order=True
+        ).head(_SHOWN)
         listed = [tag("p", _told(row)) for row in shown.iter_rows(named=True)]
         if listed:
-            rest = f", of which {len(listed)} are shown" if of.height > len(listed) else ""
+            rest = (
+                f", of which {len(listed)} are shown" if of.height > len(listed) else ""
+            )
             what = "statement" if verdict == "asserted" else "question"
             title = plural(of.height, what) + rest
             items.append(finding(level, kind, title, *listed))
@@ -126,7 +136,11 @@ def _surprises(rows: pl.DataFrame) -> str:
 def _told(row: dict[str, object]) -> str:
     text = f"({row['prompt']}) → {row['predicted']}"
     if row["verdict"] in ("fails", "tied"):
-        other = f", not {row['answer']}" if row["predicted"] != row["answer"] else " or another"
+        other = (
+            f", not {row['answer']}"
+            if row["predicted"] != row["answer"]
+            else " or another"
+        )
         more = int(str(row["right_answers"])) - 1
         text += f"{other} or {more} more that are right" if more > 0 else other
     return escape(f"{text}, margin {row['margin']:+.2f}".replace("-", "−"))
@@ -137,14 +151,23 @@ def _advice(made: Prediction) -> str:
     if made.advice and made.advice.identities:
         title = f"{len(made.advice.identities)} identities: then {len(made.advice.mended)} more "
         names = (f"{name},is,{name}" for name in made.advice.identities[: 4 * _SHOWN])
-        lost = f" {len(made.advice.broken)} no longer follow." if made.advice.broken else ""
+        lost = (
+            f" {len(made.advice.broken)} no longer follow."
+            if made.advice.broken
+            else ""
+        )
         items.append((f"{title}questions follow.{lost}", "; ".join(names)))
     for remedy in made.remedies[:_SHOWN]:
         title = f"{remedy.kind} against {remedy.against}: {remedy.flipped} of {remedy.of} change"
-        items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
+        items.append(
+            (title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN]))
+        )
     if not items:
         return ""
-    added = (finding("To add", "note", title, tag("p", escape(text))) for title, text in items)
+    added = (
+        finding("To add", "note", title, tag("p", escape(text)))
+        for title, text in items
+    )
     return tag("ul", *added, class_="findings")
 
 

@@ -13,7 +13,16 @@ from inweights.experiments.engine.outcome import Outcome
 from inweights.experiments.grammar.controls import CONTROL, beyond_control
 from inweights.experiments.grammar.figure import Figure, shown_in
 from inweights.experiments.grammar.recipe import split_ours
-from inweights.report.base.html import disclosure, escape, figure_card, meta, nav, prose, tag, tree
+from inweights.report.base.html import (
+    disclosure,
+    escape,
+    figure_card,
+    meta,
+    nav,
+    prose,
+    tag,
+    tree,
+)
 from inweights.report.base.html_tables import preview
 from inweights.report.base.registry import PLAYERS, arguments, find
 from inweights.report.base.save import Still, inline
@@ -48,7 +57,9 @@ def header(run: Outcome) -> str:
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
         "header",
-        tag("p", escape(recipe.paper), tag("span", escape(recipe.place)), class_="paper"),
+        tag(
+            "p", escape(recipe.paper), tag("span", escape(recipe.place)), class_="paper"
+        ),
         tag("h1", escape(run.heading)),
         tag("p", prose(recipe.summary), class_="summary"),
         tag("p", prose(part), class_="summary") if recipe.whole else "",
@@ -101,7 +112,9 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
 
 
 def figures_section(
-    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
+    figures: Sequence[Figure],
+    tables: Mapping[str, pl.DataFrame],
+    stills: Mapping[str, Still],
 ) -> tuple[str, bool]:
     """Return the section with all figures, and whether one of them plays through time.
 
@@ -128,7 +141,11 @@ def figures_section(
         wide = stills[figure.id]
         if fragment is None:
             drawn_narrow = draw_for_phone(figure, tables)
-            phone = None if drawn_narrow is None else Still(drawn_narrow, f"{figure.id}-phone")
+            phone = (
+                None
+                if drawn_narrow is None
+                else Still(drawn_narrow, f"{figure.id}-phone")
+            )
             picture = inline(figure.title, wide, phone)
         else:
             picture = fragment + tag("noscript", inline(figure.title, wide))
@@ -137,7 +154,11 @@ def figures_section(
             for source in dict.fromkeys(figure.sources)
         ]
         below = note, disclosure("Data", *data, class_="source")
-        drawn.append(figure_card(number, figure.id, figure.title, picture, figure.caption, *below))
+        drawn.append(
+            figure_card(
+                number, figure.id, figure.title, picture, figure.caption, *below
+            )
+        )
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
@@ -145,22 +166,34 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
     """Return markup of how far probes exceed their controls, and what chance gives without one."""
     parts, without = [], []
     for name, table in tables.items():
-        own = table.columns[table.columns.index("seed") + 1 :] if "seed" in table.columns else []
+        own = (
+            table.columns[table.columns.index("seed") + 1 :]
+            if "seed" in table.columns
+            else []
+        )
         shown = shown_in(own) if own else None
         if shown and CONTROL in table.columns:
             title = tag("h3", tag("code", escape(name)), f" {escape(shown.label)}")
             parts += [title, preview(f"{name}-beyond-control", beyond_control(table))]
         elif shown:
-            fits = f" Controls that fit: {', '.join(shown.controls)}." if shown.controls else ""
+            fits = (
+                f" Controls that fit: {', '.join(shown.controls)}."
+                if shown.controls
+                else ""
+            )
             said = prose(f"{shown.null}{fits}")
             without.append(tag("li", tag("code", escape(name)), ": ", said))
     if without:
-        none = tag("p", "No control was run beside these; what chance gives:", class_="note")
+        none = tag(
+            "p", "No control was run beside these; what chance gives:", class_="note"
+        )
         parts.append(disclosure("Without a control", none, tag("ul", *without)))
     if not parts:
         return ""
     about = "Value less that of the same trial under the control: median over seeds, 95% interval."
-    note = tag("p", escape(about), class_="note") if len(parts) > 1 or not without else ""
+    note = (
+        tag("p", escape(about), class_="note") if len(parts) > 1 or not without else ""
+    )
     return tag("section", tag("h2", "Beyond control"), note, *parts, id="controls")
 
 
@@ -190,7 +223,9 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
         items = [prose(text) for text in sentences]
         if names:
             items.insert(0, ", ".join(tag("code", escape(name)) for name in names))
-        choices = tag("p", text) + tag("ul", *(tag("li", one) for one in items), class_="choices")
+        choices = tag("p", text) + tag(
+            "ul", *(tag("li", one) for one in items), class_="choices"
+        )
     settings = disclosure("All settings, resolved", tree(config, ours))
     return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
 
@@ -201,7 +236,12 @@ def again_section(run: Outcome) -> str:
         "section",
         tag("h2", "Run it again"),
         _to_copy(command_of(run)),
-        tag("p", "Run folder ", tag("code", escape(run.folder.path.as_posix())), class_="note"),
+        tag(
+            "p",
+            "Run folder ",
+            tag("code", escape(run.folder.path.as_posix())),
+            class_="note",
+        ),
         disclosure("Environment", tree(run.environment)),
         id="again",
     )

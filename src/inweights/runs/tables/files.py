@@ -1,7 +1,8 @@
 """Read and write small files by name, in a folder or in an object store; each write is atomic.
 
-:func:`open_files` returns a :class:`Folder` or an :class:`ObjectStore`, which have the same
-methods; :class:`~inweights.runs.tables.store.Store` keeps its tables in one of them.
+:func:`open_files` returns a :class:`Folder` or an :class:`ObjectStore`, which have the
+same methods; :class:`~inweights.runs.tables.store.Store` keeps its tables in one of
+them.
 """
 
 import errno
@@ -26,7 +27,14 @@ PATIENCE = 600.0
 #: What a folder of another machine says while that is away, and may stop to say.
 _AWAY = {
     getattr(errno, name)
-    for name in ("ESTALE", "ETIMEDOUT", "EHOSTDOWN", "EHOSTUNREACH", "ENOTCONN", "EREMOTEIO")
+    for name in (
+        "ESTALE",
+        "ETIMEDOUT",
+        "EHOSTDOWN",
+        "EHOSTUNREACH",
+        "ENOTCONN",
+        "EREMOTEIO",
+    )
     if hasattr(errno, name)
 }
 T = TypeVar("T")
@@ -35,9 +43,10 @@ T = TypeVar("T")
 class Folder:
     """Files in a folder on a disk, of this machine or shared by several machines.
 
-    Names of files have ``/`` between their parts. The folder may be a link; nothing below it
-    may. Methods raise a :class:`~inweights.errors.FolderError` for a name that leads out of
-    the folder or to a link. A shared disk that is away is tried again for ten minutes.
+    Names of files have ``/`` between their parts. The folder may be a link; nothing
+    below it may. Methods raise a :class:`~inweights.errors.FolderError` for a name that
+    leads out of the folder or to a link. A shared disk that is away is tried again for
+    ten minutes.
 
     Args:
         root: The folder; made when something is written.
@@ -123,7 +132,8 @@ class Folder:
             OSError: Something cannot be removed.
         """
         path = within(self.root, folder)
-        shutil.rmtree(path, ignore_errors=True)  # another process may be removing it, too
+        # Another process may be removing it, too.
+        shutil.rmtree(path, ignore_errors=True)
         with suppress(FileNotFoundError):
             shutil.rmtree(path)  # what is still there is an error
 
@@ -135,8 +145,8 @@ class Folder:
             name: Name of the file, below the root.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was changed,
-            which stores it.
+            The path of the local file, and a function to call whenever the file was
+            changed, which stores it.
         """
         yield within(self.root, name), lambda: None  # the file is in its place
 
@@ -145,7 +155,8 @@ class Folder:
         path = within(self.root, name)
         with explained_writes(path):
             try:
-                # Not synced to the disk: after a power cut a torn file does not fit its name.
+                # Not synced to the disk: after a power cut a torn file does not fit its
+                # name.
                 _patiently(lambda: publish_file(path, content, new=new, sync=False))
             except FileExistsError:
                 if not new:
@@ -158,9 +169,10 @@ class ObjectStore:
     """Files below an address such as ``s3://bucket/folder``.
 
     The methods are those of :class:`Folder`. Access is configured by the environment
-    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere.
-    A store that does not answer is tried again for ten minutes, with growing pauses; after that,
-    and where it refuses, methods raise a :class:`~inweights.errors.WriteError`.
+    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …), as
+    everywhere. A store that does not answer is tried again for ten minutes, with
+    growing pauses; after that, and where it refuses, methods raise a
+    :class:`~inweights.errors.WriteError`.
 
     Args:
         address: Address with ``://``.
@@ -190,7 +202,9 @@ class ObjectStore:
             self._store = opened(address, client_options=options, retry_config=retries)
         except (self._errors.BaseError, ValueError, OSError) as error:
             why = str(error).partition("\n")[0]
-            raise ConfigError(f"'{address}' is not an address of an object store: {why}") from None
+            raise ConfigError(
+                f"'{address}' is not an address of an object store: {why}"
+            ) from None
 
     def read(self, name: str) -> bytes | None:
         """Return the content of an object; ``None`` where there is none.
@@ -222,7 +236,8 @@ class ObjectStore:
             Whether this call wrote the object.
         """
         try:
-            # obstore tries this again only if it surely was not done. Here a second try is safe.
+            # obstore tries this again only if it surely was not done. Here a second try
+            # is safe.
             _patiently(lambda: self._put(name, content, "create"), self._silent)
         except (self._errors.AlreadyExistsError, FileExistsError):
             # An answer that was lost makes a second try of one's own meet the first.
@@ -265,8 +280,8 @@ class ObjectStore:
             name: Name of the object, below the address.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was changed,
-            which uploads it.
+            The path of the local file, and a function to call whenever the file was
+            changed, which uploads it.
         """
         with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
             path = Path(folder) / "state"
@@ -278,7 +293,9 @@ class ObjectStore:
     def _put(self, name: str, content: bytes, mode: str) -> None:
         with self._reaching(name, self._errors.AlreadyExistsError):
             # In one request: only such a one can be made to depend on what is there.
-            self._obstore.put(self._store, name, content, mode=mode, use_multipart=False)
+            self._obstore.put(
+                self._store, name, content, mode=mode, use_multipart=False
+            )
 
     def _silent(self, error: Exception) -> bool:
         """Return whether a store gave no answer, rather than a refusal."""

@@ -1,17 +1,17 @@
 """Decide which process works on a task where no machine can see another one's processes: leases.
 
-:class:`Leases` are the leases of one store; :meth:`Leases.hold` takes one for a block and
-gives a :class:`Hold`. :class:`~inweights.runs.tables.store.Store` uses them on shared disks
-and object stores.
+:class:`Leases` are the leases of one store; :meth:`Leases.hold` takes one for a block
+and gives a :class:`Hold`. :class:`~inweights.runs.tables.store.Store` uses them on
+shared disks and object stores.
 
-A holder writes a new beat into its lease every so often. A process that waits looks at the
-lease, and takes it over once it has seen **the same beat for the lease's duration, by its own
-clock**. No time of one machine is ever compared with that of another, so that their clocks may
-differ.
+A holder writes a new beat into its lease every so often. A process that waits looks at
+the lease, and takes it over once it has seen **the same beat for the lease's duration,
+by its own clock**. No time of one machine is ever compared with that of another, so
+that their clocks may differ.
 
 A lease is a file ``leases/<task>/<generation>``. To take over is to create the next
-generation, which only one of several machines can. A process that has lost its lease finds a
-later generation and stops.
+generation, which only one of several machines can. A process that has lost its lease
+finds a later generation and stops.
 """
 
 import platform
@@ -79,8 +79,8 @@ class Leases:
     Args:
         files: Files of the store.
         seconds: Duration of a lease: without a beat for so long it is taken over.
-        owner: Key of the process that hands out the tasks; it takes over its own leases at
-            once, as it knows that the process that held them is gone.
+        owner: Key of the process that hands out the tasks; it takes over its own leases
+            at once, as it knows that the process that held them is gone.
 
     Example:
         >>> import tempfile
@@ -105,22 +105,25 @@ class Leases:
             task: Key of the task.
 
         Yields:
-            The hold, whose :meth:`Hold.check` raises once the task is lost; ``None`` where
-            another process holds it.
+            The hold, whose :meth:`Hold.check` raises once the task is lost; ``None``
+            where another process holds it.
         """
         older, name = self._take(task)
         if name is None:
             yield None
             return
         hold, over = Hold(), threading.Event()
-        beating = threading.Thread(target=self._beat, args=(task, name, hold, over), daemon=True)
+        beating = threading.Thread(
+            target=self._beat, args=(task, name, hold, over), daemon=True
+        )
         beating.start()
         try:
             yield hold
         finally:
             over.set()
             beating.join()
-            with suppress(InweightsError, OSError):  # what is left is taken over when it expires
+            # What is left is taken over when it expires.
+            with suppress(InweightsError, OSError):
                 for mine in (*older, name):
                     self.files.remove(mine)
 
@@ -130,15 +133,17 @@ class Leases:
         found = {}
         for task, name in newest.items():
             with suppress(ValueError, RecursionError):
-                found[task] = msgspec.json.decode(self.files.read(name) or b"", type=Lease)
+                found[task] = msgspec.json.decode(
+                    self.files.read(name) or b"", type=Lease
+                )
         return found
 
     def free(self, task: str) -> bool:
         """Return whether a process of this owner could hold a task that another one held earlier.
 
-        Processes that hand out tasks call this repeatedly. A lease without a beat for its
-        duration is taken over here, and is then free for this owner's processes, each of which
-        tries once.
+        Processes that hand out tasks call this repeatedly. A lease without a beat for
+        its duration is taken over here, and is then free for this owner's processes,
+        each of which tries once.
 
         Args:
             task: Key of the task.
@@ -160,14 +165,16 @@ class Leases:
         """Try to take a lease.
 
         Returns:
-            Names of earlier generations, and of the new one; the latter is None if another
-            process holds the task.
+            Names of earlier generations, and of the new one; the latter is None if
+            another process holds the task.
         """
         generations = self._generations(task)
         number = 1
         if generations:
             content = self.files.read(generations[-1])
-            if content is None or not (self._own(content) or self._expired(task, content)):
+            if content is None or not (
+                self._own(content) or self._expired(task, content)
+            ):
                 return [], None
             number = int(generations[-1].rpartition("/")[2]) + 1
         name = f"{_FOLDER}/{task}/{number:08d}"
@@ -184,8 +191,8 @@ class Leases:
     def _expired(self, task: str, content: bytes) -> bool:
         """Return whether the same beat was seen for the lease's duration.
 
-        A long gap between two looks starts the time anew: in it the store may have been away, so
-        that the holder could not beat.
+        A long gap between two looks starts the time anew: in it the store may have been
+        away, so that the holder could not beat.
         """
         now = time.monotonic()
         before, since, last = self._seen.get(task, (b"", now, now))

@@ -1,11 +1,12 @@
 """Store tables by run and measure; each is written atomically, and checked when it is read.
 
-:class:`Store` is opened at :func:`store_below` by every run, sweep and cluster job. A table is
-one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so are the weights
-of a run, where they are stored (``model-<hash>.safetensors``). A file is written under another
-name and then renamed, which is all of publishing: there is no list to keep in step, any number
-of processes may fill one store, and nothing is ever deleted to make room for something new. A
-file whose bytes do not have the hash in its name counts as missing, and is computed again.
+:class:`Store` is opened at :func:`store_below` by every run, sweep and cluster job. A
+table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so
+are the weights of a run, where they are stored (``model-<hash>.safetensors``). A file
+is written under another name and then renamed, which is all of publishing: there is no
+list to keep in step, any number of processes may fill one store, and nothing is ever
+deleted to make room for something new. A file whose bytes do not have the hash in its
+name counts as missing, and is computed again.
 """
 
 import hashlib
@@ -26,13 +27,15 @@ from inweights.runs.tables.files import open_files
 from inweights.runs.tables.lease import Hold, Leases
 from inweights.support.links import within
 
-#: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
+#: Seconds after which a task is taken over whose holder, on another machine, gave no
+#: sign.
 LEASE = 60.0
 #: The part of a run that is no table: its trained weights.
 MODEL_PART = "model"
 _HASH = 16
 _UNFINISHED, _LIST = "unfinished", "wanted.json"
-#: What an unfinished training waits for: owner and part of each table, and there is one at least.
+#: What an unfinished training waits for: owner and part of each table, and there is one
+#: at least.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]
 _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
 
@@ -59,9 +62,10 @@ class Store:
     Args:
         root: The folder, made when something is written; or an address such as
             ``s3://bucket/folder``.
-        lease: Seconds without a sign of life after which a task is taken over from its holder.
-            With 0, the default, tasks are held by locks of files, which the system frees; they
-            suffice on one machine. An object store always has leases.
+        lease: Seconds without a sign of life after which a task is taken over from its
+            holder. With 0, the default, tasks are held by locks of files, which the
+            system frees; they suffice on one machine. An object store always has
+            leases.
         owner: Key of the process that hands out tasks; see
             :class:`~inweights.runs.tables.lease.Leases`. Random by default.
 
@@ -75,12 +79,16 @@ class Store:
         [1.0]
     """
 
-    def __init__(self, root: str | Path, *, lease: float = 0.0, owner: str = "") -> None:
+    def __init__(
+        self, root: str | Path, *, lease: float = 0.0, owner: str = ""
+    ) -> None:
         self.root = str(root) if "://" in str(root) else Path(root)
         self.files = open_files(root)
         # No lock of a file reaches into an object store.
         self.lease = lease or (LEASE if isinstance(self.root, str) else 0.0)
-        self.leases = Leases(self.files, self.lease or LEASE, owner or secrets.token_hex(8))
+        self.leases = Leases(
+            self.files, self.lease or LEASE, owner or secrets.token_hex(8)
+        )
 
     def folder(self, owner: str) -> str:
         """Return the folder of a run or computation, below the root.
@@ -172,7 +180,9 @@ class Store:
         """
         name = f"{self.folder(owner)}/run.json"
         if self.files.read(name) is None:
-            self.files.write(name, msgspec.json.format(msgspec.json.encode(about, order="sorted")))
+            self.files.write(
+                name, msgspec.json.format(msgspec.json.encode(about, order="sorted"))
+            )
 
     def forget(self, owner: str, part: str) -> None:
         """Remove a table, so that it is computed again.
@@ -199,14 +209,16 @@ class Store:
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Provide the checkpoint file of a training for a block; remove it when the block ends.
 
-        An error in the block leaves the checkpoint, from which the training can continue.
+        An error in the block leaves the checkpoint, from which the training can
+        continue.
 
         Args:
             key: Key that distinguishes the training from others.
             wanted: Owner and part of the tables that it makes.
 
         Yields:
-            The path of the local file, and a function to call whenever the file was written.
+            The path of the local file, and a function to call whenever the file was
+            written.
 
         Raises:
             WriteError: The checkpoint cannot be stored.
@@ -224,7 +236,9 @@ class Store:
             if file == _LIST and folder.count("/") == 1:
                 # Where the list is damaged, all stays.
                 with suppress(OSError, ValueError, RecursionError):
-                    wanted = msgspec.json.decode(self.files.read(name) or b"", type=_Wanted)
+                    wanted = msgspec.json.decode(
+                        self.files.read(name) or b"", type=_Wanted
+                    )
                     if all(self.has(owner, part) for owner, part in wanted):
                         self._remove_unfinished(folder)
 
@@ -242,8 +256,8 @@ class Store:
             task: Key of the task.
 
         Yields:
-            The hold; ``None``, at once, where another process holds the task. It is free when
-            its holder has ended.
+            The hold; ``None``, at once, where another process holds the task. It is
+            free when its holder has ended.
 
         Raises:
             WriteError: A lock file cannot be written.
@@ -267,7 +281,11 @@ class Store:
         start, end = f"{self.folder(owner)}/{part}-", f".{_suffix(part)}"
         length = len(start) + _HASH + len(end)
         names = self.files.names(self.folder(owner))
-        return [n for n in names if n.startswith(start) and n.endswith(end) and len(n) == length]
+        return [
+            n
+            for n in names
+            if n.startswith(start) and n.endswith(end) and len(n) == length
+        ]
 
     def _name(self, owner: str, part: str, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()[:_HASH]

@@ -1,9 +1,9 @@
 """Predict feature resemblance by depth in a layer-wise trained linear network (theorem 6).
 
-:func:`depth_cosines` predicts, :func:`lemma_18` compares the prediction with a random network.
-The paper's text lost equations 8 and 9; the recursion below is our statement of what lemma 18
-does, for square layers from ``N(0, 1/d)``, in the limit of a large width and while no label is
-fitted yet. Shapes: ``L`` layers.
+:func:`depth_cosines` predicts, :func:`lemma_18` compares the prediction with a random
+network. The paper's text lost equations 8 and 9; the recursion below is our statement
+of what lemma 18 does, for square layers from ``N(0, 1/d)``, in the limit of a large
+width and while no label is fitted yet. Shapes: ``L`` layers.
 """
 
 from __future__ import annotations
@@ -19,15 +19,21 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def depth_cosines(
-    layers: int, *, inputs: int = 100, per_label: int = 2, rate: float = 2.0, steps: int = 10
+    layers: int,
+    *,
+    inputs: int = 100,
+    per_label: int = 2,
+    rate: float = 2.0,
+    steps: int = 10,
 ) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs of one label after each layer.
 
-    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length 1, is
-    the direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with ``q`` inputs
-    per label: its own norm, and what it shares with the others. ``B`` of a layer is ``Wᵀ B``
-    of the next, so that everything added so far adds up, and passes through ``W Wᵀ``, whose
-    products have the second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
+    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length
+    1, is the direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with
+    ``q`` inputs per label: its own norm, and what it shares with the others. ``B`` of a
+    layer is ``Wᵀ B`` of the next, so that everything added so far adds up, and passes
+    through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan (``s +
+    1`` for ``s`` square layers):
 
         ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,  ``cos_l = e_l / (1 + e_l)``.
 
@@ -50,7 +56,12 @@ def depth_cosines(
         >>> depth_cosines(4).round(2).tolist()
         [0.04, 0.18, 0.41, 0.68]
     """
-    counts = {"layers": layers, "inputs": inputs, "per_label": per_label, "steps": steps}
+    counts = {
+        "layers": layers,
+        "inputs": inputs,
+        "per_label": per_label,
+        "steps": steps,
+    }
     for name, value in {**counts, "rate": rate}.items():
         if not (value > 0 and math.isfinite(value)):
             raise ConfigError(f"the cosine by depth needs {name} above 0, got {value}")
@@ -59,7 +70,8 @@ def depth_cosines(
     found: list[float] = []
     shared = 0.0
     for _ in range(layers):
-        if found and found[-1] == 1.0:  # to rounding; it cannot fall, and the sums would overflow
+        # To rounding; it cannot fall, and the sums would overflow.
+        if found and found[-1] == 1.0:
             found.append(1.0)
             continue
         added.append(alpha * (1 + per_label * shared))
@@ -81,10 +93,11 @@ def lemma_18(
 ) -> pl.DataFrame:
     """Compare products of the states of a random deep linear network with lemma 18.
 
-    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by layer
-    the network goes one step down a loss whose slope stays that of the start, as while no
-    label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's bounds; its three
-    cases are compared with ``e_l`` of :func:`depth_cosines`, the limit of a large width.
+    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by
+    layer the network goes one step down a loss whose slope stays that of the start, as
+    while no label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's
+    bounds; its three cases are compared with ``e_l`` of :func:`depth_cosines`, the
+    limit of a large width.
 
     Args:
         width: ``d``, at least the number of inputs.
@@ -95,13 +108,15 @@ def lemma_18(
         seed: Root seed of the network.
 
     Returns:
-        A row per layer: ``layer`` (from 1), ``length`` (distance of the mean ``‖x‖²`` from
-        ``1 + e_l``), ``same`` (of the mean product of two inputs of one label from ``e_l``)
-        and ``other`` (mean absolute product of inputs of two labels), each over ``1 + e_l``;
-        and ``cosine``, the mean product of two inputs of one label over the mean length.
+        A row per layer: ``layer`` (from 1), ``length`` (distance of the mean ``‖x‖²``
+        from ``1 + e_l``), ``same`` (of the mean product of two inputs of one label from
+        ``e_l``) and ``other`` (mean absolute product of inputs of two labels), each
+        over ``1 + e_l``; and ``cosine``, the mean product of two inputs of one label
+        over the mean length.
 
     Raises:
-        ConfigError: The width is below the number of inputs, or a number is not above 0.
+        ConfigError: The width is below the number of inputs, or a number is not above
+            0.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())
@@ -109,7 +124,9 @@ def lemma_18(
     """
     rng, inputs = Streams(seed).numpy(INITIALISATION), labels * per_label
     if width < inputs:
-        raise ConfigError(f"{inputs} orthonormal inputs need a width of {inputs}, got {width}")
+        raise ConfigError(
+            f"{inputs} orthonormal inputs need a width of {inputs}, got {width}"
+        )
     weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
     behind = [rng.normal(0, width**-0.5, (labels, width))]
     for later in weights[:0:-1]:
@@ -118,7 +135,9 @@ def lemma_18(
     same_label = one_hot.T @ one_hot - np.eye(inputs)
     cosines = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
     state, rows = np.eye(width)[:, :inputs], []
-    for layer, (weight, b, cosine) in enumerate(zip(weights, behind[::-1], cosines, strict=True)):
+    for layer, (weight, b, cosine) in enumerate(
+        zip(weights, behind[::-1], cosines, strict=True)
+    ):
         state = weight @ state + share * b.T @ one_hot @ (state.T @ state)
         products = state.T @ state
         lengths, size = np.diag(products), 1 / (1 - cosine)  # 1 + e_l

@@ -1,8 +1,8 @@
 """Compute gradients of the one-layer transformer in closed form (Feature Resemblance, D).
 
-:func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` descends by them.
-Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings, ``D`` width,
-``K`` labels, ``M`` width of the MLP.
+:func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` descends by
+them. Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings,
+``D`` width, ``K`` labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Gradients:
 
 
 def gradients(
-    matrices: tuple[Float[Reals, "R I I"], Float[Reals, "R D I"], Float[Reals, "R K M D"]],
+    matrices: tuple[
+        Float[Reals, "R I I"], Float[Reals, "R D I"], Float[Reals, "R K M D"]
+    ],
     inputs: Float[Reals, "*_ N T I"],
     labels: Int[Ids, " N"],
     *,
@@ -52,20 +54,21 @@ def gradients(
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
         −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
-    summed over the facts with their weights. The text lost the right-hand sides; these are
-    derived, and tested against autograd.
+    summed over the facts with their weights. The text lost the right-hand sides; these
+    are derived, and tested against autograd.
 
     Args:
-        matrices: ``W_KQ`` ``[R, I, I]``, for embeddings of width ``I`` (in the paper ``D``),
-            ``W_V`` ``[R, D, I]`` as the paper writes it (a :class:`~inweights.models.OneLayer`
-            stores its transpose), and ``w`` ``[R, K, M, D]``.
-        inputs: Embeddings of the prompts (rows are tokens), of all replicas ``[N, T, I]`` or
-            of each its own ``[R, N, T, I]``.
+        matrices: ``W_KQ`` ``[R, I, I]``, for embeddings of width ``I`` (in the paper
+            ``D``), ``W_V`` ``[R, D, I]`` as the paper writes it (a
+            :class:`~inweights.models.OneLayer` stores its transpose), and ``w`` ``[R,
+            K, M, D]``.
+        inputs: Embeddings of the prompts (rows are tokens), of all replicas ``[N, T,
+            I]`` or of each its own ``[R, N, T, I]``.
         labels: Index of each answer among the ``K``, ``[N]``.
         kappa: Scale ``κ0`` of the logits.
         weights: Weight of each fact, ``[N]``; ``1/N`` by default.
-        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out. Linear by
-            default.
+        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
+            Linear by default.
 
     Returns:
         Losses, gradients (of the loss, not its negative) and attention scores.
@@ -85,7 +88,11 @@ def gradients(
     replicas, k, m, width = mlp.shape if mlp.ndim == 4 else (-1, 0, 0, 0)
     inner = inputs.shape[-1] if inputs.ndim else 0
     leads = {3: True, 4: inputs.shape[:1] == (replicas,)}.get(inputs.ndim, False)
-    fits = key_query.shape == (replicas, inner, inner) and value.shape == (replicas, width, inner)
+    fits = key_query.shape == (replicas, inner, inner) and value.shape == (
+        replicas,
+        width,
+        inner,
+    )
     if not (leads and fits):
         raise DataError(
             "W_KQ is [R, I, I], W_V is [R, D, I], w is [R, K, M, D] and inputs are [N, T, I] or "
@@ -108,13 +115,16 @@ def gradients(
     active = (units > 0).astype(units.dtype) if relu else np.ones_like(units)
     probabilities = softmax(kappa / m * (units * active).sum(-1))  # [R, N, K]
     right = probabilities[:, np.arange(count), labels]
-    # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is active.
+    # g_k, times the weight of the fact, the scale and, under ReLU, whether the unit is
+    # active.
     g = -probabilities
     g[:, np.arange(count), labels] += 1
     g = (kappa / m) * omega[:, None, None] * g[..., None] * active  # [R, N, K, M]
     back = np.einsum("rnkm,rkmd->rnd", g, mlp, optimize=True)  # −∂/∂h
-    pulled = np.einsum("rntd,red,rne->rnt", x, value, back, optimize=True)  # Xᵀ W_Vᵀ Σ g w
-    inward = scores * (pulled - (scores * pulled).sum(-1, keepdims=True))  # (diag(s) − s sᵀ) …
+    # Xᵀ W_Vᵀ Σ g w.
+    pulled = np.einsum("rntd,red,rne->rnt", x, value, back, optimize=True)
+    # (diag(s) − s sᵀ) ….
+    inward = scores * (pulled - (scores * pulled).sum(-1, keepdims=True))
     return Gradients(
         losses=-(omega * np.log(right)).sum(-1),
         key_query=-np.einsum("rntd,rnt,rne->rde", x, inward, last, optimize=True),

@@ -1,15 +1,15 @@
 """Predict feature resemblance from the facts alone, before any training (Feature Resemblance).
 
-:func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any world;
-recipes and the prediction of near entities compare them with trained models.
+:func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any
+world; recipes and the prediction of near entities compare them with trained models.
 
-In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near
-0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. Then gradient descent adds
-to ``W_V e`` a fixed direction per step, a sum of the mean MLP vectors of the labels that facts
-state of ``e``, and the cosine of two entities follows from the facts alone. This linear regime
-is our statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N``
-facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP
-(``m``), ``P`` pairs.
+In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits
+are near 0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. Then
+gradient descent adds to ``W_V e`` a fixed direction per step, a sum of the mean MLP
+vectors of the labels that facts state of ``e``, and the cosine of two entities follows
+from the facts alone. This linear regime is our statement of what propositions 1 to 5
+bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``V`` tokens,
+``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from inweights.worlds.world import Ids, World
 
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 
-#: By course: how often the first phase tells the shared label of the entity that has another label
-#: as well, the shared label of the one that has not, and that other label; as functions of ``ρ``.
+#: By course: how often the first phase tells the shared label of the entity that has
+#: another label as well, the shared label of the one that has not, and that other
+#: label; as functions of ``ρ``.
 _COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "joint": lambda rho: (rho, rho, 1.0),
     "SA": lambda _: (1.0, 1.0, 0.0),
@@ -36,11 +37,19 @@ _COURSES: dict[str, Callable[[float], tuple[float, float, float]]] = {
     "two-hop without identity": lambda _: (0.0, 1.0, 1.0),
 }
 #: The same three counts, by role, of an analogy and of two hops.
-_COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop", "second_hop"))
+_COUNTED = (
+    ("category", "similarity", "attribution"),
+    ("identity", "first_hop", "second_hop"),
+)
 
 
 def noise(
-    n: int = 100, *, rate: float = 0.47, steps: int = 50, kappa: float = 300.0, hidden: int = 10
+    n: int = 100,
+    *,
+    rate: float = 0.47,
+    steps: int = 50,
+    kappa: float = 300.0,
+    hidden: int = 10,
 ) -> float:
     """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` relative to what a step adds.
 
@@ -62,7 +71,9 @@ def noise(
     """
     for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
         if not (value > 0 and math.isfinite(value)):
-            raise ConfigError(f"the noise of an initialisation needs {name} above 0, got {value}")
+            raise ConfigError(
+                f"the noise of an initialisation needs {name} above 0, got {value}"
+            )
     if steps < 1:
         raise ConfigError(
             f"the noise of an initialisation needs at least 1 step of stage 1, got {steps}"
@@ -76,28 +87,29 @@ def curriculum_cosine(
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
     ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category,
-    similarity and attribution have: ``W_V e_b`` grows along the property alone, ``W_V e_a``
-    along property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)`` and
-    ``A = S / ρ``; SA has no attribute in its first phase; AS says nothing of ``b`` there, and
-    without identities ``a`` and ``b`` share nothing. Two hops with identities are the joint
-    curriculum renamed (``b`` has the further label). Only stage 1 of the first phase counts,
-    since nothing later moves ``W_V``.
+    similarity and attribution have: ``W_V e_b`` grows along the property alone, ``W_V
+    e_a`` along property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)``
+    and ``A = S / ρ``; SA has no attribute in its first phase; AS says nothing of ``b``
+    there, and without identities ``a`` and ``b`` share nothing. Two hops with
+    identities are the joint curriculum renamed (``b`` has the further label). Only
+    stage 1 of the first phase counts, since nothing later moves ``W_V``.
 
     Args:
-        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``; or how
-            often each role counts in the first phase of any other curriculum, as in
-            ``{"category": 2, "similarity": 1}`` (with ``attribution``; or ``first_hop``,
-            ``identity``, ``second_hop``).
-        rho: ``ρ``, copies of the similarity premise, at least 1; ``joint`` and ``two-hop``
-            alone use it.
-        noise: ``ν²``, from :func:`noise`; 0, the default, is the limit of a small start.
+        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
+            or how often each role counts in the first phase of any other curriculum, as
+            in ``{"category": 2, "similarity": 1}`` (with ``attribution``; or
+            ``first_hop``, ``identity``, ``second_hop``).
+        rho: ``ρ``, copies of the similarity premise, at least 1; ``joint`` and
+            ``two-hop`` alone use it.
+        noise: ``ν²``, from :func:`noise`; 0, the default, is the limit of a small
+            start.
 
     Returns:
         The cosine, from 0 to 1.
 
     Raises:
-        ConfigError: The curriculum or a role is unknown, ``ρ`` is below 1, the noise or a
-            count below 0, or no count is above it.
+        ConfigError: The curriculum or a role is unknown, ``ρ`` is below 1, the noise or
+            a count below 0, or no count is above it.
 
     Example:
         >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
@@ -129,9 +141,13 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
     for role, count in roles.items():
         check_names("role", [role], names)
         if not (count >= 0 and math.isfinite(count)):
-            raise ConfigError(f"weights of roles must be at least 0, got {count} ('{role}')")
+            raise ConfigError(
+                f"weights of roles must be at least 0, got {count} ('{role}')"
+            )
     if not any(roles.values()):
-        raise ConfigError(f"a curriculum must train one of the roles {', '.join(names)}")
+        raise ConfigError(
+            f"a curriculum must train one of the roles {', '.join(names)}"
+        )
     both, alone, other = (float(roles.get(name, 0.0)) for name in names)
     return both, alone, other
 
@@ -148,23 +164,24 @@ def linear_cosines(
 ) -> Float[Reals, " P"]:
     """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
 
-    A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
-    coefficients ``α_e`` of each of its ``T`` tokens;
-    ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. It is
-    :func:`curriculum_cosine` for the paper's worlds up to ``1/K``, and takes shared labels,
-    some identities, or any number of relations as well.
+    A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)``
+    to the coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ /
+    √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. It is
+    :func:`curriculum_cosine` for the paper's worlds up to ``1/K``, and takes shared
+    labels, some identities, or any number of relations as well.
 
-    It holds as long as logits stay near 0. That ends where many entities share few labels,
-    whose directions then grow by all of them, and in a long stage 1: with 6 categories for 60
-    tuples it was off by .04 to .06 at the default rate on average, and by .1 for one pair.
-    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the distance from
-    this regime.
+    It holds as long as logits stay near 0. That ends where many entities share few
+    labels, whose directions then grow by all of them, and in a long stage 1: with 6
+    categories for 60 tuples it was off by .04 to .06 at the default rate on average,
+    and by .1 for one pair.
+    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the
+    distance from this regime.
 
     Args:
         world: Facts; of an answer the first token counts.
         pairs: Token ids, ``[P, 2]``.
-        roles: Facts that stage 1 trains, by role, with how often each counts; by default all,
-            once.
+        roles: Facts that stage 1 trains, by role, with how often each counts; by
+            default all, once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
@@ -184,11 +201,17 @@ def linear_cosines(
         [-0.14, -0.14, 0.65, 0.65]
     """
     size = len(world.vocabulary)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs < 0).any() or (pairs >= size).any():
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or (pairs < 0).any()
+        or (pairs >= size).any()
+    ):
         raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)
-    # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1, twice the rate.
+    # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,
+    # twice the rate.
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
@@ -222,7 +245,9 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     return total
 
 
-def linear_coefficients(world: World, weights: Float[Reals, " N"]) -> Float[Reals, "V K"]:
+def linear_coefficients(
+    world: World, weights: Float[Reals, " N"]
+) -> Float[Reals, "V K"]:
     """Return ``α``: what a step of the linear regime adds to each token along each label.
 
     Args:
@@ -230,8 +255,8 @@ def linear_coefficients(world: World, weights: Float[Reals, " N"]) -> Float[Real
         weights: Weight of every fact, ``[N]``, as from :func:`weights_of`.
 
     Returns:
-        ``[V, K]``: a fact of weight ``ω`` with ``T`` tokens adds ``ω/T (1_y − 1/K)`` to each
-        of them.
+        ``[V, K]``: a fact of weight ``ω`` with ``T`` tokens adds ``ω/T (1_y − 1/K)`` to
+        each of them.
 
     Example:
         >>> from inweights.worlds import Analogy

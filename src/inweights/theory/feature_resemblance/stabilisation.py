@@ -1,13 +1,14 @@
 """Follow what Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2, F.3).
 
 :func:`by_space` and :func:`propositions` turn a
-:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, which recipes judge;
+:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, which
+recipes judge;
 :func:`outside` measures how far a matrix mixes eigenspaces.
 
 The matrices of a trajectory are seen in the eigenspaces of the negative Laplacian
-``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the vectors
-``V`` (10). NumPy only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G``
-eigenspaces.
+``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the
+vectors ``V`` (10). NumPy only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width,
+``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.theory.geometric_memory.node2vec import Trajectory, coefficients, probabilities
+from inweights.theory.geometric_memory.node2vec import (
+    Trajectory,
+    coefficients,
+    probabilities,
+)
 from inweights.theory.geometric_memory.spectral import Spectrum, eigenspaces, operator
 from inweights.worlds.arrays import Float, Floats
 
@@ -29,10 +34,10 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         a: Adjacency, ``[N, N]``.
 
     Returns:
-        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0 for
-        the Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of
-        ``C`` where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length``
-        (root of that energy's mean over the space's vectors).
+        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0
+        for the Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an
+        eigenvalue of ``C`` where Proposition 6 holds), ``energy`` (share of all of
+        ``‖V‖²``), ``length`` (root of that energy's mean over the space's vectors).
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.
@@ -65,26 +70,30 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -> pl.DataFrame:
+def propositions(
+    run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
+) -> pl.DataFrame:
     """Follow what Propositions 6 to 10 and the two conditions of F.2 state.
 
     Args:
         run: Descent of one tied model, ``R = 1``.
         a: Adjacency, ``[N, N]``.
-        spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G - 1``.
+        spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G -
+            1``.
 
     Returns:
-        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S + Sᵀ``
-        and ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and
+        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S +
+        Sᵀ`` and ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and
         ``outside_random``, its mean over bases at random; ``s_low, s_high, s_trace``
         (eigenvalues of ``S`` and their sum over ``N``; 7); ``walk_low, walk_high`` (of
-        ``P + Pᵀ − 2I``; 8); ``c_top`` (of ``C``, the largest) and ``c_second`` (the largest
-        beside the degenerate ones; 9); ``null_size`` (the largest ``|λ|`` among the
-        eigenvalues of ``C`` that should vanish), ``null_gap`` (the least ``|λ|`` of the
-        others) and ``null_angle`` (sine of the largest angle between their eigenvectors and
-        the graph's); ``top`` (share of the energy of ``V`` in the top eigenspaces, degenerate
-        vectors left out; 10) and ``degenerate`` (share of the energy in the degenerate
-        vectors); ``change`` (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
+        ``P + Pᵀ − 2I``; 8); ``c_top`` (of ``C``, the largest) and ``c_second`` (the
+        largest beside the degenerate ones; 9); ``null_size`` (the largest ``|λ|`` among
+        the eigenvalues of ``C`` that should vanish), ``null_gap`` (the least ``|λ|`` of
+        the others) and ``null_angle`` (sine of the largest angle between their
+        eigenvectors and the graph's); ``top`` (share of the energy of ``V`` in the top
+        eigenspaces, degenerate vectors left out; 10) and ``degenerate`` (share of the
+        energy in the degenerate vectors); ``change`` (``‖CV‖ / ‖V‖``, which is 0 at
+        rest) and ``norm``, ``‖V‖``.
 
     Raises:
         DataError: The run has several replicas or is untied, the graph has no edge, or
@@ -105,18 +114,24 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
     walk = np.linalg.eigvalsh(operator(a))
     sizes = np.array([spectrum.null, *spectrum.sizes()])
     count = len(a)
-    # Of the traceless symmetric matrices, the share of dimensions that is within the spaces.
+    # Of the traceless symmetric matrices, the share of dimensions that is within the
+    # spaces.
     chance = 1 - ((sizes * (sizes + 1)).sum() - 2) / (count * (count + 1) - 2)
     rows = []
-    for step, v, loss in zip(run.steps.tolist(), run.frames[:, 0], run.losses[:, 0], strict=True):
+    for step, v, loss in zip(
+        run.steps.tolist(), run.frames[:, 0], run.losses[:, 0], strict=True
+    ):
         c, s = coefficients(v, a), probabilities(v)
         values, vectors = np.linalg.eigh(c)
         order = np.argsort(-values)
         near = np.sort(np.abs(values[order[:vanish]])), np.abs(values[order[vanish:]])
-        cosine = np.linalg.svd(target.T @ vectors[:, order[:vanish]], compute_uv=False).min()
+        cosine = np.linalg.svd(
+            target.T @ vectors[:, order[:vanish]], compute_uv=False
+        ).min()
         energy = spectrum.energy(v)
         power = np.square(spectrum.vectors.T @ v).sum(1)
-        # S is similar to a positive semidefinite matrix, so that its eigenvalues are real.
+        # S is similar to a positive semidefinite matrix, so that its eigenvalues are
+        # real.
         own = np.linalg.eigvals(s).real
         rows.append(
             {
@@ -148,9 +163,9 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
 def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     """Return the share of a matrix that leads from one eigenspace of a graph to another.
 
-    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and the
-    Laplacian have their eigenvectors in common, 1 where they share no direction. The multiple
-    of the identity is left out, as it has any eigenvectors.
+    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and
+    the Laplacian have their eigenvectors in common, 1 where they share no direction.
+    The multiple of the identity is left out, as it has any eigenvectors.
 
     Args:
         symmetric: ``X``, ``[N, N]``.
@@ -169,7 +184,8 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     seen = seen - np.eye(count) * np.trace(seen) / count
     apart = spectrum.space[:, None] != spectrum.space
     whole = np.square(seen).sum()
-    # Rounding leaves something of a multiple of the identity, which has no share to speak of.
+    # Rounding leaves something of a multiple of the identity, which has no share to
+    # speak of.
     if whole <= 1e-24 * np.square(symmetric).sum():
         return float("nan")
     return float(np.square(seen[apart]).sum() / whole)

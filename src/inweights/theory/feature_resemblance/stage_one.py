@@ -1,10 +1,12 @@
 """Run stage 1 of the one-layer transformer in closed form, and measure what its lemmas bound.
 
-:func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run, and
-:class:`StageOneResult` is its result, from which :mod:`~.stage_two` starts. Gradient descent is by
+:func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run,
+and
+:class:`StageOneResult` is its result, from which :mod:`~.stage_two` starts. Gradient
+descent is by
 :func:`~inweights.theory.feature_resemblance.gradients.gradients`, without autograd or a
-training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels,
-``M`` width of the MLP.
+training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K``
+labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.models.one_layer import OneLayer
 from inweights.theory.feature_resemblance.gradients import gradients, softmax
-from inweights.theory.feature_resemblance.resemblance import linear_coefficients, weights_of
+from inweights.theory.feature_resemblance.resemblance import (
+    linear_coefficients,
+    weights_of,
+)
 from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
@@ -94,10 +99,10 @@ def stage_one(
 
     Returns:
         One row: ``attention``, the largest distance of an attention score from uniform
-        attention, in any step; ``span``, the share of what was added to ``W_V e`` that is not
-        along the MLP vectors of the start (lemma 2); ``linear``, the distance of what was
-        added from what the linear regime adds, relative to it; ``learnt``, by how much the
-        mean loss fell, in nats.
+        attention, in any step; ``span``, the share of what was added to ``W_V e`` that
+        is not along the MLP vectors of the start (lemma 2); ``linear``, the distance of
+        what was added from what the linear regime adds, relative to it; ``learnt``, by
+        how much the mean loss fell, in nats.
 
     Raises:
         DataError: The world lacks a role, or prompts have several lengths.
@@ -121,7 +126,9 @@ def stage_one(
         {
             "attention": [learnt.spread],
             "span": [float(np.linalg.norm(outside) / np.linalg.norm(added))],
-            "linear": [float(np.linalg.norm(added - expected) / np.linalg.norm(expected))],
+            "linear": [
+                float(np.linalg.norm(added - expected) / np.linalg.norm(expected))
+            ],
             "learnt": [learnt.losses[0] - learnt.losses[-1]],
         }
     )
@@ -141,7 +148,8 @@ class StageOneResult:
         value: ``W_V`` at the end, ``[D, V]``.
         key_query: ``W_KQ`` at the end, ``[V, V]``.
         losses: Mean loss before every step, in nats.
-        spread: Largest distance of an attention score from uniform attention, in any step.
+        spread: Largest distance of an attention score from uniform attention, in any
+            step.
     """
 
     world: World
@@ -193,11 +201,23 @@ class StageOneResult:
             gradient = gradients(
                 matrices, x, labels[trained], kappa=kappa, weights=weights[trained]
             )
-            key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
+            key_query, value = (
+                key_query - rate * gradient.key_query,
+                value - rate * gradient.value,
+            )
             losses.append(float(gradient.losses[0]))
             spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
         return cls(
-            built, prompts, labels, kappa, mlp[0], before[0], value[0], key_query[0], losses, spread
+            built,
+            prompts,
+            labels,
+            kappa,
+            mlp[0],
+            before[0],
+            value[0],
+            key_query[0],
+            losses,
+            spread,
         )
 
     @property
@@ -206,7 +226,9 @@ class StageOneResult:
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 
-def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:
+def _start(
+    world: World, config: OneLayerConfig, seed: int
+) -> tuple[OneLayer, Ids, Ids]:
     """Return a model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
     outputs = world.outputs
     model = config.build(
@@ -220,6 +242,7 @@ def _weights(model: OneLayer) -> tuple[Reals, Reals, Reals]:
     """Return copies of ``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
     attention = model.attention
     key_query, value, mlp = (
-        p.detach().numpy().copy() for p in (attention.key_query, attention.value, model.mlp.weight)
+        p.detach().numpy().copy()
+        for p in (attention.key_query, attention.value, model.mlp.weight)
     )
     return key_query, np.swapaxes(value, 1, 2), mlp

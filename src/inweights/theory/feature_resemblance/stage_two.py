@@ -1,14 +1,14 @@
 """Run stage 2 of the one-layer transformer and compare it with the convergence its lemmas prove.
 
-:func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses beside the
-bounds of lemmas 7, 9, 10, 12, 13 and 16.
+:func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses
+beside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
-With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``. The
-proofs compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every step,
-telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``, so that
-``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms. The text lost
-every bound; this is what the steps that it kept give, with the constants of the run. Shapes:
-``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
+With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``.
+The proofs compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every
+step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``,
+so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms.
+The text lost every bound; this is what the steps that it kept give, with the constants
+of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +46,8 @@ def stage_two(
 
     Args:
         world: Config of a world with prompts of one length.
-        phases: Facts of each phase, with how often each role counts; stage 1 has those of the
-            first.
+        phases: Facts of each phase, with how often each role counts; stage 1 has those
+            of the first.
         steps: Number of updates of the MLP in each phase.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
@@ -56,10 +56,11 @@ def stage_two(
         slower: Factor by which the learning rate of stage 2 is smaller.
 
     Returns:
-        A row per phase and number of ``steps``, about ten of them per decade: ``least``, the
-        least loss so far, and ``bound``, the proven one; ``step_size``, the largest
-        ``η ‖∇L‖² / L`` so far, which the proofs require to be at most 1; ``phase``, from 1;
-        ``guess``, the loss of a uniform distribution. Losses are in nats.
+        A row per phase and number of ``steps``, about ten of them per decade:
+        ``least``, the least loss so far, and ``bound``, the proven one; ``step_size``,
+        the largest ``η ‖∇L‖² / L`` so far, which the proofs require to be at most 1;
+        ``phase``, from 1; ``guess``, the loss of a uniform distribution. Losses are in
+        nats.
 
     Raises:
         ConfigError: Phases and steps differ in number, or a phase has no step.
@@ -74,7 +75,9 @@ def stage_two(
         True
     """
     if len(phases) != len(steps) or not phases:
-        raise ConfigError(f"{len(phases)} phases need as many numbers of steps, got {len(steps)}")
+        raise ConfigError(
+            f"{len(phases)} phases need as many numbers of steps, got {len(steps)}"
+        )
     if min(steps) < 1:
         raise ConfigError(f"a phase of stage 2 needs at least 1 step, got {min(steps)}")
     learnt = StageOneResult.by_attention(
@@ -83,7 +86,8 @@ def stage_two(
     scores, value = learnt.scores, learnt.value
     rate /= slower
     states = np.einsum("nt,dnt->nd", scores, value[:, learnt.prompts])
-    # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all of w.
+    # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all
+    # of w.
     units = learnt.mlp.shape[1]
     scale = learnt.kappa / units**0.5
     u = learnt.mlp.sum(1) / units**0.5
@@ -93,11 +97,17 @@ def stage_two(
         trained = np.flatnonzero(weights)
         h, labels = states[trained], learnt.labels[trained]
         occurs = _co_occurrence(learnt.prompts[trained], labels, len(value.T), len(u))
-        margins = np.einsum("nt,ntk->nk", scores[trained], occurs[learnt.prompts[trained]])
+        margins = np.einsum(
+            "nt,ntk->nk", scores[trained], occurs[learnt.prompts[trained]]
+        )
         start = scale * h @ u.T
         phase = _Phase(start, h @ h.T, labels, weights[trained], scale, rate)
         found, pull = _against_bound(phase, margins, count)
-        tables.append(found.with_columns(phase=pl.lit(number), guess=pl.lit(float(np.log(len(u))))))
+        tables.append(
+            found.with_columns(
+                phase=pl.lit(number), guess=pl.lit(float(np.log(len(u))))
+            )
+        )
         u = u + scale * pull.T @ h
     return pl.concat(tables)
 
@@ -123,11 +133,15 @@ class _Phase:
     rate: float
 
 
-def _against_bound(phase: _Phase, margins: Reals, steps: int) -> tuple[pl.DataFrame, Reals]:
+def _against_bound(
+    phase: _Phase, margins: Reals, steps: int
+) -> tuple[pl.DataFrame, Reals]:
     """Return losses and bounds by number of steps; and the movement of ``u``, over ``scale``."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
-    shown = np.unique(np.geomspace(1, steps, 1 + round(10 * np.log10(steps))).astype(int))
+    shown = np.unique(
+        np.geomspace(1, steps, 1 + round(10 * np.log10(steps))).astype(int)
+    )
     found = {
         "steps": shown,
         "least": np.minimum.accumulate(losses)[shown - 1],
@@ -141,8 +155,8 @@ def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
     """Run gradient descent in the logits ``[N, K]``.
 
     Returns:
-        Losses before every step; ``‖∇L‖²`` before every step; and the movement of ``u``, as
-        ``scale · pullᵀ h``.
+        Losses before every step; ``‖∇L‖²`` before every step; and the movement of
+        ``u``, as ``scale · pullᵀ h``.
     """
     logits, scale, rate = phase.start, phase.scale, phase.rate
     losses, squares, pull = np.empty(steps), np.empty(steps), np.zeros_like(logits)
@@ -177,8 +191,8 @@ def _co_occurrence(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Real
 def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
     """Return ``‖w(0) − w*‖²`` and ``L(w*)`` of all ``w*`` that are tried.
 
-    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these
-    allow: where no fact of the phase sees it, it equals ``w(0)``.
+    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as
+    these allow: where no fact of the phase sees it, it equals ``w(0)``.
     """
     start = phase.start
     inverse = np.linalg.pinv(phase.gram, rcond=1e-10, hermitian=True)
@@ -186,7 +200,11 @@ def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
     def inner(one: Reals, other: Reals) -> float:
         return float((one * (inverse @ other)).sum()) / phase.scale**2
 
-    square, cross, own = inner(margins, margins), inner(start, margins), inner(start, start)
+    square, cross, own = (
+        inner(margins, margins),
+        inner(start, margins),
+        inner(start, start),
+    )
     far, left = [], []
     for more, margin in product(_OF_START - 1, _OF_MARGINS):
         far.append(more**2 * own + 2 * more * margin * cross + margin**2 * square)

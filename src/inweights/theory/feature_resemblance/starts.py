@@ -1,11 +1,11 @@
 """Measure how random initialisations are spread: lemmas 3 to 5 and 17 of Feature Resemblance.
 
-:func:`one_layer_start` is for the one-layer transformer, :func:`deep_start` for the deep
-linear network; recipes judge that all values stay below the bounds.
+:func:`one_layer_start` is for the one-layer transformer, :func:`deep_start` for the
+deep linear network; recipes judge that all values stay below the bounds.
 
-In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and products
-of the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's inequality,
-which its proofs name, gives with the usual constants.
+In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
+products of the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's
+inequality, which its proofs name, gives with the usual constants.
 """
 
 import math
@@ -33,8 +33,8 @@ def one_layer_start(
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
     Args:
-        world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m`` vectors
-            ``w`` each.
+        world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m``
+            vectors ``w`` each.
         width: ``d``.
         hidden: Width ``m`` of the MLP.
         std: Standard deviation ``σ0``.
@@ -42,9 +42,10 @@ def one_layer_start(
         seed: Root seed of world and initialisation.
 
     Returns:
-        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma 4; 5 for
-        two hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0² d``, relative;
-        ``product`` the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0² √(d log(M²/δ))``.
+        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma
+        4; 5 for two hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0²
+        d``, relative; ``product`` the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0²
+        √(d log(M²/δ))``.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -52,7 +53,9 @@ def one_layer_start(
         >>> bool((table["length"] < 0.5).all() and (table["product"] < 1).all())
         True
     """
-    config = OneLayerConfig(width=width, hidden=hidden, mlp="linear", init=Init(std=std))
+    config = OneLayerConfig(
+        width=width, hidden=hidden, mlp="linear", init=Init(std=std)
+    )
     built = world.build(seed)
     tokens = len(built.vocabulary)
     model = config.build(
@@ -70,13 +73,18 @@ def one_layer_start(
 
 
 def deep_start(
-    *, width: int = 1024, layers: int = 7, labels: int = 50, delta: float = 0.01, seed: int = 0
+    *,
+    width: int = 1024,
+    layers: int = 7,
+    labels: int = 50,
+    delta: float = 0.01,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Compare the initialisation of a deep linear network with lemma 17.
 
-    A label's direction behind layer ``l`` is its row of the readout, pulled back through the
-    ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products of two
-    such directions have the variance ``(s + 1)/d``.
+    A label's direction behind layer ``l`` is its row of the readout, pulled back
+    through the ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0,
+    1/d)``. Products of two such directions have the variance ``(s + 1)/d``.
 
     Args:
         width: ``d``.
@@ -86,9 +94,9 @@ def deep_start(
         seed: Root seed of the initialisation.
 
     Returns:
-        A row per number of layers ``above``, from 0 to ``L``: ``length``, the largest distance
-        of a squared length from 1, and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two
-        labels, both over ``2 √((s + 1) log(K²/δ) / d)``.
+        A row per number of layers ``above``, from 0 to ``L``: ``length``, the largest
+        distance of a squared length from 1, and ``product``, the largest ``|⟨u_k,
+        u_k'⟩|`` of two labels, both over ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
         ConfigError: Width or layers are below 1, or there are fewer than 2 labels.
@@ -109,7 +117,9 @@ def deep_start(
         bound = 2 * math.sqrt((above + 1) * math.log(labels**2 / delta) / width)
         lengths, product = _spread(rows, rows)
         length = float(np.abs(lengths - 1).max())
-        found.append({"above": above, "length": length / bound, "product": product / bound})
+        found.append(
+            {"above": above, "length": length / bound, "product": product / bound}
+        )
         if above < layers:
             rows = rows @ (generator.normal(size=(width, width)) / math.sqrt(width))
     return pl.DataFrame(found)

@@ -1,12 +1,12 @@
 """Measure the energy of embeddings by bands of eigenvalues, for large graphs.
 
-:class:`Bands` replaces :class:`~.spectral.Spectrum` above :data:`~.spectral.EXACT` nodes; the
-probe of geometry and the scene of large graphs use it.
+:class:`Bands` replaces :class:`~.spectral.Spectrum` above :data:`~.spectral.EXACT`
+nodes; the probe of geometry and the scene of large graphs use it.
 
-Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral measure
-``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no eigenvector is needed,
-and how often an eigenvalue occurs does not matter. Shapes: ``N`` nodes, ``D`` width, ``B``
-bands, ``C`` components.
+Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral
+measure ``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no
+eigenvector is needed, and how often an eigenvalue occurs does not matter. Shapes: ``N``
+nodes, ``D`` width, ``B`` bands, ``C`` components.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Bands:
 
     Attributes:
         matrix: The operator, sparse, ``[N, N]``.
-        top: Degenerate (top) eigenvector of every component, each on its own nodes, ``[N]``.
+        top: Degenerate (top) eigenvector of every component, each on its own nodes,
+            ``[N]``.
         component: Number of every node's component, ``[N]``.
         edges: Limits of the bands, from the largest eigenvalue down, ``[B + 1]``.
 
@@ -58,8 +59,8 @@ class Bands:
             count: Number of nodes ``N``.
             u: Nodes where edges start, ``[E]``.
             v: Nodes where they end, ``[E]``. Parallel edges count once.
-            kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the paper's by
-                default.
+            kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the
+                paper's by default.
 
         Raises:
             DataError: No edge joins two different nodes, or ``kind`` is unknown.
@@ -72,7 +73,9 @@ class Bands:
         matrix = sparse_operator(a, kind)
         parts, component = connected_components(matrix, directed=False)
         if parts == count:
-            raise DataError("the graph has no edge between two nodes, and therefore no spectrum")
+            raise DataError(
+                "the graph has no edge between two nodes, and therefore no spectrum"
+            )
         top, low, high = np.zeros(count), 0.0, -np.inf
         order = np.argsort(component, kind="stable")
         for nodes in np.split(order, np.cumsum(np.bincount(component))[:-1]):
@@ -106,7 +109,11 @@ class Bands:
         Returns:
             ``[B]``, not rounded; the degenerate eigenvalues are left out.
         """
-        drawn = Streams(seed).numpy(EVALUATION, "bands").normal(size=(len(self.top), _COLUMNS))
+        drawn = (
+            Streams(seed)
+            .numpy(EVALUATION, "bands")
+            .normal(size=(len(self.top), _COLUMNS))
+        )
         shares, _ = self.energy(drawn, cut)
         found: Floats = shares * (len(self.top) - self.component.max() - 1)
         return found
@@ -117,13 +124,15 @@ class Bands:
         """Return the share of the embeddings' energy in every band, and a bound on its error.
 
         Args:
-            vectors: Embeddings, ``[N, D]``; what lies in the degenerate vectors is left out.
-            cut: One limit in place of those of the bands: the shares above and below it.
+            vectors: Embeddings, ``[N, D]``; what lies in the degenerate vectors is left
+                out.
+            cut: One limit in place of those of the bands: the shares above and below
+                it.
 
         Returns:
-            Shares that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN where there
-            is no energy); and the largest half weight of the two quadrature nodes beside a
-            limit, which bounds how wrong a cumulated share may be.
+            Shares that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN where
+            there is no energy); and the largest half weight of the two quadrature nodes
+            beside a limit, which bounds how wrong a cumulated share may be.
 
         Example:
             >>> ring = np.arange(6)
@@ -169,7 +178,9 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
 
     start = np.random.Generator(np.random.PCG64(0)).normal(size=count)
     values, vectors = eigsh(matrix, k=4, which="LA", v0=start, ncv=80, tol=1e-9)
-    (low,) = eigsh(matrix, k=1, which="SA", v0=start, ncv=40, tol=1e-4, return_eigenvectors=False)
+    (low,) = eigsh(
+        matrix, k=1, which="SA", v0=start, ncv=40, tol=1e-4, return_eigenvectors=False
+    )
     return vectors[:, values.argmax()], (float(low), float(np.sort(values)[-2]))
 
 
@@ -188,7 +199,10 @@ def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
         ahead -= alpha * now
         beta = np.linalg.norm(ahead, axis=0)
         beta = np.where(beta > 1e-10, beta, 0.0)  # the column's space is exhausted
-        before, now = now, np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0)
+        before, now = (
+            now,
+            np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0),
+        )
         diagonal.append(alpha)
         off.append(beta)
     found = [
@@ -196,5 +210,7 @@ def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
         for d, e in zip(np.array(diagonal).T, np.array(off)[:-1].T, strict=True)
     ]
     values = np.stack([value for value, _ in found])
-    weights = np.stack([np.square(vectors[0]) for _, vectors in found]) * energy[:, None]
+    weights = (
+        np.stack([np.square(vectors[0]) for _, vectors in found]) * energy[:, None]
+    )
     return values, weights

@@ -1,7 +1,7 @@
 """Choose the level of detail of a large graph: some nodes are drawn, each for those nearest to it.
 
-:class:`Detail` serves :func:`~.layout.scene`. Shapes: ``N`` nodes, ``K`` of them that are
-drawn.
+:class:`Detail` serves :func:`~.layout.scene`. Shapes: ``N`` nodes, ``K`` of them that
+are drawn.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Detail:
     Attributes:
         nodes: The drawn nodes in ascending order, ``[K]``; all of a graph of up to
             :data:`DRAWN`.
-        cell: Place in ``nodes`` of the drawn node nearest to each node, by hops, ``[N]``; -1
-            where none is reached.
+        cell: Place in ``nodes`` of the drawn node nearest to each node, by hops,
+            ``[N]``; -1 where none is reached.
     """
 
     nodes: Int[Ids, " K"]

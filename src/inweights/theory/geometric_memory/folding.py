@@ -1,15 +1,16 @@
 """Explain why an untied head folds a geometry: it keeps an eigenvalue's size, not its sign (ours).
 
-:func:`grown_vectors` returns the predicted embeddings, with which trained ones are compared.
+:func:`grown_vectors` returns the predicted embeddings, with which trained ones are
+compared.
 
-Near zero logits the loss of edges ``u → w`` pushes the table ``E`` of nodes that are given and
-the table ``U`` of nodes that are predicted by ``dE/dt = S U`` and ``dU/dt = Sᵀ E``, where
-``S`` is the adjacency less what the softmax takes off, ``A − d 1ᵀ/V``. A tied head has
-``U = E``: directions grow as ``exp(λt)``, those in which neighbours differ (``λ < 0``) die. Of
-independent tables ``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with ``S = P Σ Qᵀ``: both signs grow
-alike. For symmetric ``S`` that is the even half of the tied ``exp(2tS)``. On a bipartite graph
-the odd half holds all that distinguishes pairs an odd number of hops apart, so that only the
-even ones are left in order.
+Near zero logits the loss of edges ``u → w`` pushes the table ``E`` of nodes that are
+given and the table ``U`` of nodes that are predicted by ``dE/dt = S U`` and ``dU/dt =
+Sᵀ E``, where ``S`` is the adjacency less what the softmax takes off, ``A − d 1ᵀ/V``. A
+tied head has ``U = E``: directions grow as ``exp(λt)``, those in which neighbours
+differ (``λ < 0``) die. Of independent tables ``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with
+``S = P Σ Qᵀ``: both signs grow alike. For symmetric ``S`` that is the even half of the
+tied ``exp(2tS)``. On a bipartite graph the odd half holds all that distinguishes pairs
+an odd number of hops apart, so that only the even ones are left in order.
 
 Shapes: ``N`` nodes, ``V`` classes of the head.
 """
@@ -30,9 +31,9 @@ def grown_vectors(
     Args:
         a: Adjacency, row to column
             (:func:`~inweights.theory.geometric_memory.spectral.adjacency`).
-        tied: Whether a predicted node has the vector of a given one, and nothing but the
-            identity lies between them at the start. A map of both signs between them, as in a
-            TinyNN, acts as an untied head does.
+        tied: Whether a predicted node has the vector of a given one, and nothing but
+            the identity lies between them at the start. A map of both signs between
+            them, as in a TinyNN, acts as an untied head does.
         time: Time of training, in units of the fastest direction's growth time.
         classes: Number ``V`` of the head's classes; 0, the default, stands for ``N``.
 
@@ -49,7 +50,9 @@ def grown_vectors(
         (True, False)
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
-        raise DataError(f"an adjacency [N, N] with an edge is needed, got shape {a.shape}")
+        raise DataError(
+            f"an adjacency [N, N] with an edge is needed, got shape {a.shape}"
+        )
     drive = a - a.sum(1, keepdims=True) / (classes or len(a))
     if tied:
         values, basis = np.linalg.eigh((drive + drive.T) / 2)

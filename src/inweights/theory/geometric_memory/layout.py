@@ -1,8 +1,8 @@
 """Lay out a graph for a picture: roots, an order of its nodes, coordinates in a plane, eigenspaces.
 
-:func:`scene` describes a world's graph in one row of a table, which the report's figures and
-the explorer read; :func:`roots_of`, :func:`depth_first` and :func:`plane` are its parts. NumPy
-only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
+:func:`scene` describes a world's graph in one row of a table, which the report's
+figures and the explorer read; :func:`roots_of`, :func:`depth_first` and :func:`plane`
+are its parts. NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _ROUNDS = 300
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     """Return the centre of every component: the node with the least distance to its farthest node.
 
-    Ties go to the node with the least sum of distances, then to the first. The centre of the
-    largest component comes first.
+    Ties go to the node with the least sum of distances, then to the first. The centre
+    of the largest component comes first.
 
     Args:
-        hops: Numbers of hops between all nodes, ``[N, N]``; infinite between components.
+        hops: Numbers of hops between all nodes, ``[N, N]``; infinite between
+            components.
 
     Example:
         >>> far = np.inf
@@ -71,9 +72,9 @@ def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     """Place nodes in a plane so that their distances approximate the numbers of hops.
 
-    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from
-    two leading directions of classical scaling; nothing is random. Components are placed
-    apart.
+    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai)
+    from two leading directions of classical scaling; nothing is random. Components are
+    placed apart.
 
     Args:
         hops: Numbers of hops, ``[N, N]``; infinite between components.
@@ -93,8 +94,11 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     values, vectors = np.linalg.eigh(-0.5 * centre @ d**2 @ centre)
     where = np.zeros((n, 2))
     take = min(2, n)
-    where[:, :take] = vectors[:, ::-1][:, :take] * np.sqrt(np.maximum(values[::-1][:take], 0))
-    # Tied directions, as of a star, may put two nodes in one place, where majorisation is stuck.
+    where[:, :take] = vectors[:, ::-1][:, :take] * np.sqrt(
+        np.maximum(values[::-1][:take], 0)
+    )
+    # Tied directions, as of a star, may put two nodes in one place, where majorisation
+    # is stuck.
     turn = 2 * np.pi * np.arange(n) / n
     where += 0.05 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
     off = ~np.eye(n, dtype=bool)
@@ -113,17 +117,19 @@ def scene(world: World) -> pl.DataFrame:
     """Describe a world's graph for a picture, in one row of a table.
 
     Of a graph with more than 250 nodes the picture shows 250
-    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and bands of eigenvalues.
+    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and bands of
+    eigenvalues.
 
     Args:
         world: A world whose facts are edges.
 
     Returns:
         ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``),
-        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the first
-        node), ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of :func:`plane`,
-        ``N``), ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``);
-        and ``all_nodes`` (the number of nodes) where not all are drawn.
+        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the
+        first node), ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of
+        :func:`plane`, ``N``), ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P
+        + Pᵀ − 2I``, ``G``); and ``all_nodes`` (the number of nodes) where not all are
+        drawn.
 
     Raises:
         DataError: The world has no edge, or none between two different nodes.

@@ -1,14 +1,15 @@
 """Run Node2Vec's dynamics in closed form (Geometric Memory, appendix F, Lemma 1).
 
-:func:`descend` runs the dynamics and returns a :class:`Trajectory`; :func:`probabilities`,
-:func:`losses` and :func:`coefficients` evaluate one point. What the dynamics do to eigenspaces
-is followed in :mod:`inweights.theory.feature_resemblance.stabilisation`.
+:func:`descend` runs the dynamics and returns a :class:`Trajectory`;
+:func:`probabilities`,
+:func:`losses` and :func:`coefficients` evaluate one point. What the dynamics do to
+eigenspaces is followed in :mod:`inweights.theory.feature_resemblance.stabilisation`.
 
-Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V Vᵀ)`` by
-row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P − S)ᵀ``, ``P = D⁻¹A``.
-(The paper calls the softmax ``P`` and writes ``D⁻¹A`` for the walk.) A node without edges has
-no summand, hence no row in either. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D``
-width, ``K`` recorded steps.
+Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V
+Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P −
+S)ᵀ``, ``P = D⁻¹A``. (The paper calls the softmax ``P`` and writes ``D⁻¹A`` for the
+walk.) A node without edges has no summand, hence no row in either. NumPy only; shapes:
+``R`` replicas, ``N`` nodes, ``D`` width, ``K`` recorded steps.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
 
 
 def losses(
-    v: Float[Floats, "*R N D"], a: Float[Floats, "N N"], u: Float[Floats, "*R N D"] | None = None
+    v: Float[Floats, "*R N D"],
+    a: Float[Floats, "N N"],
+    u: Float[Floats, "*R N D"] | None = None,
 ) -> Float[Floats, "*R"]:
     """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
@@ -79,7 +82,9 @@ def losses(
     return -(random_walk(a) * _softmax(v, v if u is None else u)[1]).sum((-1, -2))
 
 
-def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[Floats, "*R N N"]:
+def coefficients(
+    v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]
+) -> Float[Floats, "*R N N"]:
     """Return the coefficient matrix ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
 
     Args:
@@ -146,19 +151,19 @@ def descend(
         a: Adjacency, ``[N, N]``.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates.
-        record: Steps (0 is the start) at which loss and vectors are recorded; the last step
-            always is.
-        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P − S) U``
-            and ``U ← U + η (P − S)ᵀ V``, both from the values before the step. Tied by
-            default.
+        record: Steps (0 is the start) at which loss and vectors are recorded; the last
+            step always is.
+        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P −
+            S) U`` and ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
+            Tied by default.
 
     Returns:
         Final vectors, and losses and vectors at the recorded steps.
 
     Raises:
         DataError: Shapes do not fit, or a step to record does not exist.
-        SolverError: The vectors of some replica became infinite or NaN; the message says
-            which.
+        SolverError: The vectors of some replica became infinite or NaN; the message
+            says which.
 
     Example:
         >>> ring = np.roll(np.eye(9), 1, 1) + np.roll(np.eye(9), -1, 1)
@@ -190,7 +195,11 @@ def descend(
     for last in wanted:
         while step < last:
             count = min(last - step, small_node2vec.BLOCK)
-            quick = small_node2vec.advance(v, walk, there, eta, count) if u is None else None
+            quick = (
+                small_node2vec.advance(v, walk, there, eta, count)
+                if u is None
+                else None
+            )
             if quick is None:
                 v, u = _advance(v, u, walk, there, eta, count)
             else:
@@ -213,7 +222,8 @@ def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
     """Make updates as the formulas are written, for any dtype and size of the logits."""
-    with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
+    # Seen and said at the next record.
+    with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):
             if u is None:
                 v = v + eta * (_coefficients(v, walk, there) @ v)
@@ -225,7 +235,11 @@ def _advance(
 
 def _check(v: Floats, a: Floats, u: Floats | None) -> None:
     """Raise a DataError if vectors do not fit the graph or are not floating-point numbers."""
-    if v.ndim < 2 or v.shape[-2] != len(a) or (u is not None and u.shape[-2:] != v.shape[-2:]):
+    if (
+        v.ndim < 2
+        or v.shape[-2] != len(a)
+        or (u is not None and u.shape[-2:] != v.shape[-2:])
+    ):
         raise DataError(
             f"vectors [..., N, D] of a graph of {len(a)} nodes cannot have shape {v.shape}"
         )

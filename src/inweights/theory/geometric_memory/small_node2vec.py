@@ -2,11 +2,11 @@
 
 :func:`advance` is the fast path of :func:`~.node2vec.descend`.
 
-``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``, ``Q`` of
-orthonormal columns, it is ``L ← (I + η C) L`` with the same ``C``, and ``V = L Qᵀ`` (Geometric
-Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors are wider than the
-graph has nodes, as the paper's are, most of the work is gone. NumPy only; shapes: ``R``
-replicas, ``N`` nodes, ``D`` width.
+``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``,
+``Q`` of orthonormal columns, it is ``L ← (I + η C) L`` with the same ``C``, and ``V = L
+Qᵀ`` (Geometric Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors
+are wider than the graph has nodes, as the paper's are, most of the work is gone. NumPy
+only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from inweights.worlds.arrays import Float, Floats
 
 #: Steps between two looks at the vectors.
 BLOCK = 128
-#: ``exp`` is taken without subtracting the row's largest logit, which costs as much as the rest;
-#: it overflows at 709. A row's largest logit is at most the largest square of a vector's length.
+#: ``exp`` is taken without subtracting the row's largest logit, which costs as much as
+#: the rest; it overflows at 709. A row's largest logit is at most the largest square of
+#: a vector's length.
 _HIGHEST = 300.0
 
 
@@ -39,8 +40,8 @@ def advance(
         steps: Number of updates, at most :data:`BLOCK`.
 
     Returns:
-        ``[R, N, D]``, or ``None``: then the caller has to make the updates with care for
-        overflow.
+        ``[R, N, D]``, or ``None``: then the caller has to make the updates with care
+        for overflow.
 
     Example:
         >>> walk = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -74,7 +75,13 @@ def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
     shares, factor = np.empty((count, count)), np.empty((count, count))
     ones, scale, spare = np.ones(count), np.empty(count), np.empty_like(v)
     column, half = scale[:, None], shares.T
-    exp, dot, divide, multiply, subtract = np.exp, np.dot, np.divide, np.multiply, np.subtract
+    exp, dot, divide, multiply, subtract = (
+        np.exp,
+        np.dot,
+        np.divide,
+        np.multiply,
+        np.subtract,
+    )
     for _ in range(steps):
         dot(v, v.T, shares)
         exp(shares, shares)

@@ -4,10 +4,10 @@
 :func:`eigenspaces` its :class:`Spectrum`; :func:`hop_distances` counts hops. Probes of
 geometry and all of this package build on them (Geometric Memory §4, App. F).
 
-Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here uses a
-single eigenvector: vectors are grouped by eigenvalue, and a graph with several components has
-several null vectors, all of which are set apart. Shapes: ``N`` nodes, ``E`` edges, ``D``
-width, ``R`` replicas, ``G`` eigenspaces.
+Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here
+uses a single eigenvector: vectors are grouped by eigenvalue, and a graph with several
+components has several null vectors, all of which are set apart. Shapes: ``N`` nodes,
+``E`` edges, ``D`` width, ``R`` replicas, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 def adjacency(world: World) -> Float[Floats, "N N"]:
     """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
 
-    Every fact with one prompt token and one answer token, both of the group ``node`` (of all
-    tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
-    prompt. Loops are on the diagonal. The matrix is symmetric where both directions are
-    trained.
+    Every fact with one prompt token and one answer token, both of the group ``node``
+    (of all tokens where there is no such group), is an edge; a token ``<edge>`` may
+    stand before the prompt. Loops are on the diagonal. The matrix is symmetric where
+    both directions are trained.
 
     Args:
         world: A world whose facts are edges.
@@ -50,8 +50,8 @@ def adjacency(world: World) -> Float[Floats, "N N"]:
         ``[N, N]``.
 
     Raises:
-        DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or the
-            matrix would not fit in memory.
+        DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or
+            the matrix would not fit in memory.
 
     Example:
         >>> from inweights.worlds import Graph
@@ -73,7 +73,8 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
         world: A world whose facts are edges.
 
     Returns:
-        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is two.
+        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is
+        two.
 
     Raises:
         DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
@@ -93,9 +94,13 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     for _, prompts, answers in world.facts.by_shape():
         if prompts.shape[1] == len(before) + 1 and answers.shape[1] == 1:
             pairs = np.column_stack([prompts[:, -1], answers])
-            ends.append(pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)])
+            ends.append(
+                pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)]
+            )
     if not sum(map(len, ends)):
-        raise DataError(f"the world '{world.name}' has no fact 'node → node', so it is not a graph")
+        raise DataError(
+            f"the world '{world.name}' has no fact 'node → node', so it is not a graph"
+        )
     u, v = np.concatenate(ends).T
     return count, u, v
 
@@ -123,9 +128,10 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
 
     Args:
         a: Adjacency, ``[N, N]``. The last two kinds ignore direction: ``max(A, Aᵀ)``.
-        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (App. F; with irregular degrees its top
-            eigenvalue lies slightly above 0). ``combinatorial``: ``A − D``. ``normalised``:
-            ``D^-½ A D^-½ − I``. A node without edges has zeros throughout.
+        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (App. F; with irregular degrees its
+            top eigenvalue lies slightly above 0). ``combinatorial``: ``A − D``.
+            ``normalised``: ``D^-½ A D^-½ − I``. A node without edges has zeros
+            throughout.
 
     Returns:
         Dense ``[N, N]``.
@@ -175,7 +181,9 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
         return (half + half.T).tocsr()
     if kind == "combinatorial":
         return (both - sparse.diags_array(degree)).tocsr()
-    root = sparse.diags_array(np.divide(1.0, np.sqrt(degree), out=0.0 * degree, where=degree > 0))
+    root = sparse.diags_array(
+        np.divide(1.0, np.sqrt(degree), out=0.0 * degree, where=degree > 0)
+    )
     return (root @ both @ root - here).tocsr()
 
 
@@ -184,11 +192,11 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
 
     Attributes:
-        values: Eigenvalues: of the degenerate vectors, then the others from the largest down,
-            ``[N]``.
+        values: Eigenvalues: of the degenerate vectors, then the others from the largest
+            down, ``[N]``.
         vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
-        space: Eigenspace of each, counted from 0 among those that are not null, ``[N]``; -1
-            for the degenerate ones.
+        space: Eigenspace of each, counted from 0 among those that are not null,
+            ``[N]``; -1 for the degenerate ones.
     """
 
     values: Float[Floats, " N"]
@@ -207,7 +215,9 @@ class Spectrum:
 
     def eigenvalues(self) -> Float[Floats, " G"]:
         """Return the eigenvalue of each space, ``[G]``: the Fiedler space first, then downwards."""
-        return np.array([self.values[self.space == g].mean() for g in range(self.spaces)])
+        return np.array(
+            [self.values[self.space == g].mean() for g in range(self.spaces)]
+        )
 
     def sizes(self) -> Int[Ids, " G"]:
         """Return the dimension of each space, ``[G]``."""
@@ -216,7 +226,8 @@ class Spectrum:
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
         """Return the share of the embeddings' energy in each space; null vectors count nowhere.
 
-        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole eigenspace.
+        ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole
+        eigenspace.
 
         Args:
             vectors: Embeddings ``E``, ``[..., N, D]``.
@@ -238,22 +249,28 @@ class Spectrum:
                 f"embeddings [..., N, D] of a graph of {len(self.values)} nodes cannot have "
                 f"shape {vectors.shape}"
             )
-        power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)  # [..., N]
-        parts = np.stack([power[..., self.space == g].sum(-1) for g in range(self.spaces)], -1)
+        # [..., N].
+        power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)
+        parts = np.stack(
+            [power[..., self.space == g].sum(-1) for g in range(self.spaces)], -1
+        )
         total = parts.sum(-1, keepdims=True)
         return np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
 
 
-def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> Spectrum:
+def eigenspaces(
+    symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8
+) -> Spectrum:
     """Group the eigenvectors of a negative Laplacian by tied eigenvalue.
 
-    Each component of the graph (nodes that non-zero entries join) has its own degenerate
-    vector, the top one of its block; all of them are set apart, also where the eigenvalue is
-    not quite 0 or ties with another.
+    Each component of the graph (nodes that non-zero entries join) has its own
+    degenerate vector, the top one of its block; all of them are set apart, also where
+    the eigenvalue is not quite 0 or ties with another.
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]`` (:func:`operator`).
-        tolerance: Eigenvalues that differ by less, relative to the largest absolute one, tie.
+        tolerance: Eigenvalues that differ by less, relative to the largest absolute
+            one, tie.
 
     Returns:
         All eigenvalues and eigenvectors, and the eigenspace of each.
@@ -270,7 +287,9 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
     """
     square = symmetric.ndim == 2 and symmetric.shape[0] == symmetric.shape[1]
     if not (square and np.allclose(symmetric, symmetric.T, atol=1e-10)):
-        raise DataError("eigenspaces need a symmetric matrix [N, N]; see spectral.operator")
+        raise DataError(
+            "eigenspaces need a symmetric matrix [N, N]; see spectral.operator"
+        )
     count = len(symmetric)
     check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)
     values, vectors = np.zeros(count), np.zeros((count, count))
@@ -284,7 +303,9 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
         null[start] = True
         start += len(nodes)
     if null.all():
-        raise DataError("the graph has no edge between two nodes, and therefore no spectrum")
+        raise DataError(
+            "the graph has no edge between two nodes, and therefore no spectrum"
+        )
     # The degenerate vectors first, then from the largest value down.
     order = np.lexsort((-values, ~null))
     values, vectors = values[order], vectors[:, order]
@@ -334,12 +355,15 @@ def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
 
 
 def hops_from(
-    count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"] | None = None
+    count: int,
+    u: Int[Ids, " E"],
+    v: Int[Ids, " E"],
+    sources: Int[Ids, " S"] | None = None,
 ) -> Float[Floats, "S N"]:
     """Return the number of hops from some nodes to all, without direction; infinite without a path.
 
-    A breadth-first search from all sources at once: what has reached a node is a row of bits,
-    a source a bit, and a hop takes it along the edges.
+    A breadth-first search from all sources at once: what has reached a node is a row of
+    bits, a source a bit, and a hop takes it along the edges.
 
     Args:
         count: Number of nodes ``N``.
@@ -364,7 +388,9 @@ def hops_from(
     first = np.searchsorted(ends, own)
     hops = np.zeros((count, len(sources)), dtype=np.int32)
     while True:
-        seen = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources)).astype(bool)
+        seen = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources)).astype(
+            bool
+        )
         near = np.bitwise_or.reduceat(reached[starts], first, axis=0)
         if np.array_equal(near, reached):
             return np.where(seen, hops, np.inf).T

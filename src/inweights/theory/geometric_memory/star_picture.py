@@ -1,8 +1,8 @@
 """Draw path-star tasks and measure what their statements reveal (Geometric Memory, App. A).
 
-:func:`star_picture` is the table behind a figure, :func:`star_design` a table of shares;
-recipes use both. A world is read off its own statements, so that the picture shows what a
-model is trained on.
+:func:`star_picture` is the table behind a figure, :func:`star_design` a table of
+shares; recipes use both. A world is read off its own statements, so that the picture
+shows what a model is trained on.
 """
 
 import itertools
@@ -29,14 +29,15 @@ def star_picture(
 
     Args:
         world: Config of the task, without branches.
-        examples: Number of facts of the in-context task that are drawn; one query stands
-            beside them. In weights it has no effect.
+        examples: Number of facts of the in-context task that are drawn; one query
+            stands beside them. In weights it has no effect.
         seed: Root seed of the world.
 
     Returns:
-        A row for each node of each arm, the root in all of them: ``panel, note`` (statements
-        as text), ``arm, depth, kind`` (``trained path``, ``asked path`` or ``edges alone``),
-        ``node`` (its label, the root's once), ``x, y`` (in a plane, the root in the middle).
+        A row for each node of each arm, the root in all of them: ``panel, note``
+        (statements as text), ``arm, depth, kind`` (``trained path``, ``asked path`` or
+        ``edges alone``), ``node`` (its label, the root's once), ``x, y`` (in a plane,
+        the root in the middle).
 
     Example:
         >>> table = star_picture(PathStar(arms=4, nodes=3))
@@ -46,19 +47,25 @@ def star_picture(
     made = world.build(seed)
     if isinstance(world, PathStar):
         examples_of_roles = [
-            _text(made, made.facts, int(made.facts.with_role(role)[0])) for role in ("edge", "path")
+            _text(made, made.facts, int(made.facts.with_role(role)[0]))
+            for role in ("edge", "path")
         ]
         note = "\n".join([*examples_of_roles, _text(made, made.queries, 0)])
         goals = dict.fromkeys(_goals(made.queries), ASKED)
         goals |= dict.fromkeys(_goals(made.facts), TRAINED)
         return _panel(made, _children(made), goals, "in weights: one graph", note)
-    shown = [(f"in context: example {i + 1}", made.facts, i, TRAINED) for i in range(examples)]
+    shown = [
+        (f"in context: example {i + 1}", made.facts, i, TRAINED)
+        for i in range(examples)
+    ]
     shown.append(("in context: asked", made.queries, 0, ASKED))
     panels = []
     for panel, statements, i, kind in shown:
         children = _children(made, statements.prompt(i))
         goal = int(statements.answer(i)[-1])
-        panels.append(_panel(made, children, {goal: kind}, panel, _text(made, statements, i)))
+        panels.append(
+            _panel(made, children, {goal: kind}, panel, _text(made, statements, i))
+        )
     return pl.concat(panels)
 
 
@@ -71,10 +78,10 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
 
     Returns:
         One row: ``told`` (share of the queried paths, goals with their graphs, that are
-        facts), ``edges`` (share of the edges of queried paths that are stated, in weights or
-        in the prompt), ``first`` (children of the root: how many first nodes an edge allows),
-        ``later`` (most children of any other node on the way: 1 where the token before
-        determines the next).
+        facts), ``edges`` (share of the edges of queried paths that are stated, in
+        weights or in the prompt), ``first`` (children of the root: how many first nodes
+        an edge allows), ``later`` (most children of any other node on the way: 1 where
+        the token before determines the next).
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()
@@ -108,7 +115,11 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
 def _key(statements: Statements, i: int, inside: bool) -> tuple[object, ...]:
     """Return what makes two examples the same: goal and path, and in context the graph."""
     prompt = statements.prompt(i).tolist()
-    graph = frozenset(zip(prompt[::2], prompt[1::2], strict=False)) if inside else frozenset()
+    graph = (
+        frozenset(zip(prompt[::2], prompt[1::2], strict=False))
+        if inside
+        else frozenset()
+    )
     return tuple(statements.answer(i).tolist()), graph
 
 
@@ -123,7 +134,9 @@ def _children(made: World, prompt: np.ndarray | None = None) -> Children:
         prompts, answers = made.facts.matrix(made.facts.with_role("edge"))
         pairs = zip(prompts[:, -1].tolist(), answers[:, -1].tolist(), strict=True)
     else:
-        stated = prompt[: int(np.flatnonzero(prompt == made.vocabulary.id("<query>"))[0])]
+        stated = prompt[
+            : int(np.flatnonzero(prompt == made.vocabulary.id("<query>"))[0])
+        ]
         pairs = zip(stated[::2].tolist(), stated[1::2].tolist(), strict=True)
     children: Children = {}
     for u, v in pairs:

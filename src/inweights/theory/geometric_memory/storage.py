@@ -1,10 +1,10 @@
 """Count what it costs to store a graph, and store it associatively (Geometric Memory E.2, E.3).
 
-:func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the functions
-named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between other nodes
-(Propositions 3 to 5), and :func:`fit` measures how well they do. :mod:`~.storage_tables` makes
-tables of them. Shapes: ``N`` nodes, ``M`` stored associations (an edge in both directions is
-two), ``E`` undirected edges, ``D`` width.
+:func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the
+functions named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between
+other nodes (Propositions 3 to 5), and :func:`fit` measures how well they do.
+:mod:`~.storage_tables` makes tables of them. Shapes: ``N`` nodes, ``M`` stored
+associations (an edge in both directions is two), ``E`` undirected edges, ``D`` width.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ def bit_complexity(
     """Return the bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every edge.
-        dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms for a
-            path-star.
-        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes of a
-            path for a path-star.
-        tied: Whether embedding and unembedding are one, as by default; two matrices cost twice
-            the bits.
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
+            edge.
+        dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms
+            for a path-star.
+        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes
+            of a path for a path-star.
+        tied: Whether embedding and unembedding are one, as by default; two matrices
+            cost twice the bits.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
@@ -73,13 +74,14 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
     """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
 
     The first is reached by ``W = A`` between one-hot embeddings. The second is the
-    proposition's estimate, vectors of length 1; it holds as a lower bound where the logits of
-    non-neighbours are not negative.
+    proposition's estimate, vectors of length 1; it holds as a lower bound where the
+    logits of non-neighbours are not negative.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every edge.
-        tied: Whether embedding and unembedding are one, as by default; two cost ``√2`` times
-            the norm.
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
+            edge.
+        tied: Whether embedding and unembedding are one, as by default; two cost ``√2``
+            times the norm.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.
@@ -95,9 +97,9 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
     """Return in how many dimensions random directions separate a number of arms (E.2).
 
-    The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many as leave
-    no two of them with a larger ``|cosine|`` than ``closeness``, about
-    ``4 ln(arms) / closeness²`` for many arms.
+    The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many
+    as leave no two of them with a larger ``|cosine|`` than ``closeness``, about ``4
+    ln(arms) / closeness²`` for many arms.
 
     Args:
         arms: Number of directions, at least 2.
@@ -105,7 +107,8 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
         seed: Seed of the random directions.
 
     Raises:
-        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
+            1.
 
     Example:
         >>> 8 < separating_dimensions(64) < 128
@@ -128,9 +131,10 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of a bipartite graph (Proposition 3).
 
-    One part is one-hot, the other has its rows of the adjacency; the smaller part is the
-    one-hot one, so ``D ≤ N/2``. Across the parts the logits are the adjacency. *Within* the
-    second part they count common neighbours, which the proposition's "0" leaves out:
+    One part is one-hot, the other has its rows of the adjacency; the smaller part is
+    the one-hot one, so ``D ≤ N/2``. Across the parts the logits are the adjacency.
+    *Within* the second part they count common neighbours, which the proposition's "0"
+    leaves out:
     :func:`fit` says so.
 
     Args:
@@ -140,8 +144,8 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
         Embeddings ``[N, D]``, one row per node.
 
     Raises:
-        DataError: The graph is directed, has loops, or has an odd cycle (the message names one
-            of its edges).
+        DataError: The graph is directed, has loops, or has an odd cycle (the message
+            names one of its edges).
 
     Example:
         >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
@@ -151,14 +155,18 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     _refuse_directed(a)
     side = hop_distances(a)[components(a > 0), np.arange(len(a))] % 2
     for u, v in np.argwhere((a > 0) & (side[:, None] == side)):
-        raise DataError(f"the graph is not bipartite: the edge {u} – {v} closes an odd cycle")
+        raise DataError(
+            f"the graph is not bipartite: the edge {u} – {v} closes an odd cycle"
+        )
     one_hot = np.flatnonzero(side == int((side == 1).sum() < (side == 0).sum()))
     vectors = a[:, one_hot].copy()
     vectors[one_hot] = np.eye(len(one_hot))
     return vectors
 
 
-def untied_storage(a: Float[Floats, "N N"]) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
+def untied_storage(
+    a: Float[Floats, "N N"],
+) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
     """Return embeddings ``V`` and unembeddings ``U`` with ``V Uᵀ = A`` (Proposition 4).
 
     Args:
@@ -184,9 +192,9 @@ def one_step_storage(
 ) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
     """Return random ``V``, and ``U`` after one gradient step from 0 (Proposition 4, second part).
 
-    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0, 1/D)``, and
-    rate 1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by about
-    ``√(deg/D)``.
+    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0,
+    1/D)``, and rate 1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by
+    about ``√(deg/D)``.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``.
@@ -240,9 +248,10 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
 def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of width below ``N`` with ``V Vᵀ = A + cI``, ``c = −λ_min(A)`` (ours).
 
-    Proposition 5 needs ``E`` dimensions, and its footnote 14 suspects that no fewer will do.
-    They will: ``A + cI`` is positive semidefinite, so that it is a Gram matrix, and its rank
-    is ``N`` less the multiplicity of ``λ_min``. A node's logit with itself is ``c``.
+    Proposition 5 needs ``E`` dimensions, and its footnote 14 suspects that no fewer
+    will do. They will: ``A + cI`` is positive semidefinite, so that it is a Gram
+    matrix, and its rank is ``N`` less the multiplicity of ``λ_min``. A node's logit
+    with itself is ``c``.
 
     Args:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
@@ -273,9 +282,10 @@ class Fit:
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.
         others: Largest ``|logit|`` over pairs of different nodes without an edge.
-        itself: Largest ``|logit|`` of a node with itself where it has no loop; no construction of
-            a tied model can make it 0.
-        recall: Whether every node's neighbours have its largest logits, itself left out.
+        itself: Largest ``|logit|`` of a node with itself where it has no loop; no
+            construction of a tied model can make it 0.
+        recall: Whether every node's neighbours have its largest logits, itself left
+            out.
     """
 
     edges: float
@@ -290,7 +300,9 @@ class Fit:
 
 
 def fit(
-    a: Float[Floats, "N N"], v: Float[Floats, "N D"], u: Float[Floats, "N D"] | None = None
+    a: Float[Floats, "N N"],
+    v: Float[Floats, "N D"],
+    u: Float[Floats, "N D"] | None = None,
 ) -> Fit:
     """Compare the logits ``V Uᵀ`` (``V Vᵀ`` by default) with an adjacency.
 
@@ -303,7 +315,8 @@ def fit(
         Largest errors by kind of pair, and whether neighbours come first.
 
     Raises:
-        DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N, N]``.
+        DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N,
+            N]``.
 
     Example:
         >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
@@ -333,7 +346,9 @@ def fit(
 def _counts(a: Floats) -> tuple[int, int]:
     """Return the number of nodes and of associations; raise a DataError without 0/1 entries."""
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
-        raise DataError(f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}")
+        raise DataError(
+            f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}"
+        )
     return len(a), int(a.sum())
 
 

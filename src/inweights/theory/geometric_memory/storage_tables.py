@@ -1,6 +1,7 @@
 """Make tables of the storage of one graph: what it costs, and what each construction gives.
 
-Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are in
+Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are
+in
 :mod:`~inweights.theory.geometric_memory.storage`.
 """
 
@@ -26,12 +27,12 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
     Returns:
         A row for each measure (``bits``, ``norm``) and whether the model is tied:
-        ``measure, tied, nodes, associations, associative, geometric, ratio`` (the first cost
-        over the second).
+        ``measure, tied, nodes, associations, associative, geometric, ratio`` (the first
+        cost over the second).
 
     Raises:
-        DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not fit in
-            memory.
+        DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not
+            fit in memory.
 
     Example:
         >>> costs(Graph(shape="cycle", n=16), dimensions=2, cells=16)["ratio"].to_list()[0]
@@ -41,7 +42,10 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     rows = []
     for tied in (True, False):
         bits = stored.bit_complexity(a, dimensions=dimensions, cells=cells, tied=tied)
-        for measure, cost in (("bits", bits), ("norm", stored.norm_complexity(a, tied=tied))):
+        for measure, cost in (
+            ("bits", bits),
+            ("norm", stored.norm_complexity(a, tied=tied)),
+        ):
             rows.append(
                 {
                     "measure": measure,
@@ -64,13 +68,14 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         seed: Root seed of the labels.
 
     Returns:
-        A row for each construction: ``construction`` (``proposition 3``, where the graph has
-        no odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges, width``;
-        ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest ``|logit|`` between
-        other nodes), ``across`` (the larger of the two over nodes an odd number of hops apart,
-        which lie in different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of
-        a node with itself), ``recall`` (1 where every node's neighbours come first),
-        ``width_over_edges`` and ``width_over_nodes``.
+        A row for each construction: ``construction`` (``proposition 3``, where the
+        graph has no odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges,
+        width``; ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest
+        ``|logit|`` between other nodes), ``across`` (the larger of the two over nodes
+        an odd number of hops apart, which lie in different parts of a bipartite graph),
+        ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 where
+        every node's neighbours come first), ``width_over_edges`` and
+        ``width_over_nodes``.
 
     Raises:
         DataError: The graph is directed or has loops, or the adjacency would not fit in
@@ -85,7 +90,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     remainder = np.where(np.isfinite(hops), hops, np.nan) % 2
     odd, even = remainder == 1, remainder == 0
     edges = int(a.sum()) // 2
-    # An edge between two nodes that are equally far from a third, modulo two, closes an odd cycle.
+    # An edge between two nodes that are equally far from a third, modulo two, closes an
+    # odd cycle.
     odd_cycle = ((odd @ a > 0) & odd).any() or ((even @ a > 0) & even).any()
     bipartite = not odd_cycle
     built: dict[str, tuple[Floats, Floats | None]] = {}
@@ -125,9 +131,9 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         seed: Root seed of labels and vectors.
 
     Returns:
-        One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1
-        where every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of
-        the error at the mean degree.
+        One row: ``width, on_edges, off_edges`` (largest errors of the logits),
+        ``recall`` (1 where every node's neighbours come first) and ``expected``, the
+        scale ``√(deg/D)`` of the error at the mean degree.
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
@@ -149,29 +155,36 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
     )
 
 
-def squeezed_star(*, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4) -> pl.DataFrame:
+def squeezed_star(
+    *, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4
+) -> pl.DataFrame:
     """Return the cost of a path-star in fewer dimensions than it has arms (E.2): random directions.
 
     Args:
         arms: Number of arms of the star, at least 2.
         nodes: Nodes of a path, the root included; as many cells per coordinate.
         closeness: Largest ``|cosine|`` of two arms, between 0 and 1.
-        draws: Number of random draws, of which the one with the fewest dimensions is taken.
+        draws: Number of random draws, of which the one with the fewest dimensions is
+            taken.
 
     Returns:
-        One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``), ``over_arms``
-        (dimensions over the number of arms), and the bits of storing one direction of the
-        edges: ``associative, geometric, ratio`` (the first over the second).
+        One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``),
+        ``over_arms`` (dimensions over the number of arms), and the bits of storing one
+        direction of the edges: ``associative, geometric, ratio`` (the first over the
+        second).
 
     Raises:
-        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
+            1.
 
     Example:
         >>> table = squeezed_star(arms=100, nodes=5)
         >>> table["over_arms"].item() < 1, table["ratio"].item() < 1
         (True, True)
     """
-    dimensions = min(stored.separating_dimensions(arms, closeness, seed) for seed in range(draws))
+    dimensions = min(
+        stored.separating_dimensions(arms, closeness, seed) for seed in range(draws)
+    )
     count = 1 + arms * (nodes - 1)
     associative = (count - 1) * math.log2(count)
     geometric = count * dimensions * math.log2(nodes)

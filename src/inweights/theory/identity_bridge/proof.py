@@ -1,8 +1,9 @@
 """Evaluate the steps of Identity Bridge's proofs (App. A) as numbers at a given ``n``.
 
-Every function returns a table with the columns ``check`` (a name) and ``value``. Its docstring
-says what each value measures and, where it matters, what the theorem demands of it; recipes
-turn that into claims. Problem (11), and what is checked at random points, is in
+Every function returns a table with the columns ``check`` (a name) and ``value``. Its
+docstring says what each value measures and, where it matters, what the theorem demands
+of it; recipes turn that into claims. Problem (11), and what is checked at random
+points, is in
 :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 """
 
@@ -27,7 +28,8 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
     """Check the proof of the closed form on full matrices, with nothing but NumPy.
 
     Args:
-        n: Number of entities of each kind, at least 2; the matrices have ``2n + 2`` rows.
+        n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``
+            rows.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
 
     Returns:
@@ -42,8 +44,8 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
         - ``unique``: least singular value of the map from ``P`` to the tight margins of
           ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` keeps lengths.
           Positive: one optimum.
-        - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its own
-          length. 0: the logits of every row of every optimum sum to 0.
+        - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its
+          own length. 0: the logits of every row of every optimum sum to 0.
 
     Raises:
         ConfigError: ``n`` is below 2, or the matrices would not fit in memory.
@@ -110,10 +112,10 @@ def with_identity(n: int) -> pl.DataFrame:
         - ``gap``, ``kkt``: how well the optimum is known.
         - ``thm 1``: margin of every composition, read off rows of the matrix.
         - ``excess n``: how far it is above ``1/√(2 + √2)``, times ``n``.
-        - ``closed form``: excess of the closed form over the bound that the central path
-          certifies.
-        - ``lemma 1``: relative difference of the optimum to that under (4) and (5), which
-          leave the constraint against other objects out.
+        - ``closed form``: excess of the closed form over the bound that the central
+          path certifies.
+        - ``lemma 1``: relative difference of the optimum to that under (4) and (5),
+          which leave the constraint against other objects out.
         - ``lemma 3``: relative difference to that of problem (8).
         - ``(12) a1``: ``a1 - 1``.
         - ``(12) g2``: the margin of ``(a_1, r1)`` over its own object, minus 1.
@@ -171,17 +173,18 @@ def without(n: int) -> pl.DataFrame:
 
         - ``gap``: how well the optimum is known.
         - ``thm 2``: margin of every composition, read off rows of the matrix.
-        - ``(38)``: own object minus bridge in a subject's row, which is ``b1 + b2 - a1 - a2``
-          in the form (34).
-        - ``closed form``: excess of the closed form over the bound that the central path
-          certifies.
-        - ``lemma 4``: by how much the optimum of problem (36) falls short of that of (2),
-          relative.
+        - ``(38)``: own object minus bridge in a subject's row, which is ``b1 + b2 - a1
+          - a2`` in the form (34).
+        - ``closed form``: excess of the closed form over the bound that the central
+          path certifies.
+        - ``lemma 4``: by how much the optimum of problem (36) falls short of that of
+          (2), relative.
         - ``step 1``: ``|b1| - a1`` at the optimum of (36).
-        - ``(39)``: multiplier of the own object in (36), over ``n - 1``; the paper puts it at
-          0.
+        - ``(39)``: multiplier of the own object in (36), over ``n - 1``; the paper puts
+          it at 0.
         - ``(41)``: multiplier of ``a1 ≥ 1`` over ``2 (n - 1)``, minus 1.
-        - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which (43) and (44) put at 0.
+        - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which (43) and (44)
+          put at 0.
         - ``(36) range``: how far ``b1`` varies over the optima of (36).
 
     Raises:
@@ -237,8 +240,8 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
 
     Returns:
-        One row ``check, value``: ``bound``, a lower bound on the nuclear norm of every feasible
-        ``W``, which the optimum reaches.
+        One row ``check, value``: ``bound``, a lower bound on the nuclear norm of every
+        feasible ``W``, which the optimum reaches.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -257,9 +260,9 @@ def point_42(n: int) -> pl.DataFrame:
         n: Number of entities of each kind, at least 2.
 
     Returns:
-        Rows ``check, value``: ``norm`` (its nuclear norm minus ``2 (n-1)``), ``(37)`` (least
-        slack in the paper's constraints), ``(2)`` (least slack in those of program (2); a
-        negative one means that the point is not feasible).
+        Rows ``check, value``: ``norm`` (its nuclear norm minus ``2 (n-1)``), ``(37)``
+        (least slack in the paper's constraints), ``(2)`` (least slack in those of
+        program (2); a negative one means that the point is not feasible).
 
     Example:
         >>> dict(point_42(10).rows())["(2)"] < 0
@@ -276,7 +279,9 @@ def point_42(n: int) -> pl.DataFrame:
     )
 
 
-def averaging(n: int, seed: int, identity: bool = True, matrices: int = 20) -> pl.DataFrame:
+def averaging(
+    n: int, seed: int, identity: bool = True, matrices: int = 20
+) -> pl.DataFrame:
     """Average random feasible matrices over permutations: Lemma 1, and Lemma 4 with its ``τ``.
 
     Args:
@@ -287,9 +292,9 @@ def averaging(n: int, seed: int, identity: bool = True, matrices: int = 20) -> p
 
     Returns:
         Rows ``check, value``: ``norm`` (largest relative increase of the nuclear norm),
-        ``margin`` (least change of the facts' least margin): neither the norm may grow nor the
-        margin shrink. Without identity also ``form``: largest distance of the average to its
-        own image under ``τ``, which is 0 in the form (34).
+        ``margin`` (least change of the facts' least margin): neither the norm may grow
+        nor the margin shrink. Without identity also ``form``: largest distance of the
+        average to its own image under ``τ``, which is 0 in the form (34).
 
     Raises:
         SolverError: No feasible matrix was found to start from.
@@ -309,7 +314,9 @@ def averaging(n: int, seed: int, identity: bool = True, matrices: int = 20) -> p
         point = average(w)
         if not identity:
             point = point.mean(point.swapped())
-            image = np.subtract(astuple(point), astuple(average(_exchange(point.matrix(n)))))
+            image = np.subtract(
+                astuple(point), astuple(average(_exchange(point.matrix(n))))
+            )
             form = max(form, float(np.abs(image).max()))
         mean = point.matrix(n)
         norm = max(norm, _nuclear_norm(mean) / _nuclear_norm(w) - 1)
@@ -342,18 +349,20 @@ def full_program(
 
     Args:
         n: Number of subjects, at least 2.
-        complexity: Number ``C`` of objects that a subject reaches; the world has ``C n``
-            bridges.
+        complexity: Number ``C`` of objects that a subject reaches; the world has ``C
+            n`` bridges.
         identity: Whether the identity facts are trained.
         gap: Requested relative duality gap.
-        seed: Seed of the matrix from which the solver starts a second time, at complexity 1.
+        seed: Seed of the matrix from which the solver starts a second time, at
+            complexity 1.
 
     Returns:
-        Rows ``check, value``: ``gap``; ``margin`` (median margin of the queries); ``spread``
-        (largest distance from it); ``expected`` (expected accuracy, where outputs within .02
-        of the best share the prediction). At complexity 1, where the second solution cannot
-        profit from symmetry, also ``symmetric`` (relative difference of its norm to the closed
-        form's) and ``distance`` (relative distance of the matrices).
+        Rows ``check, value``: ``gap``; ``margin`` (median margin of the queries);
+        ``spread`` (largest distance from it); ``expected`` (expected accuracy, where
+        outputs within .02 of the best share the prediction). At complexity 1, where the
+        second solution cannot profit from symmetry, also ``symmetric`` (relative
+        difference of its norm to the closed form's) and ``distance`` (relative distance
+        of the matrices).
 
     Raises:
         ConfigError: A size or the gap is out of range.
@@ -379,7 +388,9 @@ def full_program(
     if complexity == 1:
         known = closed_form(n, identity=identity)
         target = known.parameters.matrix(n)
-        lone = solve(world, gap=gap, start=np.random.default_rng(seed).normal(size=target.shape))
+        lone = solve(
+            world, gap=gap, start=np.random.default_rng(seed).normal(size=target.shape)
+        )
         values["symmetric"] = abs(lone.optimum / known.norm - 1)
         apart = np.linalg.norm(lone.templates - target) / np.linalg.norm(target)
         values["distance"] = float(apart)

@@ -29,19 +29,22 @@ def at_optimum(n: int) -> pl.DataFrame:
     Returns:
         Rows ``check, value``:
 
-        - ``(28)``: residual of stationarity with multipliers in closed form, relative to the
-          gradient.
-        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, over ``n - 1``.
-        - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2, the same
-          way.
+        - ``(28)``: residual of stationarity with multipliers in closed form, relative
+          to the gradient.
+        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, over ``n -
+          1``.
+        - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2,
+          the same way.
         - ``licq``: by how much the number of active gradients exceeds their rank.
-        - ``mfcq``: the slope at which all active constraints can be left at once (positive:
-          multipliers exist).
-        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over its own
-          object, minus 1, of the matrix itself. Negative: the case is impossible.
-        - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case is impossible.
-        - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two differ
-          as the proof of Proposition 4 says.
+        - ``mfcq``: the slope at which all active constraints can be left at once
+          (positive: multipliers exist).
+        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over
+          its own object, minus 1, of the matrix itself. Negative: the case is
+          impossible.
+        - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case is
+          impossible.
+        - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two
+          differ as the proof of Proposition 4 says.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -58,7 +61,9 @@ def at_optimum(n: int) -> pl.DataFrame:
     residual = objective.copy()
     for name, multiplier in multipliers.items():
         residual -= multiplier * gradients[name]
-    inequalities = [value for name, value in multipliers.items() if name.startswith("g")]
+    inequalities = [
+        value for name, value in multipliers.items() if name.startswith("g")
+    ]
     size = float(np.linalg.norm(objective))
     chosen = [_FREE.index(k) for k in ("c2", "a2", "e")]
     _, licq, mfcq = _stationarity(p, n)
@@ -95,17 +100,19 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
 
         - ``lemma 2``: of (7), against singular values of the matrix.
         - ``(14)``: of the margins (14), against the logits of the matrix.
-        - ``prop 1``: of (11) at ``t = |u|``, against singular values, where rows sum to 0.
-        - ``prop 1 growth``: least slope of (11) in ``t``, over ``(n - 1) / 2√M1``: 1 if it is
-          exact.
+        - ``prop 1``: of (11) at ``t = |u|``, against singular values, where rows sum to
+          0.
+        - ``prop 1 growth``: least slope of (11) in ``t``, over ``(n - 1) / 2√M1``: 1 if
+          it is exact.
         - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with
           ``Δa2 = +αε/n``.
-        - ``(23) printed``: the same with the minus sign that one version of the paper has.
+        - ``(23) printed``: the same with the minus sign that one version of the paper
+          has.
         - ``(24)``: of the change of ``M1``.
         - ``(25)``: of the change of the objective with the factor ``1/√M1``.
         - ``(25) printed``: the same without it, as it is printed.
-        - ``(25) sign``: largest change over the predicted one; positive where the direction
-          descends.
+        - ``(25) sign``: largest change over the predicted one; positive where the
+          direction descends.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -121,7 +128,9 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
         worst[name] = max(worst.get(name, -np.inf), float(value))
 
     for values in rng.normal(size=(points, 12)):
-        point = Parameters(**dict(zip(Parameters.__dataclass_fields__, values, strict=True)))
+        point = Parameters(
+            **dict(zip(Parameters.__dataclass_fields__, values, strict=True))
+        )
         w = point.matrix(n)
         full = float(np.linalg.svd(w, compute_uv=False).sum())
         keep("lemma 2", abs(point.lemma_2(n) / full - 1))
@@ -153,11 +162,15 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
         )
 
     for name, sign in (("(23)", 1.0), ("(23) printed", -1.0)):
-        change = _kept_constant(moved(step, sign), n) - _kept_constant(moved(-step, sign), n)
+        change = _kept_constant(moved(step, sign), n) - _kept_constant(
+            moved(-step, sign), n
+        )
         keep(name, float(np.abs(change).max()) / (2 * step))
     ahead, behind = moved(step, 1.0), moved(-step, 1.0)
     pull = alpha * (p.a1 + p.c1 * p.d1 / p.b1)
-    keep("(24)", abs((_squares(ahead) - _squares(behind)) / (2 * step) / (-2 * pull) - 1))
+    keep(
+        "(24)", abs((_squares(ahead) - _squares(behind)) / (2 * step) / (-2 * pull) - 1)
+    )
     fall = (_problem_11(ahead, n, u) - _problem_11(behind, n, u)) / (2 * step)
     keep("(25)", abs(fall / (-(n - 1) * pull / np.sqrt(m1)) - 1))
     keep("(25) printed", abs(fall / (-(n - 1) * pull) - 1))
@@ -166,7 +179,9 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
 
 def _feasible(p: Parameters, n: int) -> Parameters:
     """Make a random point one of (11): ``c1 > 0``, and no constraint of (21) is tight."""
-    p = replace(p, a1=2 + abs(p.a1), b1=2 + abs(p.b1), c1=0.1 + abs(p.c1), d1=1.5 + abs(p.d1))
+    p = replace(
+        p, a1=2 + abs(p.a1), b1=2 + abs(p.b1), c1=0.1 + abs(p.c1), d1=1.5 + abs(p.d1)
+    )
     p = replace(p, c2=-p.a2 - (p.a1 + p.c1) / n, d2=-p.b2 - (p.b1 + p.d1) / n)
     p = replace(p, e=1 + abs(p.e) + max(0.0, p.c1 + p.c2 - p.a1 - p.a2))
     return replace(p, g=-p.e, h=-p.f)
@@ -174,7 +189,9 @@ def _feasible(p: Parameters, n: int) -> Parameters:
 
 def _means(p: Parameters, n: int) -> float:
     """Return ``M2`` of (8)."""
-    return float((p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2))
+    return float(
+        (p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2)
+    )
 
 
 def _squares(p: Parameters) -> float:
@@ -280,14 +297,18 @@ def _in_order(gradient: dict[str, float]) -> Floats:
     return np.array([gradient.get(parameter, 0.0) for parameter in _FREE])
 
 
-def _stationarity(p: Parameters, n: int, active: float = 1e-4) -> tuple[float, float, float]:
+def _stationarity(
+    p: Parameters, n: int, active: float = 1e-4
+) -> tuple[float, float, float]:
     """Return KKT residual, rank deficiency of active gradients, and the slope that leaves them."""
     from scipy.optimize import linprog, nnls
 
     rows = _gradients(p, n)
     slack = {k: s for k, (_, s) in _forms(p, n).items() if k.startswith("g")}
     gradient, size = rows["objective"], len(_FREE)
-    inequalities = np.array([rows[k] for k, s in slack.items() if s < active]).reshape(-1, size)
+    inequalities = np.array([rows[k] for k, s in slack.items() if s < active]).reshape(
+        -1, size
+    )
     equalities = np.array([rows["h1"], rows["h2"]])
     columns = np.vstack([inequalities, equalities, -equalities])
     residual = nnls(columns.T, gradient)[1] / np.linalg.norm(gradient)

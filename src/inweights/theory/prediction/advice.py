@@ -1,7 +1,7 @@
 """Find identities ``b → b`` to add so that failing compositions or chains follow.
 
-:func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities over
-which a query chains facts. :mod:`~.predict` calls them for each part of a world.
+:func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities
+over which a query chains facts. :mod:`~.predict` calls them for each part of a world.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 #: Solutions that are spent on making the advice cheaper.
 TRIALS = 8
 
-#: Solves a world: its solution, the table of its queries, and why it is not the plain program.
+#: Solves a world: its solution, the table of its queries, and why it is not the plain
+#: program.
 Forecast = Callable[[World, str], tuple["Solution | SoftSolution", pl.DataFrame, str]]
 
 
@@ -42,10 +43,12 @@ class Advice:
         status: Status of the solution that verified it.
         gap: Its certified gap.
         solutions: How many programs were solved to find it.
-        why: Why not all identities that could help were considered; empty where they were.
-        most: How many identities could help, and how many more queries follow with all of them
-            than without any.
-        parts: In how many of the parts of the world it was looked for, in each separately.
+        why: Why not all identities that could help were considered; empty where they
+            were.
+        most: How many identities could help, and how many more queries follow with all
+            of them than without any.
+        parts: In how many of the parts of the world it was looked for, in each
+            separately.
     """
 
     identities: tuple[str, ...]
@@ -75,15 +78,15 @@ def bridges(
 ) -> list[tuple[int, int]]:
     """Return ``(query, bridge)`` for every query that chains facts.
 
-    A query chains two facts over the bridge ``b`` when a part of its prompt is the prompt of a
-    fact with answer ``b``, and ``b`` with the rest is that of a fact with a right answer of
-    the query; and so on, where ``b`` with the rest chains facts itself.
+    A query chains two facts over the bridge ``b`` when a part of its prompt is the
+    prompt of a fact with answer ``b``, and ``b`` with the rest is that of a fact with a
+    right answer of the query; and so on, where ``b`` with the rest chains facts itself.
 
     Args:
         world: Facts and queries.
         rows: Queries to look at; by default all.
-        late: Time of :func:`time.perf_counter` after which no further query is looked at; by
-            default none.
+        late: Time of :func:`time.perf_counter` after which no further query is looked
+            at; by default none.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -132,21 +135,26 @@ def _links(
 
 
 def advise_identities(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int = 0,
 ) -> Advice | None:
     """Find few identities that make failing queries follow.
 
-    What counts is how many queries follow in all, so that those that no longer would count
-    against it.
+    What counts is how many queries follow in all, so that those that no longer would
+    count against it.
 
     Args:
         world: Facts and queries.
         queries: Table of their prediction.
-        forecast: Solves a world: its solution, the table of its queries, and why it is not
-            program (2).
-        late: Time of :func:`time.perf_counter` after which nothing further is tried; ``None``
-            for no limit.
-        lost: Identities with which more than so many facts are not stored are not proposed.
+        forecast: Solves a world: its solution, the table of its queries, and why it is
+            not program (2).
+        late: Time of :func:`time.perf_counter` after which nothing further is tried;
+            ``None`` for no limit.
+        lost: Identities with which more than so many facts are not stored are not
+            proposed.
 
     Returns:
         The advice; ``None`` where no identity could help, or there is no time.
@@ -154,7 +162,8 @@ def advise_identities(
     known = stated_identities(world)
     follows = following(queries)
     chained = queries.filter(
-        (pl.col("verdict") != "follows") & ~pl.col("role").is_in(["reversal", "unstated"])
+        (pl.col("verdict") != "follows")
+        & ~pl.col("role").is_in(["reversal", "unstated"])
     )
     chains = bridges(world, chained["query"].to_list(), late)
     everything = list(dict.fromkeys(b for _, b in chains if b not in known))
@@ -184,14 +193,18 @@ def advise_identities(
     after = best.follows if goal else follows
     everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
     return Advice(
-        identities=tuple(world.vocabulary.names[b] for b in best.tokens) if goal else (),
+        identities=tuple(world.vocabulary.names[b] for b in best.tokens)
+        if goal
+        else (),
         mended=tuple(sorted(after - follows)),
         open=tuple(sorted(everyone - follows - after)),
         broken=tuple(sorted(follows - after)),
         status=best.solution.status,
         gap=best.solution.gap,
         solutions=solved,
-        why="" if whole.stored else f"not all {len(everything)} can be stored: {whole.why}",
+        why=""
+        if whole.stored
+        else f"not all {len(everything)} can be stored: {whole.why}",
         most=(len(everything), len(whole.follows) - len(follows)),
     )
 
@@ -207,7 +220,9 @@ class _Trial(NamedTuple):
 
 
 def _that_can_be_stored(
-    everything: Sequence[int], attempt: Callable[[Sequence[int]], _Trial], more: Callable[[], bool]
+    everything: Sequence[int],
+    attempt: Callable[[Sequence[int]], _Trial],
+    more: Callable[[], bool],
 ) -> _Trial:
     """Return the largest set that is found: parts that fit are joined, others are halved."""
     best: _Trial | None = None
@@ -245,7 +260,10 @@ def _fewer(
             if not more():
                 break
             trial = attempt(fewer)
-            sure = trial.solution.status == "certified" or best.solution.status != "certified"
+            sure = (
+                trial.solution.status == "certified"
+                or best.solution.status != "certified"
+            )
             some = len(trial.follows) >= len(best.follows) and trial.follows - follows
             if sure and some and trial.stored:
                 best = trial

@@ -1,7 +1,7 @@
 """Find advice for facts that are solved in parts: for each part, within the time limit.
 
-:func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts, those with most
-failing queries first, and joins what they find.
+:func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts, those
+with most failing queries first, and joins what they find.
 """
 
 import time
@@ -18,7 +18,8 @@ from inweights.worlds.world import World
 
 Forecasted = tuple[Solved, pl.DataFrame, str]
 
-#: Solutions that a part is given time for, at least: without and with what is added to it.
+#: Solutions that a part is given time for, at least: without and with what is added to
+#: it.
 LEAST = 3
 
 
@@ -32,17 +33,22 @@ def advise_parts(
 
     Args:
         parts: Solutions, one per part.
-        queries: Table of their queries, with the ``part`` and the place of each in the whole.
+        queries: Table of their queries, with the ``part`` and the place of each in the
+            whole.
         forecast: Solves a world, in at most so many seconds.
-        late: Time of :func:`time.perf_counter` when all of it is to be done; ``None`` for no
-            limit.
+        late: Time of :func:`time.perf_counter` when all of it is to be done; ``None``
+            for no limit.
 
     Returns:
-        The advice for all parts together, and the remedies of each, those that flip most
-        first.
+        The advice for all parts together, and the remedies of each, those that flip
+        most first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
-    order = failing["part"].value_counts(sort=True).sort("count", "part", descending=[True, False])
+    order = (
+        failing["part"]
+        .value_counts(sort=True)
+        .sort("count", "part", descending=[True, False])
+    )
     advices: list[Advice] = []
     found: list[Remedy] = []
     for done, part in enumerate(order["part"].to_list()):

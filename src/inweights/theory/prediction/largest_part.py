@@ -1,10 +1,11 @@
 """Divide a world into parts that a program can hold: whole components where they fit.
 
-A program over all facts has a row for each prompt and a column for each answer; beyond some
-size it takes too long. Facts without a common entity meet only in their relations and in the
-normalisation of the outputs, so that parts made of whole components predict best.
-:func:`parts_of` divides the facts, :func:`worlds_of` makes the worlds, which :mod:`~.predict`
-solves.
+A program over all facts has a row for each prompt and a column for each answer; beyond
+some size it takes too long. Facts without a common entity meet only in their relations
+and in the normalisation of the outputs, so that parts made of whole components predict
+best.
+:func:`parts_of` divides the facts, :func:`worlds_of` makes the worlds, which
+:mod:`~.predict` solves.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     """Yield the facts of parts of limited size, the largest first, and whether each is cut.
 
-    Components of facts that share an entity stay whole where they fit, several in one part. A
-    larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut
-    part lacks facts of its entities.
+    Components of facts that share an entity stay whole where they fit, several in one
+    part. A larger one is cut: its facts nearest to its busiest entity, then those next
+    to these. A cut part lacks facts of its entities.
 
     Args:
         world: Its facts.
@@ -63,7 +64,9 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     if total <= facts:
         yield np.arange(total), False
         return
-    relations = [world.vocabulary[g] for g in world.vocabulary.groups if g.endswith("relation")]
+    relations = [
+        world.vocabulary[g] for g in world.vocabulary.groups if g.endswith("relation")
+    ]
     linking = np.ones(len(world.vocabulary), dtype=bool)
     linking[np.concatenate([np.zeros(0, dtype=np.int64), *relations])] = False
     which, tokens = _tokens(world.facts)
@@ -91,12 +94,13 @@ def worlds_of(
 ) -> Iterator[tuple[World, Int[Ids, " q"]]]:
     """Yield the world of each part, and which queries of the whole it has.
 
-    A part has the queries whose tokens all occur in its facts, or in no fact, and that no
-    earlier part has; a cut part has none that chains a fact which it lacks.
+    A part has the queries whose tokens all occur in its facts, or in no fact, and that
+    no earlier part has; a cut part has none that chains a fact which it lacks.
 
     Args:
         world: Facts and queries.
-        parts: Facts of each part, and whether it is cut, as :func:`parts_of` yields them.
+        parts: Facts of each part, and whether it is cut, as :func:`parts_of` yields
+            them.
     """
     which, tokens = _tokens(world.facts)
     nowhere = np.ones(len(world.vocabulary), dtype=bool)
@@ -111,9 +115,13 @@ def worlds_of(
         inside[rows] = True
         known = nowhere.copy()
         known[tokens[inside[which]]] = True
-        strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
+        strange = (
+            np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
+        )
         chosen = np.flatnonzero(~strange & ~taken)
-        part = replace(world, facts=world.facts.take(rows), queries=world.queries.take(chosen))
+        part = replace(
+            world, facts=world.facts.take(rows), queries=world.queries.take(chosen)
+        )
         if cut:
             fair = _without_gaps(part)
             part, chosen = replace(part, queries=part.queries.take(fair)), chosen[fair]
@@ -137,4 +145,6 @@ def _tokens(statements: Statements) -> tuple[Ids, Ids]:
         np.repeat(rows, np.diff(ends, prepend=0))
         for ends in (statements.prompt_ends, statements.answer_ends)
     ]
-    return np.concatenate(which), np.concatenate([statements.prompts, statements.answers])
+    return np.concatenate(which), np.concatenate(
+        [statements.prompts, statements.answers]
+    )

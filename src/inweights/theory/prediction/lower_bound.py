@@ -1,18 +1,18 @@
 """Prove how small a single margin can be at any optimum, from a solution with a certified gap.
 
-A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be feasible
-with norm ``ν``; every optimum is then in the set of feasible matrices of norm at most ``ν``. A
-logit difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for a prompt ``x``, an
-answer ``y`` and a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of the facts every matrix of
-that set has
+A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be
+feasible with norm ``ν``; every optimum is then in the set of feasible matrices of norm
+at most ``ν``. A logit difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for
+a prompt ``x``, an answer ``y`` and a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of
+the facts every matrix of that set has
 
     ``⟨C, W⟩ ≥ Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``,
 
-since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op ‖W‖_*``.
-An upper bound is minus the lower one of ``-C``. So an interval is proved by its multipliers
-alone, however they were found: here by solving program (2) with a small extra term ``ε ⟨C,
-W⟩``. :func:`lower_bound` finds them, :func:`prove` computes the bound; :mod:`~.margin_bounds`
-uses both.
+since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op
+‖W‖_*``. An upper bound is minus the lower one of ``-C``. So an interval is proved by
+its multipliers alone, however they were found: here by solving program (2) with a small
+extra term ``ε ⟨C, W⟩``. :func:`lower_bound` finds them, :func:`prove` computes the
+bound; :mod:`~.margin_bounds` uses both.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -31,9 +31,11 @@ from inweights.theory.programs.program import Program
 from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.arrays import Float, Floats
 
-#: Iterations between two looks at a bound, and how many are made at most for one size of the term.
+#: Iterations between two looks at a bound, and how many are made at most for one size
+#: of the term.
 EVERY, ITERATIONS = 20, 400
-#: Sizes of the term that are tried, one from where the other ended, relative to the first.
+#: Sizes of the term that are tried, one from where the other ended, relative to the
+#: first.
 SIZES = (1.0, 4.0, 0.25)
 #: A size is left where a look gains less than this share of what the bound still loses.
 STALLED = 0.02
@@ -57,7 +59,10 @@ class Bound:
 
 
 def prove(
-    program: Program, norm: float, functional: Float[Floats, "P K"], dual: Float[Floats, "M K"]
+    program: Program,
+    norm: float,
+    functional: Float[Floats, "P K"],
+    dual: Float[Floats, "M K"],
 ) -> float:
     """Return ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, a lower bound on ``⟨C, W⟩`` for any multipliers.
 
@@ -65,8 +70,8 @@ def prove(
         program: The constraints.
         norm: ``ν``, the norm of some feasible matrix.
         functional: ``C``, ``[P, K]``.
-        dual: ``U(Λ)``, ``[M, K]``: in each row minus the multipliers of the wrong answers,
-            those of the right ones, and a sum of 0.
+        dual: ``U(Λ)``, ``[M, K]``: in each row minus the multipliers of the wrong
+            answers, those of the right ones, and a sum of 0.
 
     Raises:
         ConfigError: ``dual`` has a wrong sign, or a row does not sum to 0.
@@ -93,19 +98,20 @@ def lower_bound(
     """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
 
     Args:
-        solution: A feasible matrix and multipliers; the smaller its gap, the closer the bound:
-            it loses about the root of twice the absolute gap.
+        solution: A feasible matrix and multipliers; the smaller its gap, the closer the
+            bound: it loses about the root of twice the absolute gap.
         functional: ``C``, ``[P, K]``.
         goal: A bound that is enough; by default the best is looked for.
         iterations: How many are made for each of three sizes of the extra term.
-        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf``
-            where there is none yet. By default there is no limit.
+        late: When, by :func:`time.perf_counter`, the best bound so far is enough;
+            ``-inf`` where there is none yet. By default there is no limit.
         inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
     """
     program = solution.program
     here = float((functional * solution.templates).sum())
     spare = max(solution.optimum - solution.bound, 1e-12)
-    # A term of size ε loses about γ/ε + ε/2: no smaller than the gap asks, no larger than the goal.
+    # A term of size ε loses about γ/ε + ε/2: no smaller than the gap asks, no larger
+    # than the goal.
     first = max(np.sqrt(2 * spare), (here - goal) / 2 if np.isfinite(goal) else 0.0)
     sizes = np.clip(first * np.array(SIZES), LEAST, MOST)
     run = _Tilted(solution, inverse, functional)
@@ -134,7 +140,9 @@ def lower_bound(
 class _Tilted(Splitting):
     """Program (2) with the term ``size ⟨T, W⟩`` in its objective."""
 
-    def __init__(self, solution: Solution, inverse: Floats | None, tilt: Floats) -> None:
+    def __init__(
+        self, solution: Solution, inverse: Floats | None, tilt: Floats
+    ) -> None:
         super().__init__(solution.program, inverse)
         self._tilt, self.size = tilt, 0.0
         w, dual = solution.templates, solution.dual
@@ -151,4 +159,6 @@ class _Tilted(Splitting):
 
     def dual(self) -> Floats:
         """Return the multipliers of the facts, ``[M, K]``."""
-        return multipliers(-self.coupling * self.penalty * self.s_price, self.program.right)
+        return multipliers(
+            -self.coupling * self.penalty * self.s_price, self.program.right
+        )

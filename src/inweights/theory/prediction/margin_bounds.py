@@ -35,27 +35,27 @@ def margin_bounds(
 ) -> pl.DataFrame:
     """Return intervals that hold the margin of a query at *every* optimum of program (2).
 
-    The lower end takes a bound for every rival, the upper one for the nearest alone. Where
-    optima differ in a margin its interval stays as wide as they are apart, however small the
-    gap is. A query of the role ``unstated`` has no right answer: the margin is that of the
-    output that leads.
+    The lower end takes a bound for every rival, the upper one for the nearest alone.
+    Where optima differ in a margin its interval stays as wide as they are apart,
+    however small the gap is. A query of the role ``unstated`` has no right answer: the
+    margin is that of the output that leads.
 
     Args:
-        solution: A solution; it is solved again, from where it is, if its gap is too large for
-            the accuracy.
+        solution: A solution; it is solved again, from where it is, if its gap is too
+            large for the accuracy.
         queries: Which queries; by default all.
-        accuracy: Half the width of an interval that is narrow enough. ``None``: no interval is
-            narrowed further than it takes to prove that the margin is above ``tie``, or below
-            ``-tie``; that is a few solutions where it fails, and one for each rival where it
-            follows.
+        accuracy: Half the width of an interval that is narrow enough. ``None``: no
+            interval is narrowed further than it takes to prove that the margin is above
+            ``tie``, or below ``-tie``; that is a few solutions where it fails, and one
+            for each rival where it follows.
         tie: Margins of at most this size are ties.
         seconds: After so many the rest is left open; by default there is no limit.
         progress: Called with the queries done and their number.
 
     Returns:
-        A row per query: ``query``, ``margin`` (of the solution), ``lower`` and ``upper``
-        (infinite where nothing was proved), ``proved``: ``follows``, ``tied``, ``fails``, or
-        ``open``.
+        A row per query: ``query``, ``margin`` (of the solution), ``lower`` and
+        ``upper`` (infinite where nothing was proved), ``proved``: ``follows``,
+        ``tied``, ``fails``, or ``open``.
 
     Raises:
         ConfigError: The accuracy is not above 0, or there is no such query.
@@ -81,7 +81,9 @@ def margin_bounds(
     fine = accuracy or float(np.clip(decided.min(initial=0.2), 0.01, 0.2))
     needed = max(FINEST, fine**2 / (8 * solution.optimum))
     if solution.gap > needed and in_time(late):
-        finer = solve(solution.program, gap=needed, start=solution.templates, seconds=seconds)
+        finer = solve(
+            solution.program, gap=needed, start=solution.templates, seconds=seconds
+        )
         solution = finer if finer.gap < solution.gap else solution
     leads = _leads(solution, columns, rivals)
     own = _own_columns(solution, columns)
@@ -103,7 +105,12 @@ def margin_bounds(
         rows.append((query, float(gaps.min()), lower, upper, proved))
         if progress:
             progress(done + 1, len(chosen))
-    schema = {"query": pl.Int64, "margin": pl.Float64, "lower": pl.Float64, "upper": pl.Float64}
+    schema = {
+        "query": pl.Int64,
+        "margin": pl.Float64,
+        "lower": pl.Float64,
+        "upper": pl.Float64,
+    }
     return pl.DataFrame(rows, schema=schema | {"proved": pl.String}, orient="row")
 
 
@@ -135,7 +142,9 @@ def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
     """Return by how much the meant outputs lead each of their rivals, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
-    return np.where(rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf)
+    return np.where(
+        rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf
+    )
 
 
 def _interval(
@@ -149,8 +158,8 @@ def _interval(
 ) -> tuple[float, float]:
     """Return both ends for one query. Rivals come nearest first, while they matter.
 
-    The margin is the largest lead of any right answer. The lower end is that of the first,
-    which leads the others here; the upper end has to hold for all of them.
+    The margin is the largest lead of any right answer. The lower end is that of the
+    first, which leads the others here; the upper end has to hold for all of them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]
@@ -176,12 +185,14 @@ def _interval(
 
     if want_upper and in_time(late):
         upper = max(
-            -bound(against(order[0], -1.0, answer), goal=-high_goal).value for answer in answers
+            -bound(against(order[0], -1.0, answer), goal=-high_goal).value
+            for answer in answers
         )
     for rival in order if want_lower else ():
         if not in_time(late):
             return -np.inf, upper
-        goal = min(low_goal, lower)  # what is above the least bound so far does not matter
+        # What is above the least bound so far does not matter.
+        goal = min(low_goal, lower)
         lower = min(lower, bound(against(rival, 1.0), goal=goal).value)
         if accuracy is None and lower <= low_goal:
             break  # not proved, whatever the other rivals are

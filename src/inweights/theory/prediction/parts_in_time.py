@@ -1,7 +1,7 @@
 """Say what a prediction covers within a time limit: how many facts, in which parts.
 
-:func:`parts_within` is what :mod:`~.predict` divides a world by; :func:`facts_within` serves
-readers of files, which sample larger ones.
+:func:`parts_within` is what :mod:`~.predict` divides a world by; :func:`facts_within`
+serves readers of files, which sample larger ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from inweights.theory.prediction.largest_part import parts_of
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
-#: Facts that a program may have for every cubic root of a second; at most, and at least.
+#: Facts that a program may have for every cubic root of a second; at most, and at
+#: least.
 FACTS, MAX_FACTS, LEAST_FACTS = 160, 2_500, 40
 #: Share of the time left that one of several parts may take.
 MAX_OF_REST = 0.125
@@ -49,12 +50,14 @@ def facts_within(seconds: float | None) -> int:
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
 
 
-def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m"], bool]]:
+def parts_within(
+    world: World, seconds: float | None
+) -> list[tuple[Int[Ids, " m"], bool]]:
     """Return the facts of each program within a time limit, and whether a component was cut.
 
-    A program's time grows with the cube of its facts, so that many small ones cover more. But
-    what a cut leaves of a component predicts worse the less it is: such parts are as large as
-    the time that one part may take allows.
+    A program's time grows with the cube of its facts, so that many small ones cover
+    more. But what a cut leaves of a component predicts worse the less it is: such parts
+    are as large as the time that one part may take allows.
 
     Args:
         world: Its facts.

@@ -1,9 +1,10 @@
 """Predict from the facts alone which unseen queries a model will answer.
 
-:func:`predict` returns the prediction for a model without attention (Emb-MLP). Where all facts
-can be stored it is the optimum of program (2) (Identity Bridge §4.3); else, or for training
-with weight decay, that of the soft program. Where it is wrong for another model, that is a
-finding: the recipe ``beyond/predicted-composition`` measures how well it does.
+:func:`predict` returns the prediction for a model without attention (Emb-MLP). Where
+all facts can be stored it is the optimum of program (2) (Identity Bridge §4.3); else,
+or for training with weight decay, that of the soft program. Where it is wrong for
+another model, that is a finding: the recipe ``beyond/predicted-composition`` measures
+how well it does.
 """
 
 import time
@@ -34,11 +35,11 @@ from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-#: The decay of the soft program where program (2) has no solution: of six it did best by training
-#: without decay (docs/predict.md).
+#: The decay of the soft program where program (2) has no solution: of six it did best
+#: by training without decay (docs/predict.md).
 DECAY = 3e-4
-#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it expect less
-#: than training has learnt by then, and this a little less (see
+#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it
+#: expect less than training has learnt by then, and this a little less (see
 #: :mod:`inweights.theory.prediction.trust`).
 PHRASED = 1e-2
 
@@ -59,33 +60,37 @@ def predict(
     """Predict for every query of a world whether its answer follows from the facts.
 
     There is a prediction for every world whose answers have one token. Where no matrix
-    satisfies all facts, it is that of the soft program, with the facts that had to be dropped;
-    where time or memory does not suffice for all facts, those of parts of them, each
-    separately.
+    satisfies all facts, it is that of the soft program, with the facts that had to be
+    dropped; where time or memory does not suffice for all facts, those of parts of
+    them, each separately.
 
     Args:
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the training that is predicted (soft program). ``None``: the
-            limit of long training without decay (program (2)), while all facts can be stored,
-            and identities are bare; else the soft program with a decay of 3e-4, or of 1e-2
-            where identities are phrased.
+        decay: Weight decay of the training that is predicted (soft program). ``None``:
+            the limit of long training without decay (program (2)), while all facts can
+            be stored, and identities are bare; else the soft program with a decay of
+            3e-4, or of 1e-2 where identities are phrased.
         gap: Relative gap that every solution has to certify.
-        seconds: Time limit of all solutions together, which decides how large their parts are;
-            ``None`` for no limit.
-        began: When the time limit began to run, by :func:`time.perf_counter`; by default now.
+        seconds: Time limit of all solutions together, which decides how large their
+            parts are; ``None`` for no limit.
+        began: When the time limit began to run, by :func:`time.perf_counter`; by
+            default now.
         iterations: Iteration limit of every solution.
-        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
-            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals
-            <inweights.theory.prediction.prediction.Prediction.with_intervals>` says how far
-            each is known.
-        advise: Whether to look for statements to add to what fails, in the time that is left.
-        progress: Called for every solution with what is solved, the iteration, and the gap.
+        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm
+            and no margin; at 1e-3 some are off by far more.
+            :meth:`Prediction.with_intervals
+            <inweights.theory.prediction.prediction.Prediction.with_intervals>` says how
+            far each is known.
+        advise: Whether to look for statements to add to what fails, in the time that is
+            left.
+        progress: Called for every solution with what is solved, the iteration, and the
+            gap.
 
     Raises:
         ConfigError: An option is out of range.
-        DataError: Answers have several tokens; there are no facts; or facts contradict each
-            other and ``answers`` is ``one``.
+        DataError: Answers have several tokens; there are no facts; or facts contradict
+            each other and ``answers`` is ``one``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -105,9 +110,13 @@ def predict(
     load_solvers()
     now = time.perf_counter()
     late = None if seconds is None else (now if began is None else began) + seconds
-    settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
+    settings = partial(
+        _forecast, answers=answers, decay=decay, gap=gap, iterations=iterations
+    )
 
-    def forecast(of: World, what: str, most: float = np.inf) -> tuple[Solved, pl.DataFrame, str]:
+    def forecast(
+        of: World, what: str, most: float = np.inf
+    ) -> tuple[Solved, pl.DataFrame, str]:
         tell = (lambda step, now: progress(what, step, now)) if progress else None
         left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
         solution, why = settings(of, seconds=left, progress=tell)
@@ -121,12 +130,17 @@ def predict(
     for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
         usual, left = (now - first) / max(number, 1), until - now
-        if solved and left < usual:  # rather few parts to the end than all of them badly
+        # Rather few parts to the end than all of them badly.
+        if solved and left < usual:
             break
         part, asked = next(pieces)
-        what = "given facts" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        what = (
+            "given facts" if len(found) == 1 else f"part {number + 1} of {len(found)}"
+        )
         share = max(1 / (len(found) - number), MAX_OF_REST)
-        solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
+        solution, table, why = forecast(
+            part, what, max(share * left, 2 * usual if number else 0.0)
+        )
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))
     made = _put_together(world, solved, len(found))
@@ -152,7 +166,10 @@ def _put_together(
             f"covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in whole "
             f"components if one fits, each solved separately. {why}"
         ).strip()
-    lost = [outvoted(solution, rows) for solution, rows in zip(solutions, facts, strict=True)]
+    lost = [
+        outvoted(solution, rows)
+        for solution, rows in zip(solutions, facts, strict=True)
+    ]
     return Prediction(
         parts=solutions,
         world=world,
@@ -185,14 +202,18 @@ def _forecast(
         try:
             program = Program.of(world, answers)
             half = None if seconds is None else seconds / 2
-            solved = solve(program, gap=gap, seconds=half, iterations=iterations, progress=progress)
+            solved = solve(
+                program, gap=gap, seconds=half, iterations=iterations, progress=progress
+            )
         except (DataError, SolverError) as error:
             if answers == "one" and isinstance(error, DataError):
                 raise
             why = f"{str(error)[:1].upper()}{str(error)[1:]}."
         else:
             return solved, why
-    left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
+    left = (
+        None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
+    )
     soft = solve_soft(
         Program.of(world, "any"),
         usual if decay is None else decay,
@@ -223,9 +244,9 @@ def predicted_queries(
 
     Returns:
         The table ``queries`` of the
-        :class:`~inweights.theory.prediction.prediction.Prediction`, and a column ``trivial``:
-        the prediction that any other has to beat, whether a bridge of the query has an
-        identity.
+        :class:`~inweights.theory.prediction.prediction.Prediction`, and a column
+        ``trivial``: the prediction that any other has to beat, whether a bridge of the
+        query has an identity.
 
     Raises:
         DataError: Answers have several tokens, or facts contradict each other.
@@ -239,4 +260,6 @@ def predicted_queries(
     queries = predict(made, answers=answers, gap=gap, decay=decay, advise=False).queries
     known = stated_identities(made)
     helped = {query for query, bridge in bridges(made) if bridge in known}
-    return queries.with_columns(trivial=pl.col("query").is_in(sorted(helped)).cast(pl.Float64))
+    return queries.with_columns(
+        trivial=pl.col("query").is_in(sorted(helped)).cast(pl.Float64)
+    )

@@ -1,7 +1,7 @@
 """Hold a prediction for every query of a world: its table, and what it rests on.
 
-:func:`inweights.predict` makes one. It gives summaries, probabilities and intervals, and is
-what the commands and pages of ``audit`` print.
+:func:`inweights.predict` makes one. It gives summaries, probabilities and intervals,
+and is what the commands and pages of ``audit`` print.
 """
 
 import time
@@ -57,24 +57,25 @@ class Prediction:
     """A prediction for every query of a world.
 
     Attributes:
-        parts: The optima that it rests on, that of the largest part first; the queries of each
-            are those of its world, in order.
+        parts: The optima that it rests on, that of the largest part first; the queries
+            of each are those of its world, in order.
         world: What was asked: ``query`` and ``fact`` are places in it.
-        queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
-            ``answer`` (where several are right, the first of them), ``right_answers`` (their
-            number), ``chance`` (the share of the outputs that is right), ``predicted`` (the
-            output with the largest logit), ``margin`` (of the best right answer over the best
-            wrong one; the facts have 1: the least of them, or with decay the median),
-            ``verdict``, ``tied`` (number of outputs within the tolerance of the largest),
-            ``expected`` (expected accuracy: the share of those that are right), ``role``,
-            ``pattern``, ``out_of_distribution``. The verdict is ``follows``, ``tied`` or
-            ``fails``; queries of the role ``unstated`` have no right answer: they are
-            ``asserted`` where the model answers all the same, by ``margin`` over the next best
+        queries: One row a query: ``query`` (its index in the world), ``part``,
+            ``prompt``, ``answer`` (where several are right, the first of them),
+            ``right_answers`` (their number), ``chance`` (the share of the outputs that
+            is right), ``predicted`` (the output with the largest logit), ``margin`` (of
+            the best right answer over the best wrong one; the facts have 1: the least
+            of them, or with decay the median), ``verdict``, ``tied`` (number of outputs
+            within the tolerance of the largest), ``expected`` (expected accuracy: the
+            share of those that are right), ``role``, ``pattern``,
+            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``;
+            queries of the role ``unstated`` have no right answer: they are ``asserted``
+            where the model answers all the same, by ``margin`` over the next best
             output, else ``open``, and nothing is ``expected`` of them.
-        let_go: Facts that the prediction does without: ``fact``, ``statement``, ``instead``
-            (what the model answers), ``why`` (``answered otherwise by the program``, a sum
-            over tokens, as other facts are in the way; trained networks may store them; or
-            ``left out`` of a part).
+        let_go: Facts that the prediction does without: ``fact``, ``statement``,
+            ``instead`` (what the model answers), ``why`` (``answered otherwise by the
+            program``, a sum over tokens, as other facts are in the way; trained
+            networks may store them; or ``left out`` of a part).
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
@@ -111,20 +112,22 @@ class Prediction:
             "facts left out": len(self.let_go),
         }
         table = self.summary()
-        return Card(f"Prediction for {self.world!r}", about, table.columns, table.rows())
+        return Card(
+            f"Prediction for {self.world!r}", about, table.columns, table.rows()
+        )
 
     @cached_property
     def probabilities(self) -> pl.DataFrame:
         """How likely trained networks are to answer each query, a row per query, in order.
 
-        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null
-        where none was fitted (queries that chain no facts), and ``outlook``: ``likely``,
-        ``open`` or ``unlikely`` for a GPT, else by the verdict of the program;
-        ``uncalibrated`` where no family of trained worlds is near, where the fit to the nearest
-        was off by more than a third, and for chains of three facts or more with several right
-        answers, which were not fitted; queries without a right answer are ``asserted`` or get
-        ``no answer``. Where queries have several right answers, no probability is below the
-        chance of a guess.
+        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``…
+        probability``, null where none was fitted (queries that chain no facts), and
+        ``outlook``: ``likely``, ``open`` or ``unlikely`` for a GPT, else by the verdict
+        of the program; ``uncalibrated`` where no family of trained worlds is near,
+        where the fit to the nearest was off by more than a third, and for chains of
+        three facts or more with several right answers, which were not fitted; queries
+        without a right answer are ``asserted`` or get ``no answer``. Where queries have
+        several right answers, no probability is below the chance of a guess.
 
         Example:
             >>> import inweights as iw
@@ -137,7 +140,8 @@ class Prediction:
             chance = self.queries.select("query", pl.col("chance").fill_null(0.0))
             bounded = found.join(chance, on="query", how="left", maintain_order="left")
             found = bounded.select(
-                "query", *(pl.max_horizontal(model, "chance").alias(model) for model in MODELS)
+                "query",
+                *(pl.max_horizontal(model, "chance").alias(model) for model in MODELS),
             )
         names = {model: f"{model} probability" for model in MODELS}
         several = (pl.col("role") == "chain") & (pl.col("right_answers") > 1)
@@ -151,7 +155,9 @@ class Prediction:
             ).iter_rows()
         ]
         joined = joined.drop("unfitted")
-        return joined.drop("verdict").with_columns(outlook=pl.Series(words, dtype=pl.String))
+        return joined.drop("verdict").with_columns(
+            outlook=pl.Series(words, dtype=pl.String)
+        )
 
     @staticmethod
     def _outlook(verdict: str, probability: float | None, *, unfitted: bool) -> str:
@@ -178,9 +184,10 @@ class Prediction:
             by: Columns of ``queries``.
 
         Returns:
-            A row for each combination of their values: ``queries``, how many ``follow``, are
-            ``tied``, ``fail``, are ``asserted`` and ``open``, ``expected`` accuracy,
-            ``right_answers``, ``chance``, ``least_margin`` and ``median_margin``.
+            A row for each combination of their values: ``queries``, how many
+            ``follow``, are ``tied``, ``fail``, are ``asserted`` and ``open``,
+            ``expected`` accuracy, ``right_answers``, ``chance``, ``least_margin`` and
+            ``median_margin``.
         """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
@@ -205,16 +212,16 @@ class Prediction:
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
-            accuracy: Half the width of an interval that is narrow enough; ``None`` proves the
-                verdict only.
+            accuracy: Half the width of an interval that is narrow enough; ``None``
+                proves the verdict only.
             queries: Which queries; by default all. The others have null.
             tie: Margins of at most this size are ties.
             seconds: After so many the rest is left open; by default there is no limit.
             progress: Called with the queries done and their number.
 
         Raises:
-            ConfigError: The prediction is that of the soft program, or ``accuracy`` is not
-                above 0.
+            ConfigError: The prediction is that of the soft program, or ``accuracy`` is
+                not above 0.
 
         Example:
             >>> import inweights as iw
@@ -233,7 +240,11 @@ class Prediction:
             if tables and not in_time(late):
                 break
             own = self.queries.filter(pl.col("part") == part)["query"].to_numpy()
-            asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
+            asked = (
+                range(len(own))
+                if queries is None
+                else np.flatnonzero(np.isin(own, queries))
+            )
             left = None if late is None else max(0.0, late - time.perf_counter())
             bounds = margin_bounds(
                 solution,  # type: ignore[arg-type]
@@ -243,11 +254,17 @@ class Prediction:
                 seconds=left,
                 progress=progress,
             )
-            tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
-        table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
+            tables.append(
+                bounds.drop("margin").with_columns(query=own[bounds["query"]])
+            )
+        table = self.queries.join(
+            pl.concat(tables), on="query", how="left", maintain_order="left"
+        )
         # What there was no time for is open.
         left_open = pl.col("proved").is_null() & (
-            pl.lit(value=True) if queries is None else pl.col("query").is_in(list(queries))
+            pl.lit(value=True)
+            if queries is None
+            else pl.col("query").is_in(list(queries))
         )
         nothing = {"lower": -np.inf, "upper": np.inf, "proved": "open"}
         filled = [

@@ -1,7 +1,8 @@
 """Find other facts to add so that a query comes out otherwise; each verified by solving again.
 
 - *Reversals*, with identities on both ends, where a reversal fails.
-- *Counter-examples*: where the model asserts what no fact states, the same is denied of some.
+- *Counter-examples*: where the model asserts what no fact states, the same is denied of
+  some.
 
 :func:`remedies` tries both; :mod:`~.advice` is about identities alone.
 """
@@ -13,7 +14,12 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.theory.prediction.advice import Forecast, following, in_time, stated_identities
+from inweights.theory.prediction.advice import (
+    Forecast,
+    following,
+    in_time,
+    stated_identities,
+)
 from inweights.theory.prediction.tables import unstored
 from inweights.theory.programs.program import in_words
 from inweights.worlds.world import Vocabulary, World
@@ -33,7 +39,8 @@ class Remedy:
         kind: ``reversals`` or ``counter-examples``.
         against: What is changed, in words.
         statements: What to add.
-        flipped: Queries that come out otherwise, of those that are not stated themselves.
+        flipped: Queries that come out otherwise, of those that are not stated
+            themselves.
         of: How many those were.
         broken: Queries that follow now, and no longer would.
         status: Status of the solution that verified it.
@@ -49,18 +56,23 @@ class Remedy:
 
 
 def remedies(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int = 0,
 ) -> tuple[Remedy, ...]:
     """Find facts that change failing reversals, and the most frequent wrong assertion.
 
     Args:
         world: Facts and queries.
         queries: Table of their prediction.
-        forecast: Solves a world: its solution, the table of its queries, and why it is not
-            program (2).
-        late: Time of :func:`time.perf_counter` after which nothing further is tried; ``None``
-            for no limit.
-        lost: Statements with which more than so many facts are not stored are not proposed.
+        forecast: Solves a world: its solution, the table of its queries, and why it is
+            not program (2).
+        late: Time of :func:`time.perf_counter` after which nothing further is tried;
+            ``None`` for no limit.
+        lost: Statements with which more than so many facts are not stored are not
+            proposed.
     """
     return tuple(
         remedy
@@ -71,10 +83,16 @@ def remedies(
 
 
 def _tell_reversals(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int,
 ) -> Iterator[Remedy]:
     """Yield the best number of reversals to state, with identities on both ends."""
-    failing = queries.filter((pl.col("role") == "reversal") & (pl.col("verdict") != "follows"))
+    failing = queries.filter(
+        (pl.col("role") == "reversal") & (pl.col("verdict") != "follows")
+    )
     rows = failing["query"].to_list()
     if len(rows) < 2:
         return
@@ -103,7 +121,11 @@ def _tell_reversals(
         texts = [f"{name} → {name}" for name in names]
         texts += [in_words(world, asked, q) for q in stated]
         storable = unstored(solution) <= lost
-        if storable and gained and (best is None or gained / len(rest) > best.flipped / best.of):
+        if (
+            storable
+            and gained
+            and (best is None or gained / len(rest) > best.flipped / best.of)
+        ):
             best = Remedy(
                 kind="reversals",
                 against="reversals that do not follow",
@@ -120,7 +142,11 @@ def _tell_reversals(
 
 
 def _counter_examples(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int,
 ) -> Iterator[Remedy]:
     """Yield the fewest denials with which the most frequent assertion is made no longer."""
     asserted = queries.filter(pl.col("verdict") == "asserted")
@@ -140,7 +166,9 @@ def _counter_examples(
             return
         stated, rest = rows[:number], rows[number:]
         prompts = np.array([world.queries.prompt(q) for q in stated])
-        more = wider.with_facts("counter_example", prompts, np.full((number, 1), unknown))
+        more = wider.with_facts(
+            "counter_example", prompts, np.full((number, 1), unknown)
+        )
         solution, table, _ = forecast(more, f"with {number} counter-examples")
         still = table.filter(
             pl.col("query").is_in(rest)
@@ -151,7 +179,9 @@ def _counter_examples(
             return
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
-            texts = [f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()]
+            texts = [
+                f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()
+            ]
             yield Remedy(
                 kind="counter-examples",
                 against=f"'{name}' is {said}, which is not stated",

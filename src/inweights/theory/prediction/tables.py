@@ -23,7 +23,12 @@ OUTVOTED = "answered otherwise by the program"
 
 #: Columns of the queries that hold texts.
 _TEXTS = ("prompt", "answer", "predicted", "role", "pattern")
-_LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
+_LET_GO = {
+    "fact": pl.Int64,
+    "statement": pl.String,
+    "instead": pl.String,
+    "why": pl.String,
+}
 
 
 def query_table(solution: Solved, tie: float) -> pl.DataFrame:
@@ -43,8 +48,12 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
     parts = solution.program.compare_in_parts(solution.templates, queries)
     columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
     best, margin, tied, expected, lead = (_joined(columns, i) for i in range(5))
-    verdict = np.where(margin > tie, "follows", np.where(margin < -tie, "fails", "tied"))
-    unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
+    verdict = np.where(
+        margin > tie, "follows", np.where(margin < -tie, "fails", "tied")
+    )
+    unstated = np.array(
+        [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool
+    )
     verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
     names = np.array(words.names, dtype=object)
     return pl.DataFrame(
@@ -103,21 +112,30 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
         numbers: Number of each of its facts in the whole world.
 
     Returns:
-        A row per fact: ``fact``, ``statement``, ``instead`` (what is answered), ``why``.
+        A row per fact: ``fact``, ``statement``, ``instead`` (what is answered),
+        ``why``.
     """
     program = solution.program
-    stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
+    stored = (
+        solution.stored
+        if isinstance(solution, SoftSolution)
+        else np.ones(0, dtype=bool)
+    )
     lost, world = np.flatnonzero(~stored), program.world
     logits, right = (program.counts @ solution.templates), program.right
     rows = program.row[lost]
     wrong = np.where(right[rows], -np.inf, logits[rows])
-    beaten = np.where(right[rows], logits[rows], -np.inf).max(1) <= wrong.max(1) + ROUNDING
+    beaten = (
+        np.where(right[rows], logits[rows], -np.inf).max(1) <= wrong.max(1) + ROUNDING
+    )
     lost, best = lost[beaten], wrong[beaten].argmax(1)
     return pl.DataFrame(
         {
             "fact": numbers[lost],
             "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
-            "instead": [world.vocabulary.names[world.outputs[k]] for k in best.tolist()],
+            "instead": [
+                world.vocabulary.names[world.outputs[k]] for k in best.tolist()
+            ],
             "why": [OUTVOTED] * len(lost),
         },
         schema=_LET_GO,
@@ -145,15 +163,22 @@ def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
 
 def _patterns(world: World) -> list[str]:
     """Return the form of every query: relations by name, other tokens by their group."""
-    names, queries, groups = world.vocabulary.names, world.queries, world.vocabulary.groups
+    names, queries, groups = (
+        world.vocabulary.names,
+        world.queries,
+        world.vocabulary.groups,
+    )
     starts = np.cumsum([0, *map(len, groups.values())])[:-1]
     of = list(groups)
 
     def shown(tokens: Ids) -> str:
         found = [of[g] for g in np.searchsorted(starts, tokens, side="right") - 1]
         pairs = zip(tokens.tolist(), found, strict=True)
-        return " ".join(names[t] if group.endswith("relation") else group for t, group in pairs)
+        return " ".join(
+            names[t] if group.endswith("relation") else group for t, group in pairs
+        )
 
     return [
-        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}" for i in range(len(queries))
+        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}"
+        for i in range(len(queries))
     ]

@@ -1,7 +1,7 @@
 """Say in words how far a prediction can be trusted, by errors for similar facts.
 
-:func:`trust`, :func:`meaning` and :func:`propose_training` return the sentences that ``audit``
-and the command ``predict`` print below a prediction.
+:func:`trust`, :func:`meaning` and :func:`propose_training` return the sentences that
+``audit`` and the command ``predict`` print below a prediction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from inweights.theory.prediction.prediction import Prediction
     from inweights.worlds.world import Statements
 
-#: Share of the single chains of three facts of a world on which trained networks agreed with it.
+#: Share of the single chains of three facts of a world on which trained networks agreed
+#: with it.
 CHAINS = (0.13, 0.97)
 #: Share of open queries from which on training is proposed.
 UNCERTAIN = 0.25
@@ -30,7 +31,9 @@ PHRASED = (0.03, 1.0)
 def trust(prediction: Prediction) -> str:
     """Return the expected errors of a prediction, in a few sentences."""
     near, known = prediction.nearest, calibration()
-    errors = " and ".join(f"{error:.2f} ({model})" for model, error in near.error.items())
+    errors = " and ".join(
+        f"{error:.2f} ({model})" for model, error in near.error.items()
+    )
     besides, subject = "", "The program's verdict" if near.vague else "It"
     if (prediction.queries["role"] == "chain").any():
         besides = (
@@ -67,7 +70,8 @@ def meaning(prediction: Prediction) -> str:
     """Return what the words of a prediction mean, in two sentences."""
     known = calibration()
     program = (
-        "Follows, tied and fails are what the optimum of the program does, up to its certified gap."
+        "Follows, tied and fails are what the optimum of the program does, up to its "
+        "certified gap."
     )
     if prediction.nearest.vague:
         return program

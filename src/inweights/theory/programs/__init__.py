@@ -2,5 +2,6 @@
 
 :mod:`~.program` states program (2) of Identity Bridge, :mod:`~.nuclear_norm` and
 :mod:`~.soft_program` solve it with and without hard margins, :mod:`~.closed_form` and
-:mod:`~.symmetric_solver` solve it at complexity one. ``theory/prediction`` builds on them.
+:mod:`~.symmetric_solver` solve it at complexity one. ``theory/prediction`` builds on
+them.
 """

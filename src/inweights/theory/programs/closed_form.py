@@ -1,21 +1,23 @@
 """Give the optimum of program (2) for the two-hop world of complexity one in closed form (ours).
 
-:func:`closed_form` returns the optimum and dual multipliers that prove it, for any number of
-entities; :func:`transfer_margin` gives the margin of an untrained fact about a group. The
-numeric solvers (:func:`~.nuclear_norm.solve`, :func:`~.symmetric_solver.solve_symmetric`) are
-tested against them, and recipes compare trained models with them.
+:func:`closed_form` returns the optimum and dual multipliers that prove it, for any
+number of entities; :func:`transfer_margin` gives the margin of an untrained fact about
+a group. The numeric solvers (:func:`~.nuclear_norm.solve`,
+:func:`~.symmetric_solver.solve_symmetric`) are tested against them, and recipes compare
+trained models with them.
 
-The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under assumptions
-on the optimum. The optimum itself can be written down; with identity facts up to one number
-``b`` between 1 and 2, the root of a monotone equation. ``docs/theory.md`` has the proofs.
+The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under
+assumptions on the optimum. The optimum itself can be written down; with identity facts
+up to one number ``b`` between 1 and 2, the root of a monotone equation.
+``docs/theory.md`` has the proofs.
 
-Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with identity
-``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
+Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with
+identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
 
 Kinds of constraints are named by prompt and competing output, such as
 ``"first hop, other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output
-``b_j``). *Own* means that the output has the prompt's index, *other* that it has not; a star
-marks constraints that the paper leaves out.
+``b_j``). *Own* means that the output has the prompt's index, *other* that it has not; a
+star marks constraints that the paper leaves out.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from inweights.errors import ConfigError
 from inweights.theory.programs.symmetric import Parameters, constraints
 from inweights.worlds.arrays import Float, Floats, Ids, Int
 
-#: With identity the margin of a composition is above this for every ``n``, and tends to it.
+#: With identity the margin of a composition is above this for every ``n``, and tends to
+#: it.
 MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 
@@ -43,9 +46,9 @@ class ClosedForm:
         n: Number of subjects, of bridges and of objects: the paper's ``N``.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
         parameters: The optimum in the symmetric form of equation (3).
-        multipliers: Lagrange multiplier of one constraint of each kind, by the kind's name.
-            Kinds with a positive one are tight at every optimum; kinds that are missing have
-            0.
+        multipliers: Lagrange multiplier of one constraint of each kind, by the kind's
+            name. Kinds with a positive one are tight at every optimum; kinds that are
+            missing have 0.
 
     Example:
         >>> known = closed_form(3)
@@ -69,10 +72,12 @@ class ClosedForm:
     def totals(self) -> dict[str, float]:
         """Sum of the multipliers over all constraints of each kind, by the kind's name.
 
-        These are the multipliers of the program in twelve parameters, where a kind is one
-        constraint.
+        These are the multipliers of the program in twelve parameters, where a kind is
+        one constraint.
         """
-        return {name: self._count(name) * value for name, value in self.multipliers.items()}
+        return {
+            name: self._count(name) * value for name, value in self.multipliers.items()
+        }
 
     def _count(self, name: str) -> int:
         """Number of single constraints of one kind: ``n`` own answers, ``n (n - 1)`` others."""
@@ -97,8 +102,12 @@ class ClosedForm:
         """Return the blocks of ``Xᵀ U``: on vectors that sum to 0, 2 by 2, and on means, 4 by 2."""
         n = self.n
         value = dict.fromkeys(constraints(), 0.0) | self.multipliers
-        first = _hop_multipliers(value, n, "first", right_kind="bridge", wrong_kind="object")
-        second = _hop_multipliers(value, n, "second", right_kind="object", wrong_kind="bridge")
+        first = _hop_multipliers(
+            value, n, "first", right_kind="bridge", wrong_kind="object"
+        )
+        second = _hop_multipliers(
+            value, n, "second", right_kind="object", wrong_kind="bridge"
+        )
         identity = value["identity, own object"]
         # Rows: subjects, bridges. Columns: bridges, objects.
         centred = np.array(
@@ -107,7 +116,8 @@ class ClosedForm:
                 [identity - second.off_diagonal, second.diagonal - identity],
             ]
         )
-        # Rows: mean subject, mean bridge, r1, r2. Each sums to 0 over the two kinds of outputs.
+        # Rows: mean subject, mean bridge, r1, r2. Each sums to 0 over the two kinds of
+        # outputs.
         root = np.sqrt(n)
         means = [
             first.other_kind,
@@ -121,7 +131,8 @@ class ClosedForm:
         """Return the design matrix ``X`` of all training prompts.
 
         Returns:
-            Token counts ``[M, P]``. Rows: first hops, second hops, then identities if they are
+            Token counts ``[M, P]``. Rows: first hops, second hops, then identities if
+            they are
             trained. Columns: subjects, bridges, ``r1``, ``r2``.
         """
         n = self.n
@@ -143,8 +154,8 @@ class ClosedForm:
         """Return the multiplier of every single constraint.
 
         Returns:
-            ``[M, K]``: row ``m``, column ``k`` has the multiplier of "the answer of prompt
-            ``m`` beats output ``k`` by 1"; 0 at the right answer itself.
+            ``[M, K]``: row ``m``, column ``k`` has the multiplier of "the answer of
+            prompt ``m`` beats output ``k`` by 1"; 0 at the right answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -162,8 +173,8 @@ class ClosedForm:
         """Return the dual matrix ``U`` of the optimum.
 
         Returns:
-            ``[M, K]``: minus the multipliers of :meth:`prices`, and in the column of each
-            right answer the sum of its row's multipliers, so that rows sum to 0.
+            ``[M, K]``: minus the multipliers of :meth:`prices`, and in the column of
+            each right answer the sum of its row's multipliers, so that rows sum to 0.
         """
         multipliers = self.prices()
         dual = -multipliers
@@ -176,7 +187,8 @@ class _Hop(NamedTuple):
 
     Attributes:
         diagonal: Coefficient of the block of right answers, on vectors that sum to 0.
-        off_diagonal: The same of the block of the other kind of outputs, with its sign changed.
+        off_diagonal: The same of the block of the other kind of outputs, with its sign
+            changed.
         other_kind: Sum of one prompt's multipliers over the outputs of the other kind.
     """
 
@@ -199,16 +211,17 @@ def _hop_multipliers(
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     """Return the optimum of program (2) at complexity one, for any number of entities.
 
-    The program is the least nuclear norm of ``W`` under a margin of 1 for every training fact
-    (Identity Bridge, program (2), §4.3). The form is ours; ``docs/theory.md`` proves it.
+    The program is the least nuclear norm of ``W`` under a margin of 1 for every
+    training fact (Identity Bridge, program (2), §4.3). The form is ours;
+    ``docs/theory.md`` proves it.
 
     Args:
         n: Number of subjects, of bridges and of objects, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
 
     Returns:
-        Parameters, multipliers and a certified gap. Time and memory do not depend on ``n``,
-        but for the methods that return full matrices.
+        Parameters, multipliers and a certified gap. Time and memory do not depend on
+        ``n``, but for the methods that return full matrices.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -231,7 +244,9 @@ def _without(n: int) -> ClosedForm:
     k = 0.5 / float(np.sqrt(n + 1))
     own = (x - 1.0) / n
     other = -x / n
-    point = Parameters(a1=1, d1=1, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x)
+    point = Parameters(
+        a1=1, d1=1, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x
+    )
     multipliers = dict.fromkeys(constraints(identity=False), k / n)
     multipliers["first hop, other bridge"] = (1 - k) / n
     multipliers["second hop, other object"] = (1 - k) / n
@@ -281,17 +296,19 @@ def _pull(n: int, b: float) -> tuple[float, float, float]:
 def transfer_margin(members: int, told: int) -> float:
     """Return the margin of a group member's untrained fact at the optimum of program (2).
 
-    All ``members`` of a group share a value of one relation; for ``told`` of them a second
-    value is trained, too. For the others it follows, rightly or not, with a margin of
-    ``min(1, √(told / (members - told)))``, whatever the number of groups: one example is
-    enough for any group, and with half of the group trained the rest has the margin of a
-    trained fact. Counter-examples that name another group's value turn the sign where they
-    outnumber the examples. Ours, found on certified optima and tested against them; there is
-    no proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
+    All ``members`` of a group share a value of one relation; for ``told`` of them a
+    second value is trained, too. For the others it follows, rightly or not, with a
+    margin of ``min(1, √(told / (members - told)))``, whatever the number of groups: one
+    example is enough for any group, and with half of the group trained the rest has the
+    margin of a trained fact. Counter-examples that name another group's value turn the
+    sign where they outnumber the examples. Ours, found on certified optima and tested
+    against them; there is no proof. The world is :class:`~inweights.worlds.Implication`
+    without counter-examples.
 
     Args:
         members: Number of members of one group, at least 2.
-        told: Number of members whose second value is trained, from 1 to ``members - 1``.
+        told: Number of members whose second value is trained, from 1 to ``members -
+            1``.
 
     Returns:
         The margin, in units of the margin of a trained fact (above 0, at most 1).

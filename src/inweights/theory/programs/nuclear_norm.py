@@ -1,20 +1,22 @@
 """Solve program (2) of Identity Bridge: least nuclear norm under margins, with a certificate.
 
-:func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns a
-:class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of any
-query. It is the numeric core of :func:`~inweights.theory.predict`.
+:func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns
+a
+:class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of
+any query. It is the numeric core of :func:`~inweights.theory.predict`.
 
 The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and
-``S = X W``, and solved by the alternating direction method of multipliers: one shrinkage of
-singular values, one exact projection of the logits and one product with a factorised ``P × P``
-matrix an iteration, under Anderson acceleration. Both bounds are certified, whatever the
-iteration does:
+``S = X W``, and solved by the alternating direction method of multipliers: one
+shrinkage of singular values, one exact projection of the logits and one product with a
+factorised ``P × P`` matrix an iteration, under Anderson acceleration. Both bounds are
+certified, whatever the iteration does:
 
-- primal: a matrix divided by its least margin is feasible, so that its norm bounds the optimum
-  from above;
-- dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual program
-  ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row by row,
-  ``U(Λ)`` has the multipliers of the right answers, and minus those of the wrong ones.
+- primal: a matrix divided by its least margin is feasible, so that its norm bounds the
+  optimum from above;
+- dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual
+  program ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row
+  by row, ``U(Λ)`` has the multipliers of the right answers, and minus those of the
+  wrong ones.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``Q`` queries.
 """
@@ -37,14 +39,16 @@ from inweights.worlds.world import Ids, Statements, World
 
 Status = Literal["certified", "not certified"]
 
-#: Iterations between two evaluations of the bounds, of small matrices and of large ones; and the
-#: first penalty. Chosen on random worlds of 20 to 300 outputs.
+#: Iterations between two evaluations of the bounds, of small matrices and of large
+#: ones; and the first penalty. Chosen on random worlds of 20 to 300 outputs.
 EVERY, PENALTY = (5, 20), 0.3
 #: Iterations between two looks at the penalty.
 BALANCE_EVERY = 20
-#: The penalty is balanced for so long and then fixed, without which nothing need converge.
+#: The penalty is balanced for so long and then fixed, without which nothing need
+#: converge.
 BALANCED = 400
-#: A lower bound so many times the norm of the plain targets says that nothing is feasible.
+#: A lower bound so many times the norm of the plain targets says that nothing is
+#: feasible.
 HOPELESS = 1e5
 
 
@@ -54,8 +58,8 @@ class Certified:
 
     Attributes:
         program: The constraints that were solved for.
-        status: ``certified`` if ``gap`` is at most the requested one, else ``not certified``.
-            Trust the gap, not the word.
+        status: ``certified`` if ``gap`` is at most the requested one, else ``not
+            certified``. Trust the gap, not the word.
         templates: ``W``, one row of logits for each input token.
         optimum: The objective at ``W``: an upper bound on the least value.
         bound: Certified lower bound on the least value.
@@ -79,7 +83,13 @@ class Certified:
 
     @classmethod
     def of_run(
-        cls, program: Program, run: Any, gap: float, iterations: int, began: float, **more: Any
+        cls,
+        program: Program,
+        run: Any,
+        gap: float,
+        iterations: int,
+        began: float,
+        **more: Any,
     ) -> Self:
         """Make a solution from the final state of a solver's run.
 
@@ -109,8 +119,8 @@ class Certified:
 class Solution(Certified):
     """Optimum of program (2), as :func:`solve` returns it.
 
-    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum`` is
-    their nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
+    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum``
+    is their nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
     """
 
     #: The unit of margins: that of the facts.
@@ -143,8 +153,8 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            Logits ``[Q, K]``, the column of each answer ``[Q]``, and a mask of its rivals
-            ``[Q, K]``.
+            Logits ``[Q, K]``, the column of each answer ``[Q]``, and a mask of its
+            rivals ``[Q, K]``.
         """
         return self.program.compare(self.templates, statements)
 
@@ -160,19 +170,20 @@ def solve(
 ) -> Solution:
     """Minimise the nuclear norm of ``W`` under all margins (Identity Bridge, program (2), §4.3).
 
-    Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of this
-    optimum, so that the margins of untrained queries predict what a trained Emb-MLP answers.
-    Tokens that the facts treat alike are treated alike by the iteration: where the optimum is
-    not unique, the solution keeps every symmetry of the world.
+    Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of
+    this optimum, so that the margins of untrained queries predict what a trained
+    Emb-MLP answers. Tokens that the facts treat alike are treated alike by the
+    iteration: where the optimum is not unique, the solution keeps every symmetry of the
+    world.
 
     Args:
         program: Constraints, or a world whose facts have one answer each.
         gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. When they are used up the best point so far
-            is returned, with the status ``not certified``.
+        iterations: Maximum number of iterations. When they are used up the best point
+            so far is returned, with the status ``not certified``.
         seconds: Time limit, with the same effect. No limit by default.
-        start: Templates ``[P, K]`` to start from, such as a solution of fewer facts; zeros by
-            default.
+        start: Templates ``[P, K]`` to start from, such as a solution of fewer facts;
+            zeros by default.
         progress: Called with the iterations made and the certified gap so far, at each
             evaluation of the bounds.
 
@@ -180,10 +191,12 @@ def solve(
         Templates, bounds and the gap that was reached.
 
     Raises:
-        ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is invalid.
-        DataError: A world is given from which no program can be made (:meth:`.Program.of`).
-        SolverError: No matrix has these margins (the message names facts that exclude each
-            other), or none was found within the limits.
+        ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is
+            invalid.
+        DataError: A world is given from which no program can be made
+            (:meth:`.Program.of`).
+        SolverError: No matrix has these margins (the message names facts that exclude
+            each other), or none was found within the limits.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -245,7 +258,9 @@ class _Iteration(Splitting):
         self.penalty = PENALTY
         z = np.zeros(program.shape) if start is None else start
         self.x = np.concatenate([z, self.x_counts @ z])
-        self.hopeless = HOPELESS * float(np.sqrt(program.right.sum() * min(program.shape)))
+        self.hopeless = HOPELESS * float(
+            np.sqrt(program.right.sum() * min(program.shape))
+        )
         self.templates: Floats | None = None
         self.optimum, self.bound, self.rank = np.inf, 0.0, 0
         self.dual = np.zeros(program.right.shape)
@@ -281,7 +296,8 @@ class _Iteration(Splitting):
     def interpolate(self) -> None:
         """Take the least-squares matrix for one-hot targets, if it has positive margins.
 
-        It has wherever the prompts are independent; the iteration may not have come so far.
+        It has wherever the prompts are independent; the iteration may not have come so
+        far.
         """
         counts = self.x_counts.toarray()
         w = np.linalg.lstsq(counts, self.program.right.astype(float), rcond=None)[0]
@@ -305,7 +321,9 @@ class _Iteration(Splitting):
             return
         ratio = min(max(ratio, 0.2), 5.0)
         self.penalty *= ratio
-        self.x = np.concatenate([self.z + self.z_price / ratio, self.s + self.s_price / ratio])
+        self.x = np.concatenate(
+            [self.z + self.z_price / ratio, self.s + self.s_price / ratio]
+        )
         self._marker = self._marker / ratio
         self._speed.restart()
         self.split()
@@ -314,7 +332,9 @@ class _Iteration(Splitting):
 def _excluded(program: Program, run: _Iteration) -> str:
     """Return an error message that names the facts with most of the proof of infeasibility."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
-    heavy = [m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()]
+    heavy = [
+        m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()
+    ]
     firsts = [int(np.flatnonzero(program.row == m)[0]) for m in heavy[:6]]
     texts = [in_words(program.world, program.world.facts, fact) for fact in firsts]
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""

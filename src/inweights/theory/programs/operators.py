@@ -24,16 +24,16 @@ def shrink(
     """Reduce all singular values by a threshold, to at least 0: the proximal map of ``‖·‖_*``.
 
     Works on the eigenvectors of the smaller Gram matrix, which takes half the time of a
-    singular value decomposition; what it loses lies 1e-8 below the largest value, and is
-    shrunk away.
+    singular value decomposition; what it loses lies 1e-8 below the largest value, and
+    is shrunk away.
 
     Args:
         matrix: ``[P, K]``.
         threshold: What is subtracted from every singular value, above 0.
 
     Returns:
-        The shrunk matrix ``[P, K]``, and its positive singular values ``[rank]``, in ascending
-        order.
+        The shrunk matrix ``[P, K]``, and its positive singular values ``[rank]``, in
+        ascending order.
 
     Example:
         >>> shrunk, values = shrink(np.diag([3.0, 1.0]), 2.0)
@@ -58,17 +58,19 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
         >>> operator_norm(np.diag([3.0, 1.0]))
         3.0
     """
-    small = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
+    small = (
+        matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
+    )
     return float(np.sqrt(max(np.linalg.eigvalsh(small)[-1], 0.0)))
 
 
 class MarginProjection:
     """Project logits on the nearest ones whose margins are at least 1, row by row.
 
-    A row's right answers are raised to at least ``t`` and its wrong ones lowered to at most
-    ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds it exactly
-    in a few steps (the balance is concave and piecewise linear), and the last ``t`` is a good
-    start.
+    A row's right answers are raised to at least ``t`` and its wrong ones lowered to at
+    most ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds
+    it exactly in a few steps (the balance is concave and piecewise linear), and the
+    last ``t`` is a good start.
 
     Calling an instance takes and returns logits ``[M, K]`` (Euclidean distance).
 
@@ -125,12 +127,18 @@ class MarginProjection:
         high = np.maximum(low, np.where(right, -np.inf, logits + 1.0).max(1))
         for _ in range(60):
             level = (low + high) / 2
-            lifted = np.where(right, np.maximum(level[:, None] - logits, 0.0), 0.0).sum(1)
-            lowered = np.where(right, 0.0, np.maximum(logits + 1.0 - level[:, None], 0.0)).sum(1)
+            lifted = np.where(right, np.maximum(level[:, None] - logits, 0.0), 0.0).sum(
+                1
+            )
+            lowered = np.where(
+                right, 0.0, np.maximum(logits + 1.0 - level[:, None], 0.0)
+            ).sum(1)
             enough = lifted >= lowered
             low, high = np.where(enough, low, level), np.where(enough, level, high)
         return np.where(
-            right, np.maximum(logits, high[:, None]), np.minimum(logits, high[:, None] - 1.0)
+            right,
+            np.maximum(logits, high[:, None]),
+            np.minimum(logits, high[:, None] - 1.0),
         )
 
 
@@ -145,7 +153,8 @@ def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     Two threads gain little there, and lose a factor of 20 on busy cores.
 
     Args:
-        shape: Rows and columns of the matrices; larger ones leave the threads as they are.
+        shape: Rows and columns of the matrices; larger ones leave the threads as they
+            are.
 
     Example:
         >>> with few_threads((10, 10)):
@@ -153,5 +162,7 @@ def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
         array([1., 0., 0., 0., 0., 0., 0., 0., 0., 0.])
     """
     few = 1 if max(shape) < 512 else None
-    limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
+    limited: AbstractContextManager[Any] = _libraries().limit(
+        limits=few, user_api="blas"
+    )
     return limited

@@ -1,10 +1,12 @@
 """State program (2) of Identity Bridge (§4.3) for any facts whose prompts are bags of tokens.
 
-``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a margin of
-1, where a prompt's logits are the sum of its tokens' rows of ``W``, as in Emb-MLP.
-:class:`Program` holds the constraints, made from a world; :func:`~.nuclear_norm.solve` and
-:func:`~.soft_program.solve_soft` solve it. Shapes: ``M`` distinct prompts, ``P`` input tokens,
-``K`` outputs, ``Q`` statements.
+``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a
+margin of 1, where a prompt's logits are the sum of its tokens' rows of ``W``, as in
+Emb-MLP.
+:class:`Program` holds the constraints, made from a world; :func:`~.nuclear_norm.solve`
+and
+:func:`~.soft_program.solve_soft` solve it. Shapes: ``M`` distinct prompts, ``P`` input
+tokens, ``K`` outputs, ``Q`` statements.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ Answers = Literal["one", "several", "any"]
 _ANSWERS = ("one", "several", "any")
 
 
-#: Bytes that a fact and a question take with each answer, in the steps of the solution and when
-#: logits are compared. Measured at 1,800 facts and 1,200 answers: 0.94 GB.
+#: Bytes that a fact and a question take with each answer, in the steps of the solution
+#: and when logits are compared. Measured at 1,800 facts and 1,200 answers: 0.94 GB.
 _FACT, _QUESTION = 430, 40
 
 
@@ -38,13 +40,15 @@ _FACT, _QUESTION = 430, 40
 class Program:
     """Constraints of program (2).
 
-    Two facts with the same prompt are one row. With several right answers each of them has to
-    beat every output that is *not* right by the margin; they are not compared with each other.
+    Two facts with the same prompt are one row. With several right answers each of them
+    has to beat every output that is *not* right by the margin; they are not compared
+    with each other.
 
     Attributes:
         world: The world whose facts the constraints are.
         counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``.
-        stated: How many facts state each output as the answer to each prompt, ``[M, K]``.
+        stated: How many facts state each output as the answer to each prompt, ``[M,
+            K]``.
         row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
@@ -66,19 +70,19 @@ class Program:
         Args:
             world: Facts and queries with answers of one token each.
             answers: What several answers to one prompt mean. ``one`` (default): they
-                contradict each other, which is an error. ``several``: all are right. ``any``:
-                all are right, and nothing else is refused either: prompts that differ in their
-                order only count as one, and no output need be wrong. That is for a soft
-                program, which no facts contradict.
+                contradict each other, which is an error. ``several``: all are right.
+                ``any``: all are right, and nothing else is refused either: prompts that
+                differ in their order only count as one, and no output need be wrong.
+                That is for a soft program, which no facts contradict.
 
         Returns:
             The constraints; prompts are in the order of their first facts.
 
         Raises:
             ConfigError: ``answers`` is not one of these.
-            DataError: An answer has several tokens; the arrays would not fit in memory; two
-                facts contradict each other; or no output is ever wrong, so that there are no
-                constraints.
+            DataError: An answer has several tokens; the arrays would not fit in memory;
+                two facts contradict each other; or no output is ever wrong, so that
+                there are no constraints.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -98,7 +102,9 @@ class Program:
             hint="leave out relations, or cut the facts into parts",
         )
         counts = count_tokens(world, facts)
-        _, firsts, place = np.unique(_prompt_groups(facts), return_index=True, return_inverse=True)
+        _, firsts, place = np.unique(
+            _prompt_groups(facts), return_index=True, return_inverse=True
+        )
         order = np.argsort(firsts)  # prompts in the order of their first fact
         firsts, row = firsts[order], np.argsort(order)[place.reshape(-1)]
         stated = np.zeros((len(firsts), len(world.outputs)))
@@ -172,8 +178,8 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            ``[Q]``, in units of the logits. Outputs that another statement gives as an answer
-            to the same prompt do not count as wrong.
+            ``[Q]``, in units of the logits. Outputs that another statement gives as an
+            answer to the same prompt do not count as wrong.
         """
         margins = [
             logits[np.arange(len(logits)), columns]
@@ -192,9 +198,10 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            Logits ``[Q, K]``; the column of each answer ``[Q]`` (of several right answers the
-            one with the largest logit); and a mask ``[Q, K]`` of its rivals, which are all
-            outputs that no statement gives as an answer to the same prompt.
+            Logits ``[Q, K]``; the column of each answer ``[Q]`` (of several right
+            answers the one with the largest logit); and a mask ``[Q, K]`` of its
+            rivals, which are all outputs that no statement gives as an answer to the
+            same prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -220,14 +227,17 @@ class Program:
             most: Maximum number of statements in a part.
 
         Yields:
-            Logits, columns of the answers and masks of the rivals, for consecutive statements.
+            Logits, columns of the answers and masks of the rivals, for consecutive
+            statements.
         """
         from scipy import sparse
 
         outputs, shape = self.world.outputs, (len(statements), len(self.world.outputs))
         places, tokens = statements.right_pairs(np.arange(len(statements)))
         ones = np.ones(len(tokens))
-        right = sparse.csr_array((ones, (places, np.searchsorted(outputs, tokens))), shape=shape)
+        right = sparse.csr_array(
+            (ones, (places, np.searchsorted(outputs, tokens))), shape=shape
+        )
         first = np.searchsorted(outputs, statements.answers)
         further = np.searchsorted(outputs, statements.further[:, 1])
         counts = count_tokens(self.world, statements)
@@ -280,7 +290,9 @@ def _prompt_groups(statements: Statements) -> Ids:
     padded = np.full((len(statements), int(lengths.max(initial=0))), -1, dtype=np.int64)
     rows = np.repeat(np.arange(len(statements)), lengths)
     padded[rows, np.arange(len(rows)) - starts[rows]] = statements.prompts
-    group: Ids = np.unique(np.sort(padded, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    group: Ids = np.unique(np.sort(padded, axis=1), axis=0, return_inverse=True)[
+        1
+    ].reshape(-1)
     return group
 
 
@@ -321,8 +333,14 @@ def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     for m in np.flatnonzero(right.sum(1) > 1):
         same = np.flatnonzero(row == m)
         first = int(same[0])
-        others = [f for f in same.tolist() if facts.answer(f)[0] != facts.answer(first)[0]]
-        turned = [f for f in others if not np.array_equal(facts.prompt(f), facts.prompt(first))]
+        others = [
+            f for f in same.tolist() if facts.answer(f)[0] != facts.answer(first)[0]
+        ]
+        turned = [
+            f
+            for f in others
+            if not np.array_equal(facts.prompt(f), facts.prompt(first))
+        ]
         if turned:
             raise DataError(
                 f"facts {first} {told(first)} and {turned[0]} {told(turned[0])} differ in the "
@@ -358,8 +376,8 @@ def check_limits(
         start: Templates ``[P, K]`` to start from; None: the solver's own.
 
     Raises:
-        ConfigError: One of them is out of its range, or ``start`` has another shape than
-            ``W``.
+        ConfigError: One of them is out of its range, or ``start`` has another shape
+            than ``W``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -371,4 +389,6 @@ def check_limits(
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=np.inf)
     if start is not None and start.shape != program.shape:
-        raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")
+        raise ConfigError(
+            f"start has shape {start.shape}, but the templates have {program.shape}"
+        )

@@ -3,9 +3,9 @@
 :func:`least_norms` solves ``min Σ_j ‖W_j‖_* s.t. ⟨K_k, W⟩ ≥ 1``, and serves
 :func:`~.symmetric_solver.solve_symmetric`. The dual is
 ``max Σ λ_k s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``, with as few variables as there are
-constraints. Newton's method follows the central path of the dual; on the path a strictly
-feasible primal point can be read off, so that both bounds are exact at every step. Shapes:
-``C`` constraints.
+constraints. Newton's method follows the central path of the dual; on the path a
+strictly feasible primal point can be read off, so that both bounds are exact at every
+step. Shapes: ``C`` constraints.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def least_norms(
     """Solve ``min Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
 
     Args:
-        coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: of the matrix's
-            size, for each of ``C`` constraints.
-        tilt: ``T_j``, of the matrices' sizes, with operator norms well below 1. A small one
-            picks a corner of the set of optima where there are several; without it (the
-            default) the solution is their middle.
+        coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: of the
+            matrix's size, for each of ``C`` constraints.
+        tilt: ``T_j``, of the matrices' sizes, with operator norms well below 1. A small
+            one picks a corner of the set of optima where there are several; without it
+            (the default) the solution is their middle.
         gap: Requested relative duality gap.
         iterations: Maximum number of Newton steps.
 
@@ -65,7 +65,8 @@ def least_norms(
         Matrices, multipliers and the certified bound.
 
     Raises:
-        SolverError: The gap was not reached, as when the constraints exclude each other.
+        SolverError: The gap was not reached, as when the constraints exclude each
+            other.
 
     Example:
         >>> first_entry = np.array([[[1.0, 0.0], [0.0, 0.0]]])  # W[0, 0] must be at least 1
@@ -94,13 +95,17 @@ def least_norms(
                 raise SolverError(_failed(best, gap, steps)) from None
             decrement = float(gradient @ direction) / barrier
             multipliers = (
-                multipliers + _step_length(multipliers, direction, bases, blocks) * direction
+                multipliers
+                + _step_length(multipliers, direction, bases, blocks) * direction
             )
             if decrement < 1e-6:
                 break
-        point = _primal_point(coefficients, tilt, bases, blocks, multipliers, barrier, steps)
+        point = _primal_point(
+            coefficients, tilt, bases, blocks, multipliers, barrier, steps
+        )
         if best is not None and best.value <= point.value:
-            # Close to the end rounding makes the primal point worse while the bound still rises.
+            # Close to the end rounding makes the primal point worse while the bound
+            # still rises.
             point = replace(point, matrices=best.matrices, value=best.value)
         best = point
         if best.gap <= gap or barrier * degree < 1e-13:
@@ -142,7 +147,9 @@ def _lift(matrices: Reals) -> Reals:
     return lifted
 
 
-def _is_feasible(multipliers: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> bool:
+def _is_feasible(
+    multipliers: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]
+) -> bool:
     """Whether multipliers are strictly feasible for the dual."""
     if (multipliers <= 0).any():
         return False
@@ -155,7 +162,10 @@ def _is_feasible(multipliers: Reals, bases: Sequence[Reals], blocks: Sequence[Re
 
 
 def _step_length(
-    multipliers: Reals, direction: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]
+    multipliers: Reals,
+    direction: Reals,
+    bases: Sequence[Reals],
+    blocks: Sequence[Reals],
 ) -> float:
     """Return 1 for a full Newton step, or as much of it as stays well inside the feasible set."""
     length = 1.0

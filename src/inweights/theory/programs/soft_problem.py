@@ -1,8 +1,8 @@
 """Evaluate the soft program at a point: objective and gradient on the factors, and bounds.
 
-:class:`Problem` is what :func:`~.soft_program.solve_soft` minimises, and :class:`Point` what
-it knows of the best point so far. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs,
-``F`` rank of the factors.
+:class:`Problem` is what :func:`~.soft_program.solve_soft` minimises, and :class:`Point`
+what it knows of the best point so far. Shapes: ``M`` distinct prompts, ``P`` inputs,
+``K`` outputs, ``F`` rank of the factors.
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Point:
 
     Attributes:
         templates: ``W``, ``[P, K]``.
-        optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear norm, in
-            nats.
+        optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear
+            norm, in nats.
         bound: Certified lower bound on the least objective.
         dual: Distributions that prove the bound, ``[M, K]``.
         rank: Numerical rank of ``W``.
@@ -73,15 +73,17 @@ class Problem:
             logits: ``[M, K]``.
 
         Returns:
-            The cross-entropy in nats, weighted by how many facts each prompt has; and the
-            softmax ``[M, K]``.
+            The cross-entropy in nats, weighted by how many facts each prompt has; and
+            the softmax ``[M, K]``.
         """
         own = (self.shares * logits).sum(1)
         top = logits.max(1, keepdims=True)
         probabilities = np.exp(logits - top)
         total = probabilities.sum(1, keepdims=True)
         probabilities /= total
-        return float(self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)), probabilities
+        return float(
+            self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)
+        ), probabilities
 
     def slope(self, probabilities: Floats) -> Floats:
         """Return the gradient of the cross-entropy with respect to the logits.
@@ -101,8 +103,8 @@ class Problem:
             x: Factors, flattened.
 
         Returns:
-            Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the gradient,
-            of the shape of ``x``.
+            Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the
+            gradient, of the shape of ``x``.
         """
         factors = x.reshape(sum(self.shape), -1)
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
@@ -117,11 +119,13 @@ class Problem:
         """Return the factors of one step of steepest descent from zero.
 
         Returns:
-            ``[P + K, F]``; with ``F = 0`` where zero is the optimum, as the decay is too
-            large.
+            ``[P + K, F]``; with ``F = 0`` where zero is the optimum, as the decay is
+            too large.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
-        left, values, right = np.linalg.svd(-(self.turned @ self.slope(even)), full_matrices=False)
+        left, values, right = np.linalg.svd(
+            -(self.turned @ self.slope(even)), full_matrices=False
+        )
         if values[0] <= self.decay:
             return np.zeros((sum(self.shape), 0))
         kept = values > WEAK * values[0]
@@ -146,19 +150,25 @@ class Problem:
             factors: ``[P + K, F]``.
 
         Returns:
-            The point; its bound comes from the softmax of the logits, moved towards the stated
-            answers until the operator norm of the gradient is at most ``λ``.
+            The point; its bound comes from the softmax of the logits, moved towards the
+            stated answers until the operator norm of the gradient is at most ``λ``.
         """
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
         templates = left @ right.T
         value, probabilities = self.entropy(self.counts @ templates)
-        one, other = (np.asarray(np.linalg.qr(side, mode="r")) for side in (left, right))
+        one, other = (
+            np.asarray(np.linalg.qr(side, mode="r")) for side in (left, right)
+        )
         values = np.linalg.svd(one @ other.T, compute_uv=False)
         slope = self.turned @ self.slope(probabilities)
         shift = min(1.0, self.decay / max(operator_norm(slope), 1e-300))
         dual = self.shares + shift * (probabilities - self.shares)
         logs = np.log(dual, out=np.zeros_like(dual), where=dual > 0)
-        rank = int((values > WEAK * values[0]).sum()) if len(values) and values[0] > 0 else 0
+        rank = (
+            int((values > WEAK * values[0]).sum())
+            if len(values) and values[0] > 0
+            else 0
+        )
         return Point(
             templates=templates,
             optimum=value + self.decay * float(values.sum()),
@@ -183,7 +193,9 @@ class Problem:
         if not promising.any():
             return None
         size = 1e-3 * max(float(np.abs(factors).max(initial=0.0)), 1e-3)
-        return np.hstack([factors, size * np.concatenate([left[:, promising], right[promising].T])])
+        return np.hstack(
+            [factors, size * np.concatenate([left[:, promising], right[promising].T])]
+        )
 
 
 def better(one: Point, other: Point) -> Point:
@@ -198,4 +210,11 @@ def better(one: Point, other: Point) -> Point:
     """
     lower = other if other.optimum <= one.optimum else one
     higher = other if other.bound >= one.bound else one
-    return Point(lower.templates, lower.optimum, higher.bound, higher.dual, lower.rank, lower.slope)
+    return Point(
+        lower.templates,
+        lower.optimum,
+        higher.bound,
+        higher.dual,
+        lower.rank,
+        lower.slope,
+    )

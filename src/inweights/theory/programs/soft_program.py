@@ -3,20 +3,21 @@
 ``min_W  mean over facts of −log softmax(x W)[answer]  +  λ ‖W‖_*``
 
 :func:`solve_soft` solves it for one ``λ``, :func:`decay_path` for several; both return
-:class:`SoftSolution`. It stands beside :func:`~.nuclear_norm.solve`, for facts that program
-(2) cannot store and for training with weight decay.
+:class:`SoftSolution`. It stands beside :func:`~.nuclear_norm.solve`, for facts that
+program (2) cannot store and for training with weight decay.
 
-This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E W_proj``,
-as ``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and Shraibman, 2005).
-Its direction tends to that of program (2) of Identity Bridge as ``λ → 0``, where that one has
-a solution. This one always has: facts that exclude each other cost cross-entropy, and nothing
-else.
+This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E
+W_proj``, as ``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and
+Shraibman, 2005). Its direction tends to that of program (2) of Identity Bridge as ``λ →
+0``, where that one has a solution. This one always has: facts that exclude each other
+cost cross-entropy, and nothing else.
 
-It is solved on the factors, by L-BFGS, which finds no other minimum once the rank suffices. A
-certificate that does not depend on how the point was found proves that it did. With ``Q`` the
-shares of the answers that facts state for a prompt, any ``P`` whose rows are distributions and
-with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from below by the mean entropy of
-``P``; and the softmax of any ``W``, moved towards ``Q`` until the norm is ``λ``, is one.
+It is solved on the factors, by L-BFGS, which finds no other minimum once the rank
+suffices. A certificate that does not depend on how the point was found proves that it
+did. With ``Q`` the shares of the answers that facts state for a prompt, any ``P`` whose
+rows are distributions and with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from
+below by the mean entropy of ``P``; and the softmax of any ``W``, moved towards ``Q``
+until the norm is ``λ``, is one.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
 """
@@ -40,7 +41,8 @@ from inweights.worlds.world import Statements
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
 CHUNK, HISTORY = 50, 20
-#: Factors are cut down to the rank that they use when it is below this share of what they have.
+#: Factors are cut down to the rank that they use when it is below this share of what
+#: they have.
 SLACK = 0.7
 #: Margins up to this size, in logits, are none.
 ROUNDING = 1e-6
@@ -50,8 +52,8 @@ ROUNDING = 1e-6
 class SoftSolution(Certified):
     """Optimum of the soft program, as :func:`solve_soft` returns it.
 
-    ``dual`` are the distributions that prove the bound, ``[M, K]``. The other attributes are
-    those of :class:`~.nuclear_norm.Certified`.
+    ``dual`` are the distributions that prove the bound, ``[M, K]``. The other
+    attributes are those of :class:`~.nuclear_norm.Certified`.
 
     Attributes:
         decay: ``λ``, the weight of the nuclear norm.
@@ -89,7 +91,8 @@ class SoftSolution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]``, in units of :attr:`scale`: 1 is the margin of a typical stored fact.
+            ``[Q]``, in units of :attr:`scale`: 1 is the margin of a typical stored
+            fact.
         """
         return self.program.margins(self.templates, statements) / self.scale
 
@@ -106,18 +109,18 @@ def solve_soft(
 ) -> SoftSolution:
     """Minimise the mean cross-entropy of the facts plus ``decay`` times the nuclear norm of ``W``.
 
-    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding may
-    separate them: at a gap of 1e-3 by margins of 1e-4 on some processors.
+    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding
+    may separate them: at a gap of 1e-3 by margins of 1e-4 on some processors.
 
     Args:
         program: Facts; ``Program.of(world, "any")`` takes all.
         decay: ``λ``, above 0.
         gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. When they are used up the best point so far
-            is returned, with the status ``not certified``.
+        iterations: Maximum number of iterations. When they are used up the best point
+            so far is returned, with the status ``not certified``.
         seconds: Time limit, with the same effect. No limit by default.
-        start: Templates ``[P, K]`` to start from, such as a solution for another decay; by
-            default one step of steepest descent from zero.
+        start: Templates ``[P, K]`` to start from, such as a solution for another decay;
+            by default one step of steepest descent from zero.
         progress: Called with the iterations made and the certified gap so far, every 50
             iterations.
 
@@ -125,8 +128,8 @@ def solve_soft(
         Templates, bounds and the gap that was reached.
 
     Raises:
-        ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of ``start``
-            is invalid.
+        ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of
+            ``start`` is invalid.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -136,7 +139,9 @@ def solve_soft(
         ('certified', np.True_, np.True_)
     """
     if not 0 < decay < np.inf:
-        raise ConfigError(f"decay must be above 0, got {decay}; program (2) is the one without")
+        raise ConfigError(
+            f"decay must be above 0, got {decay}; program (2) is the one without"
+        )
     check_limits(program, gap, iterations, seconds, start)
     began = time.perf_counter()
     with few_threads(program.shape):

@@ -1,8 +1,8 @@
 """Make one iteration of the splitting that solves program (2); its solvers share it.
 
 :class:`Splitting` holds the state and :class:`Anderson` accelerates it;
-:mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the bounds.
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+:mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the
+bounds. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats
 
 #: Matrices with a side of at least so much are large.
 LARGE = 128
-#: Small and large: the weight of ``S = X W`` against ``Z = W``. Chosen, like the number below, on
-#: random worlds of 20 to 300 outputs.
+#: Small and large: the weight of ``S = X W`` against ``Z = W``. Chosen, like the number
+#: below, on random worlds of 20 to 300 outputs.
 COUPLING = (0.5, 0.3)
 #: Over-relaxation.
 RELAXATION = 1.7
@@ -27,12 +27,13 @@ MEMORY = 2 * 2**30
 class Splitting:
     """State of the alternating direction method.
 
-    ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own. A subclass sets ``x`` and
-    ``penalty``, and calls :meth:`split` once.
+    ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own. A subclass sets
+    ``x`` and ``penalty``, and calls :meth:`split` once.
 
     Args:
         program: Constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers; computed by default.
+        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers; computed by
+            default.
 
     Attributes:
         x: Iterated matrix, ``[P + M, K]``.
@@ -48,7 +49,9 @@ class Splitting:
     x: Float[Floats, "P+M K"]
     penalty: float
 
-    def __init__(self, program: Program, inverse: Float[Floats, "P P"] | None = None) -> None:
+    def __init__(
+        self, program: Program, inverse: Float[Floats, "P P"] | None = None
+    ) -> None:
         self.program = program
         self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
@@ -81,7 +84,11 @@ class Splitting:
 
     def advance(self) -> None:
         """Make one over-relaxed and accelerated iteration."""
-        target = self.z - self.z_price + self.coupling * (self.x_turned @ (self.s - self.s_price))
+        target = (
+            self.z
+            - self.z_price
+            + self.coupling * (self.x_turned @ (self.s - self.s_price))
+        )
         w = self._inverse @ target
         self.apart = w - self.z, self.x_counts @ w - self.s
         self.x = self._speed.step(self.x, RELAXATION * np.concatenate(self.apart))
@@ -91,15 +98,17 @@ class Splitting:
 class Anderson:
     """Accelerate a fixed-point iteration ``x ← x + f(x)`` by Anderson's method, with a safeguard.
 
-    Type II: the next point is the combination of the last ones whose residuals cancel best
-    (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). A first-order method that has found the
-    rank and the active constraints of its solution is then as quick as a Newton method.
+    Type II: the next point is the combination of the last ones whose residuals cancel
+    best (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). A first-order method that has
+    found the rank and the active constraints of its solution is then as quick as a
+    Newton method.
 
     Args:
-        memory: Number of past differences that are combined; 0 turns the acceleration off.
+        memory: Number of past differences that are combined; 0 turns the acceleration
+            off.
         first: Number of differences there have to be before anything is combined.
-        growth: A step is undone when the residual after it is more than ``growth`` times the
-            one before it.
+        growth: A step is undone when the residual after it is more than ``growth``
+            times the one before it.
 
     Example:
         >>> x, accelerated = np.array([0.5]), Anderson(memory=2, first=1)
@@ -121,7 +130,9 @@ class Anderson:
         self._last: tuple[Floats, Floats] | None = None
         self._plain: tuple[float, Floats] | None = None
 
-    def step(self, x: Float[Floats, "*x"], residual: Float[Floats, "*x"]) -> Float[Floats, "*x"]:
+    def step(
+        self, x: Float[Floats, "*x"], residual: Float[Floats, "*x"]
+    ) -> Float[Floats, "*x"]:
         """Return the next point of the iteration.
 
         Args:
@@ -164,7 +175,9 @@ class Anderson:
         self._next += 1
         self._held = min(self._held + 1, self.memory)
         filled = self._residuals[: self._held]
-        self._products[slot, : self._held] = self._products[: self._held, slot] = filled @ residual
+        self._products[slot, : self._held] = self._products[: self._held, slot] = (
+            filled @ residual
+        )
 
 
 def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
@@ -190,7 +203,9 @@ def _coupling(program: Program) -> float:
     return COUPLING[max(program.shape) >= LARGE]
 
 
-def multipliers(direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]) -> Float[Floats, "M K"]:
+def multipliers(
+    direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]
+) -> Float[Floats, "M K"]:
     """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``: signs by side, rows sum to 0.
 
     Args:

@@ -5,17 +5,18 @@ equation (3), :class:`Parameters`; :func:`average` maps any matrix to one, and
 :func:`constraints` names the margins. The closed form and
 :func:`~.symmetric_solver.solve_symmetric` build on it.
 
-Here the rows of ``W`` are inputs (subjects ``a``, bridges ``b``, then ``r1``, ``r2``) and the
-columns are outputs (bridges ``b``, objects ``c``): the paper's ``Wᵀ``. ``I`` is the identity,
-``E`` all ones, ``n × n``::
+Here the rows of ``W`` are inputs (subjects ``a``, bridges ``b``, then ``r1``, ``r2``)
+and the columns are outputs (bridges ``b``, objects ``c``): the paper's ``Wᵀ``. ``I`` is
+the identity, ``E`` all ones, ``n × n``::
 
     Wᵀ = [ a1 I + a2 E   b1 I + b2 E   e 1   f 1 ]   bridges
          [ c1 I + c2 E   d1 I + d2 E   g 1   h 1 ]   objects
 
-A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that (Lemma
-2)::
+A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that
+(Lemma 2)::
 
-    ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_* + ‖[[A, B, √n e, √n f], [C, D, √n g, √n h]]‖_*
+    ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_* + ‖[[A, B, √n e, √n f], [C, D, √n g, √n
+    h]]‖_*
 
 with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
 """
@@ -31,8 +32,8 @@ from inweights.errors import DataError
 from inweights.support.limits import check_memory
 from inweights.worlds.arrays import Float, Floats
 
-#: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those
-#: with a star are missing in the paper's (4), (5), (35), (37).
+#: Constraints of program (2) in symmetric form, as coefficients of the twelve
+#: parameters. Those with a star are missing in the paper's (4), (5), (35), (37).
 CONSTRAINTS: dict[str, dict[str, float]] = {
     "first hop, other bridge": {"a1": 1},
     "first hop, own object": {"a1": 1, "a2": 1, "e": 1, "c1": -1, "c2": -1, "g": -1},
@@ -96,7 +97,9 @@ class Parameters:
             [3.0, 2.0, 3.0, 3.0]
         """
         check_size("n", n, least=2, most=10**9)
-        check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
+        check_memory(
+            f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n"
+        )
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
         return np.block(
             [
@@ -134,7 +137,8 @@ class Parameters:
         """Return the margin of a prompt's right answer over all other outputs.
 
         Args:
-            prompt: Tokens ``a``, ``b`` (of number 1), ``r1``, ``r2``, separated by blanks.
+            prompt: Tokens ``a``, ``b`` (of number 1), ``r1``, ``r2``, separated by
+                blanks.
             right: The right answer: ``b`` or ``c``, of number 1.
             n: Number of entities of each kind.
 
@@ -156,8 +160,8 @@ class Parameters:
             n: Number of entities of each kind.
 
         Returns:
-            The block that occurs ``n - 1`` times, ``[2, 2]``, and the block of the means,
-            ``[2, 4]``.
+            The block that occurs ``n - 1`` times, ``[2, 2]``, and the block of the
+            means, ``[2, 4]``.
 
         Example:
             >>> Parameters(a1=1, a2=-0.5, e=2).blocks(4)[1].tolist()
@@ -196,8 +200,22 @@ class Parameters:
         """
         p = self
         ca1, cd1 = p.a1**2 + p.b1**2, p.c1**2 + p.d1**2
-        ca2 = 2 * p.a1 * p.a2 + n * p.a2**2 + 2 * p.b1 * p.b2 + n * p.b2**2 + p.e**2 + p.f**2
-        cd2 = 2 * p.c1 * p.c2 + n * p.c2**2 + 2 * p.d1 * p.d2 + n * p.d2**2 + p.g**2 + p.h**2
+        ca2 = (
+            2 * p.a1 * p.a2
+            + n * p.a2**2
+            + 2 * p.b1 * p.b2
+            + n * p.b2**2
+            + p.e**2
+            + p.f**2
+        )
+        cd2 = (
+            2 * p.c1 * p.c2
+            + n * p.c2**2
+            + 2 * p.d1 * p.d2
+            + n * p.d2**2
+            + p.g**2
+            + p.h**2
+        )
         cb1 = p.a1 * p.c1 + p.b1 * p.d1
         cb2 = p.a1 * p.c2 + p.a2 * p.c1 + n * p.a2 * p.c2 + p.b1 * p.d2 + p.b2 * p.d1
         cb2 += n * p.b2 * p.d2 + p.e * p.g + p.f * p.h
@@ -258,7 +276,9 @@ class Parameters:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)
             True
         """
-        middle = {name: (getattr(self, name) + getattr(other, name)) / 2 for name in NAMES}
+        middle = {
+            name: (getattr(self, name) + getattr(other, name)) / 2 for name in NAMES
+        }
         return Parameters(**middle)
 
 
@@ -274,10 +294,10 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     """Return the names of the kinds of constraints of program (2) in symmetric form.
 
     Args:
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them their
-            kinds are left out.
-        complete: Whether to return all kinds, as by default, or only those that the paper
-            writes down in (4), (5), (35) and (37). The others end with a star.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them
+            their kinds are left out.
+        complete: Whether to return all kinds, as by default, or only those that the
+            paper writes down in (4), (5), (35) and (37). The others end with a star.
 
     Example:
         >>> constraints(identity=False, complete=False)[:2]
@@ -311,7 +331,9 @@ def average(templates: Float[Floats, "P K"]) -> Parameters:
     rows, columns = templates.shape
     n = columns // 2
     if rows != columns + 2 or columns % 2 or n < 2:
-        raise DataError(f"templates must have shape [2n + 2, 2n], got {templates.shape}")
+        raise DataError(
+            f"templates must have shape [2n + 2, 2n], got {templates.shape}"
+        )
     blocks = {
         "a": templates[:n, :n],
         "b": templates[n : 2 * n, :n],

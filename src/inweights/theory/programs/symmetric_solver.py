@@ -1,10 +1,10 @@
 """Solve program (2) of Identity Bridge in its twelve parameters: closed form or central path.
 
-:func:`solve_symmetric` returns a :class:`SymmetricSolution` in milliseconds for any ``n``. The
-whole program has a closed form (:mod:`~.closed_form`); the paper's reduced programs (8), (11),
-(36) and corners of a set of optima are found on the central path (:mod:`~.small_sdp`). The
-steps of the paper's proofs (:mod:`inweights.theory.identity_bridge.proof`) are evaluated at
-these optima.
+:func:`solve_symmetric` returns a :class:`SymmetricSolution` in milliseconds for any
+``n``. The whole program has a closed form (:mod:`~.closed_form`); the paper's reduced
+programs (8), (11), (36) and corners of a set of optima are found on the central path
+(:mod:`~.small_sdp`). The steps of the paper's proofs
+(:mod:`inweights.theory.identity_bridge.proof`) are evaluated at these optima.
 """
 
 import time
@@ -15,7 +15,12 @@ import numpy as np
 from inweights.config import check_size
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
-from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
+from inweights.theory.programs.symmetric import (
+    CONSTRAINTS,
+    NAMES,
+    Parameters,
+    constraints,
+)
 from inweights.worlds.arrays import Reals
 
 
@@ -28,9 +33,11 @@ class SymmetricSolution:
         parameters: The optimum, feasible to rounding.
         optimum: Its nuclear norm.
         gap: Certified relative duality gap.
-        multipliers: ``λ`` by the name of the constraint: sums over all constraints of a kind.
-        kkt: Largest of: violation of a margin, product of a multiplier with its slack, both
-            relative to the optimum, and excess of the dual's operator norms over 1.
+        multipliers: ``λ`` by the name of the constraint: sums over all constraints of a
+            kind.
+        kkt: Largest of: violation of a margin, product of a multiplier with its slack,
+            both relative to the optimum, and excess of the dual's operator norms over
+            1.
         iterations: Newton steps; 0 for the closed form.
         seconds: Wall-clock time taken.
     """
@@ -57,20 +64,22 @@ def solve_symmetric(
 ) -> SymmetricSolution:
     """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
 
-    The whole program has one optimum, which is known (:func:`~.closed_form.closed_form`):
-    margins are then right to rounding. On the central path the gap certifies the norm and no
-    parameter: one whose share of the norm falls with ``n`` is known less and less well (at
-    ``n = 10**9`` and a gap of 2e-8 the margin came out as .39 where .541 is right).
+    The whole program has one optimum, which is known
+    (:func:`~.closed_form.closed_form`): margins are then right to rounding. On the
+    central path the gap certifies the norm and no parameter: one whose share of the
+    norm falls with ``n`` is known less and less well (at ``n = 10**9`` and a gap of
+    2e-8 the margin came out as .39 where .541 is right).
 
     Args:
         n: Number of entities of each kind, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
-        complete: Whether all constraints of (2) are imposed, or only those that the paper
-            writes down. ``complete=False, zero_sum=True`` is problem (8), which is (11), with
-            identity, and problem (36) without.
-        zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum to 0.
-        tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which picks
-            a corner where the optimum is not unique. None by default.
+        complete: Whether all constraints of (2) are imposed, or only those that the
+            paper writes down. ``complete=False, zero_sum=True`` is problem (8), which
+            is (11), with identity, and problem (36) without.
+        zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
+            to 0.
+        tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
+            picks a corner where the optimum is not unique. None by default.
         gap: Requested relative duality gap, on the central path.
         closed: Whether to return the closed form where there is one (``complete``, no
             ``tilt``).
@@ -95,7 +104,8 @@ def solve_symmetric(
         return _closed(n, identity, began)
     names = constraints(identity, complete)
     small, means = _coordinates(_coefficients(names), n)
-    # Where rows sum to 0, bridges and objects have opposite means: one coordinate instead of two.
+    # Where rows sum to 0, bridges and objects have opposite means: one coordinate
+    # instead of two.
     fold = np.eye(2)
     if zero_sum:
         fold = np.array([[1.0, -1.0]]) / np.sqrt(2)

@@ -1,6 +1,7 @@
 """Turn the optimum of program (2) into a model, for use with all probes.
 
-:func:`to_model` is the bridge from :func:`~.nuclear_norm.solve` to :mod:`inweights.probes`.
+:func:`to_model` is the bridge from :func:`~.nuclear_norm.solve` to
+:mod:`inweights.probes`.
 """
 
 import numpy as np
@@ -14,17 +15,17 @@ from inweights.theory.programs.nuclear_norm import Solution
 def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP whose logits are those of a solution of program (2).
 
-    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with this
-    product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how program (1)
-    becomes program (2) (Identity Bridge §4.3). Tokens that are in no prompt have zero
-    embeddings.
+    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with
+    this product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how
+    program (1) becomes program (2) (Identity Bridge §4.3). Tokens that are in no prompt
+    have zero embeddings.
 
     Args:
         solution: A solution of :func:`~.nuclear_norm.solve`.
 
     Returns:
-        A model of one replica, with as many hidden units as ``W`` has singular values. Its
-        parameters do not require gradients.
+        A model of one replica, with as many hidden units as ``W`` has singular values.
+        Its parameters do not require gradients.
 
     Example:
         >>> from inweights.theory import solve

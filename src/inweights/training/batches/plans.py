@@ -1,9 +1,10 @@
 """The batches of a phase: :class:`Batches` gives the :class:`Batch` of any step.
 
-A batch is a pure function of the seeds, the phase and the step. Since random streams are counters
-(:mod:`inweights.seeds`), a resumed run needs only its step to go on with the same data. All data
-lie on the model's device, and a step takes its rows there; the order of an epoch is moved once.
-Shapes: ``R`` replicas, ``S`` packed tokens, ``n`` labelled positions, ``m`` labels.
+A batch is a pure function of the seeds, the phase and the step. Since random streams
+are counters (:mod:`inweights.seeds`), a resumed run needs only its step to go on with
+the same data. All data lie on the model's device, and a step takes its rows there; the
+order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
+labelled positions, ``m`` labels.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed
 from inweights.seeds import DATA_ORDER, Streams
-from inweights.training.batches.sequences import Labels, Sequences, sequences_of, stacked, take
+from inweights.training.batches.sequences import (
+    Labels,
+    Sequences,
+    sequences_of,
+    stacked,
+    take,
+)
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
 from inweights.worlds.arrays import Float, Floats, Int
@@ -38,8 +45,8 @@ class Batch:
         at: Index in ``S`` of every labelled position.
         labels: Logit column of every label.
         weights: Weight of every label; they sum to 1 for each replica.
-        rows: Index in ``at`` of every label's position; ``None`` if each position has one label
-            and they are in order.
+        rows: Index in ``at`` of every label's position; ``None`` if each position has
+            one label and they are in order.
     """
 
     inputs: Packed
@@ -53,7 +60,14 @@ class Batch:
         """Tensors of the batch, in the order of :meth:`with_tensors`."""
         rows = [] if self.rows is None else [self.rows]
         inputs = self.inputs
-        return [inputs.tokens, inputs.positions, self.at, self.labels, self.weights, *rows]
+        return [
+            inputs.tokens,
+            inputs.positions,
+            self.at,
+            self.labels,
+            self.weights,
+            *rows,
+        ]
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
         """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`."""
@@ -86,12 +100,17 @@ class Batches:
 
     Raises:
         DataError: The world has no facts, or the model no logits for a label.
-        ConfigError: The phase labels a token that answers do not have, or has random offsets that
-            do not fit the model.
+        ConfigError: The phase labels a token that answers do not have, or has random
+            offsets that do not fit the model.
     """
 
     def __init__(
-        self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int
+        self,
+        model: Model,
+        worlds: Sequence[World],
+        phase: Phase,
+        seeds: Sequence[int],
+        index: int,
     ) -> None:
         self._model = model
         self._phase = phase
@@ -113,10 +132,13 @@ class Batches:
         )
         self._lengths = np.repeat([t for _, t in shapes], [b for b, _ in shapes])
         owner = np.repeat(np.arange(len(self._lengths)), self._lengths)
-        self._owner = torch.from_numpy(owner).to(self._device)  # sequence of every token, [S]
+        # Sequence of every token, [S].
+        self._owner = torch.from_numpy(owner).to(self._device)
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._share: Tensor | None = None
-        self._static = self._assemble([None] * len(self._draws)) if self._whole else None
+        self._static = (
+            self._assemble([None] * len(self._draws)) if self._whole else None
+        )
 
     @property
     def tokens(self) -> int:
@@ -128,13 +150,16 @@ class Batches:
         batch = self._static
         if batch is None:
             picks = [
-                None if draw.whole else self._pick(step, i) for i, draw in enumerate(self._draws)
+                None if draw.whole else self._pick(step, i)
+                for i, draw in enumerate(self._draws)
             ]
             batch = self._assemble(picks)
         if not self._phase.random_offset:
             return batch
         inputs = batch.inputs
-        moved = Packed(inputs.tokens, inputs.positions + self._offset(step), inputs.shapes)
+        moved = Packed(
+            inputs.tokens, inputs.positions + self._offset(step), inputs.shapes
+        )
         return Batch(moved, batch.at, batch.labels, batch.weights, batch.rows)
 
     def _drawn_together(
@@ -146,10 +171,15 @@ class Batches:
         blank = worlds[0].vocabulary.id(token) if token else None
         for group in shape_groups(worlds, "facts", indices):
             counts = weights[np.searchsorted(self.facts, group.indices)]
-            groups.append(sequences_of(group, counts, self._phase, self._model.column, blank))
+            groups.append(
+                sequences_of(group, counts, self._phase, self._model.column, blank)
+            )
         total = sum(len(group) for group in groups)
         size = size if 0 < size < total else total
-        return [_Draw(g, max(1, round(size * len(g) / total)), size == total) for g in groups]
+        return [
+            _Draw(g, max(1, round(size * len(g) / total)), size == total)
+            for g in groups
+        ]
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
         """Return the batch of the picked sequences of each draw; ``None`` picks all of them."""
@@ -203,7 +233,9 @@ class Batches:
             self._orders.pop((draw, epoch - 2), None)
             count = len(self._draws[draw].group)
             drawn = [
-                s.numpy(DATA_ORDER, self._index, "order", draw, epoch).permutation(count)
+                s.numpy(DATA_ORDER, self._index, "order", draw, epoch).permutation(
+                    count
+                )
                 for s in self._streams
             ]
             self._orders[key] = torch.from_numpy(np.stack(drawn)).to(self._device)
@@ -232,7 +264,10 @@ class Batches:
                 )
                 for s in self._streams
             ]
-            self._offsets = (chunk, torch.from_numpy(np.stack(drawn, axis=1)).to(self._device))
+            self._offsets = (
+                chunk,
+                torch.from_numpy(np.stack(drawn, axis=1)).to(self._device),
+            )
         return self._offsets[1][row].index_select(1, self._owner)
 
 

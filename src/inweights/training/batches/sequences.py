@@ -1,10 +1,11 @@
 """Facts as sequences to read and labels to predict, on the model's device.
 
 :func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
-:class:`~inweights.training.batches.plans.Batches` takes those of a step. Facts that share their
-input, such as all edges that leave a node, can be pooled: one sequence with several labels at its
-last position (:class:`Pool`). Shapes: ``R`` replicas, ``m`` sequences of a shape, ``T``
-positions, ``P`` labelled positions of each, ``b`` sequences of a batch.
+:class:`~inweights.training.batches.plans.Batches` takes those of a step. Facts that
+share their input, such as all edges that leave a node, can be pooled: one sequence with
+several labels at its last position (:class:`Pool`). Shapes: ``R`` replicas, ``m``
+sequences of a shape, ``T`` positions, ``P`` labelled positions of each, ``b`` sequences
+of a batch.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class Labels:
     Attributes:
         columns: Logit column of each label.
         weights: Weight of each label, not normalised.
-        rows: Which labelled position each label belongs to, counted over the chosen sequences;
-            ``None`` where every position has one label and they are in order.
+        rows: Which labelled position each label belongs to, counted over the chosen
+            sequences; ``None`` where every position has one label and they are in
+            order.
     """
 
     columns: Int[Tensor, "*R n"]
@@ -47,11 +49,14 @@ class Pool:
     ``W`` is 1 if replicas share their world, else ``R``.
 
     Attributes:
-        starts: Index of the first label of each sequence, and the number of all labels at the end.
-        places: Index of each label's position among the ``P`` labelled positions of its sequence.
+        starts: Index of the first label of each sequence, and the number of all labels
+            at the end.
+        places: Index of each label's position among the ``P`` labelled positions of its
+            sequence.
         columns: Logit column of each label.
         weights: Weight of each label.
-        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences have together.
+        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences have
+            together.
     """
 
     starts: Int[Tensor, "W _"]
@@ -64,7 +69,8 @@ class Pool:
         """Return the labels of some sequences.
 
         Args:
-            picks: Indices of ``b`` sequences for each replica; ``None`` for all sequences.
+            picks: Indices of ``b`` sequences for each replica; ``None`` for all
+                sequences.
             positions: Number ``P`` of labelled positions of a sequence.
         """
         if picks is None:
@@ -74,18 +80,28 @@ class Pool:
         first = self.starts.expand(replicas, -1).gather(1, picks)
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
-        # An accelerator should neither wait for a number nor get other shapes at each step.
-        width = int(ends[:, -1].max()) if picks.device.type == "cpu" else self.most[batch - 1]
+        # An accelerator should neither wait for a number nor get other shapes at each
+        # step.
+        width = (
+            int(ends[:, -1].max())
+            if picks.device.type == "cpu"
+            else self.most[batch - 1]
+        )
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
-        # Replicas differ in the number of labels of their batch: the rest of a row has weight 0.
-        which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(max=batch - 1)
+        # Replicas differ in the number of labels of their batch: the rest of a row has
+        # weight 0.
+        which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(
+            max=batch - 1
+        )
         offset = slots - (ends - counts).gather(1, which)
         inside = slots < ends[:, -1:]
         at = torch.where(inside, first.gather(1, which) + offset, 0)
         places = self.places.expand(replicas, -1).gather(1, at)
         columns = self.columns.expand(replicas, -1).gather(1, at)
         weights = self.weights.expand(replicas, -1).gather(1, at)
-        return Labels(columns, torch.where(inside, weights, 0.0), which * positions + places)
+        return Labels(
+            columns, torch.where(inside, weights, 0.0), which * positions + places
+        )
 
 
 @dataclass(frozen=True)
@@ -140,13 +156,14 @@ def sequences_of(
         group: The facts.
         weights: Weight of each fact.
         phase: Where labels are, and whether facts with the same input are pooled.
-        column: Logit column of every token, on the device of the result; -1 where it has none.
-        blank: Token id that the model reads in place of the answer's tokens; ``None`` for the
-            answer's own.
+        column: Logit column of every token, on the device of the result; -1 where it
+            has none.
+        blank: Token id that the model reads in place of the answer's tokens; ``None``
+            for the answer's own.
 
     Raises:
-        DataError: A label is not among the model's candidates, or replicas differ in how many
-            inputs they would pool.
+        DataError: A label is not among the model's candidates, or replicas differ in
+            how many inputs they would pool.
         ConfigError: The phase labels a token that the answer does not have.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
@@ -171,7 +188,9 @@ def sequences_of(
     return Sequences(inputs.to(device), places, columns, each)
 
 
-def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
+def take(
+    values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]
+) -> Int[Tensor, "R b T"]:
     """Select rows of a matrix for each replica.
 
     Args:
@@ -219,7 +238,11 @@ def _pooled(
         )
     if sizes == {worlds.shape[1]}:
         return None
-    every = columns.cpu().expand(len(worlds), -1, -1) if columns.dim() == 2 else columns.cpu()
+    every = (
+        columns.cpu().expand(len(worlds), -1, -1)
+        if columns.dim() == 2
+        else columns.cpu()
+    )
     count = worlds.shape[1]
     positions = len(places)
     parts = []
@@ -230,13 +253,19 @@ def _pooled(
         at = torch.arange(positions).repeat(count)
         parts.append((torch.from_numpy(starts), at, column[order].flatten(), shared))
         assert len(first) == len(starts) - 1
-    counts = torch.stack([starts.diff() for starts, *_ in parts]).sort(1, descending=True).values
+    counts = (
+        torch.stack([starts.diff() for starts, *_ in parts])
+        .sort(1, descending=True)
+        .values
+    )
     most = counts.cumsum(1).amax(0).tolist()
     firsts, at, labels, shared = (
         torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)
     )
     pool = Pool(firsts, at, labels, shared, tuple(most))
-    tokens = torch.stack([rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)])
+    tokens = torch.stack(
+        [rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)]
+    )
     return (tokens[0] if inputs.dim() == 2 else tokens), pool
 
 
@@ -253,7 +282,8 @@ def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, 
     """Join tensors along the last axis.
 
     Args:
-        parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are expanded to it.
+        parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are
+            expanded to it.
         replicas: Number of replicas ``R``.
 
     Example:

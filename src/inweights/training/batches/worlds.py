@@ -1,8 +1,8 @@
 """Statements of worlds as tensors, shared by all replicas or with a replica axis.
 
-:func:`as_worlds` checks that worlds fit a model, and :func:`shape_groups` groups their statements
-by length. Training, scoring and probes use both. Shapes: ``R`` replicas, ``m`` statements, ``T``
-prompt tokens, ``A`` answer tokens.
+:func:`as_worlds` checks that worlds fit a model, and :func:`shape_groups` groups their
+statements by length. Training, scoring and probes use both. Shapes: ``R`` replicas,
+``m`` statements, ``T`` prompt tokens, ``A`` answer tokens.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 
     Raises:
         ConfigError: The model has no replica axis; it needs :func:`inweights.wrap`.
-        DataError: The number of worlds is wrong, they have more tokens than the model, or they
-            differ in more than their tokens.
+        DataError: The number of worlds is wrong, they have more tokens than the model,
+            or they differ in more than their tokens.
 
     Example:
         >>> import inweights as iw
@@ -74,7 +74,10 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     first = given[0]
     model.check_world(first)
     facts, queries = first.facts, first.queries
-    if all(w is first or (w.facts.equals(facts) and w.queries.equals(queries)) for w in given):
+    if all(
+        w is first or (w.facts.equals(facts) and w.queries.equals(queries))
+        for w in given
+    ):
         return (first,)
     for other in given[1:]:
         if not _same_form(other, first):
@@ -110,7 +113,9 @@ def shape_groups(
         if len(worlds) == 1:
             prompts = prompts[0]
             answers = answers[0]
-        groups.append(ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers)))
+        groups.append(
+            ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers))
+        )
     return groups
 
 

@@ -1,7 +1,7 @@
 """Capture a training step once as a CUDA graph and replay it, so that its kernels launch as one.
 
-The loop wraps its update in a :class:`CapturedUpdate` where :func:`can_capture` allows it: a small
-model's step on a GPU takes as long as launching its kernels.
+The loop wraps its update in a :class:`CapturedUpdate` where :func:`can_capture` allows
+it: a small model's step on a GPU takes as long as launching its kernels.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.worlds.arrays import Float
 
-#: Makes one update of the parameters by a batch, and returns the loss of each replica, ``[R]``.
+#: Makes one update of the parameters by a batch, and returns the loss of each replica,
+#: ``[R]``.
 Update = Callable[[Batch], Tensor]
-#: Updates before the capture, in which libraries choose their kernels and memory is allocated.
+#: Updates before the capture, in which libraries choose their kernels and memory is
+#: allocated.
 WARM_UP = 3
 
 
@@ -31,8 +33,8 @@ def can_capture(model: Model) -> bool:
 class CapturedUpdate:
     """An update that is captured as a CUDA graph at its fourth call, and replayed afterwards.
 
-    A graph reads and writes the memory that it was captured with: so a batch is copied into that of
-    the captured one, and rates are tensors on the device.
+    A graph reads and writes the memory that it was captured with: so a batch is copied
+    into that of the captured one, and rates are tensors on the device.
 
     Args:
         update: The update; its shapes are the same at every call.
@@ -47,7 +49,9 @@ class CapturedUpdate:
         self, update: Update, optimizer: torch.optim.Optimizer, device: torch.device
     ) -> None:
         if device.type != "cuda":
-            raise ConfigError(f"steps can be captured on a GPU only, got '{device.type}'")
+            raise ConfigError(
+                f"steps can be captured on a GPU only, got '{device.type}'"
+            )
         self._update = update
         self._groups = optimizer.param_groups
         self._rates = [torch.zeros((), device=device) for _ in self._groups]
@@ -71,7 +75,8 @@ class CapturedUpdate:
         if self._graph is None:
             self._parts = [part.clone() for part in batch.tensors]
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, stream=self._side):  # recorded, but not yet run
+            # recorded, but not yet run.
+            with torch.cuda.graph(self._graph, stream=self._side):
                 self._losses = self._update(batch.with_tensors(self._parts))
         torch._foreach_copy_(self._parts, batch.tensors)
         self._graph.replay()

@@ -1,10 +1,10 @@
 """What follows from edits of stored facts, computed from the world alone: :class:`Consequences`.
 
-For each fact of a role it has the new answer that an edit gives it, and the statements that follow
-from it (a composition through an edited hop, the reverse of an edited edge) with what they say
-then. ``editing.py`` changes weights accordingly, and the probe of edits measures by it. Shapes:
-``N`` facts that may be edited, ``T`` tokens of their prompts, ``M`` statements that may follow,
-trained or not, ``S`` tokens of theirs.
+For each fact of a role it has the new answer that an edit gives it, and the statements
+that follow from it (a composition through an edited hop, the reverse of an edited edge)
+with what they say then. ``editing.py`` changes weights accordingly, and the probe of
+edits measures by it. Shapes: ``N`` facts that may be edited, ``T`` tokens of their
+prompts, ``M`` statements that may follow, trained or not, ``S`` tokens of theirs.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ class Consequences:
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
         """Find the facts of a role, a new answer for each, and what follows from it.
 
-        The new answer is that of the next fact whose answer is not right already. In a graph the
-        node itself, and nodes two edges away, are not taken either.
+        The new answer is that of the next fact whose answer is not right already. In a
+        graph the node itself, and nodes two edges away, are not taken either.
 
         Args:
             world: Has the facts.
-            role: Their role: ``first_hop``, ``second_hop``, ``attribution``, ``similarity`` or
-                ``edge``.
-            drawn: Whether facts are in an order that the world's root seed draws, one fact of
-                each prompt first; else they are in the world's order.
+            role: Their role: ``first_hop``, ``second_hop``, ``attribution``,
+                ``similarity`` or ``edge``.
+            drawn: Whether facts are in an order that the world's root seed draws, one
+                fact of each prompt first; else they are in the world's order.
 
         Raises:
-            DataError: The world has no facts of the role or none that follow, or all facts have
-                one answer.
+            DataError: The world has no facts of the role or none that follow, or all
+                facts have one answer.
         """
         if role not in world.facts.role_names:
             raise DataError(
@@ -124,7 +124,9 @@ def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
     return list(near)
 
 
-def _drawn_order(world: World, role: str, facts: Int[np.ndarray, "N T"]) -> Int[np.ndarray, " N"]:
+def _drawn_order(
+    world: World, role: str, facts: Int[np.ndarray, "N T"]
+) -> Int[np.ndarray, " N"]:
     """Return a random order of facts, in which one fact of each prompt comes first."""
     order = Streams(world.seed).numpy("edit", role).permutation(len(facts))
     first = np.sort(np.unique(facts[order], axis=0, return_index=True)[1])
@@ -145,7 +147,9 @@ def _followed(
         first = _table(*_statements(world, "first_hop"))
         onward = _table(*_statements(world, "second_hop"))
         own = facts[:, 0]
-        keys = np.array([first[entity, relation] for entity, relation, _ in queries.tolist()])
+        keys = np.array(
+            [first[entity, relation] for entity, relation, _ in queries.tolist()]
+        )
     else:  # a class takes the place of the bridge
         queries, answers = _statements(world, "conclusion", "attribution")
         classes = _table(*_statements(world, "category", "similarity"))
@@ -168,11 +172,15 @@ def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
     """Return the prompts of two-hop questions, and of trained two-hop facts."""
     prompts = [world.queries.prompt(i) for i in range(len(world.queries))]
     if "two_hop" in world.facts.role_names:
-        prompts += [world.facts.prompt(int(i)) for i in world.facts.with_role("two_hop")]
+        prompts += [
+            world.facts.prompt(int(i)) for i in world.facts.with_role("two_hop")
+        ]
     return np.stack([prompt for prompt in prompts if len(prompt) == 3])
 
 
-def _statements(world: World, *roles: str) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
+def _statements(
+    world: World, *roles: str
+) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
     """Return prompts and answers of the facts and queries of some roles, if there are any."""
     rows = [
         part.matrix(part.with_role(role))
@@ -180,13 +188,17 @@ def _statements(world: World, *roles: str) -> tuple[Int[np.ndarray, "m T"], Int[
         if role in part.role_names
     ]
     if not rows:
-        raise DataError(f"edits requires a world with one of the roles {', '.join(roles)}")
+        raise DataError(
+            f"edits requires a world with one of the roles {', '.join(roles)}"
+        )
     prompts = np.concatenate([prompts for prompts, _ in rows])
     answers = np.concatenate([answers[:, 0] for _, answers in rows])
     return prompts, answers
 
 
-def _table(prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]) -> dict[Any, int]:
+def _table(
+    prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]
+) -> dict[Any, int]:
     """Return the answer of each prompt."""
     keys = [tuple(prompt) for prompt in prompts.tolist()]
     return dict(zip(keys, answers.tolist(), strict=True))

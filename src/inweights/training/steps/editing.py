@@ -1,12 +1,14 @@
 """Change the weights of a model so that stored facts get other answers.
 
-:class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of edits calls
-:func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al. 2022, arXiv:2202.05262)
-has a closed form in the last block: there the answer follows from the residual stream, so that the
-MLP has to add the difference between the stream of a prompt with the new answer and that of the
-edited one. In another block, what the MLP has to add is found by a few steps of gradient descent.
-What follows from an edit is in ``consequences.py``. Shapes: ``R`` replicas, ``N`` facts that may be
-edited, ``E`` of them that are, ``T`` tokens of a prompt, ``H`` hidden width of an MLP, ``D`` width.
+:class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
+edits calls
+:func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al. 2022,
+arXiv:2202.05262) has a closed form in the last block: there the answer follows from the
+residual stream, so that the MLP has to add the difference between the stream of a
+prompt with the new answer and that of the edited one. In another block, what the MLP
+has to add is found by a few steps of gradient descent. What follows from an edit is in
+``consequences.py``. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E`` of
+them that are, ``T`` tokens of a prompt, ``H`` hidden width of an MLP, ``D`` width.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class Edited:
 
     Raises:
         ConfigError: The model cannot be edited by the method.
-        DataError: The worlds have no facts of the role, or not as many as are to be edited.
+        DataError: The worlds have no facts of the role, or not as many as are to be
+            edited.
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
@@ -62,9 +65,13 @@ class Edited:
         self.model = model
         self.edit = edit
         self.worlds = [worlds] if isinstance(worlds, World) else worlds
-        self.parts = [Consequences.of(world, edit.role, drawn=True) for world in self.worlds]
+        self.parts = [
+            Consequences.of(world, edit.role, drawn=True) for world in self.worlds
+        ]
         known = min(len(np.unique(part.facts, axis=0)) for part in self.parts)
-        size = round(edit.share * len(self.parts[0].facts)) if edit.share else edit.count
+        size = (
+            round(edit.share * len(self.parts[0].facts)) if edit.share else edit.count
+        )
         if not 0 < size <= known:
             raise DataError(
                 f"edit: {size} of {known} prompts of the role '{edit.role}' cannot be edited; "
@@ -74,8 +81,12 @@ class Edited:
         if edit.method == "rank-one":
             most = 4 * editable(model, edit.layer).config.width
             check_size("facts of a rank-one edit", size, most=most)
-        elif edit.method == "embedding" and not isinstance(model.token_table, nn.Parameter):
-            raise ConfigError(f"edit: {type(model).__name__} has no table of embeddings to change")
+        elif edit.method == "embedding" and not isinstance(
+            model.token_table, nn.Parameter
+        ):
+            raise ConfigError(
+                f"edit: {type(model).__name__} has no table of embeddings to change"
+            )
 
     @torch.no_grad()
     def apply(self) -> None:
@@ -88,7 +99,9 @@ class Edited:
             part = self.parts[row % len(self.parts)]
             if all(values.isfinite().all() for values in one.parameters()):
                 change(one, partial(stacked, one, [part]), self.places, self.edit)
-                for whole, own in zip(self.model.parameters(), one.parameters(), strict=True):
+                for whole, own in zip(
+                    self.model.parameters(), one.parameters(), strict=True
+                ):
                     whole.data[row] = own.detach()[0]
 
 
@@ -100,7 +113,8 @@ def editable(model: Model, layer: int | None) -> GPT:
         layer: Index of the block that is to be edited; ``None`` for the last.
 
     Raises:
-        ConfigError: It is no GPT with a residual stream and one loop, or has no such block.
+        ConfigError: It is no GPT with a residual stream and one loop, or has no such
+            block.
     """
     if not isinstance(model, GPT) or not model.config.residual or model.loops > 1:
         raise ConfigError(
@@ -162,8 +176,8 @@ def direction(
 ) -> Float[Tensor, "R H E"]:
     """Compute ``(C + λ I)⁻¹ K``, scaled so that its product with each edited key is 1 (ROME).
 
-    ``C`` is the second moment of the keys of all facts, ``K`` the edited keys; products with other
-    keys are small.
+    ``C`` is the second moment of the keys of all facts, ``K`` the edited keys; products
+    with other keys are small.
 
     Args:
         model: The GPT.
@@ -178,7 +192,9 @@ def direction(
     moment = every.mT @ every / every.shape[1]
     keys = every[:, places].mT
     penalty = _PENALTY * every.square().mean((1, 2), keepdim=True)
-    solved = torch.linalg.solve(moment + penalty * torch.eye(moment.shape[1]).to(moment), keys)
+    solved = torch.linalg.solve(
+        moment + penalty * torch.eye(moment.shape[1]).to(moment), keys
+    )
     return solved @ torch.linalg.inv(keys.mT @ solved)
 
 
@@ -195,15 +211,17 @@ def keys_of(
     Args:
         model: The GPT.
         prompts: Prompts of one length ``T``.
-        layer: Index of the block; ``None`` for the last, whose keys are computed at the last
-            position only.
+        layer: Index of the block; ``None`` for the last, whose keys are computed at the
+            last position only.
 
     Returns:
         ``[R, N, T, H]``, or ``[R, N, 1, H]`` for the last block.
     """
     caught: list[Tensor] = []
     batch = pack([prompts])
-    with _down(model, layer).register_forward_pre_hook(lambda _, given: caught.append(given[0])):
+    with _down(model, layer).register_forward_pre_hook(
+        lambda _, given: caught.append(given[0])
+    ):
         if layer is None:
             model(batch, at=batch.last)
         else:
@@ -236,7 +254,8 @@ def _descend(
 ) -> None:
     """Train some parameters on facts by Adam; a replica whose answers are held is frozen.
 
-    With ``only``, 1 for some rows of the one parameter and 0 for others, the others are kept.
+    With ``only``, 1 for some rows of the one parameter and 0 for others, the others are
+    kept.
     """
     optimizer = torch.optim.Adam(parameters, lr=edit.rate)
     batch = pack([prompts])

@@ -1,8 +1,9 @@
 """All parameters of a model as one matrix with a row for each replica: :class:`FlatParameters`.
 
-The optimizer, the checkpoint and the stop rule work on rows; the layers use their own parameters as
-before, which become views of the matrix. The only condition is that parameters start with the
-replica axis. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+The optimizer, the checkpoint and the stop rule work on rows; the layers use their own
+parameters as before, which become views of the matrix. The only condition is that
+parameters start with the replica axis. Shapes: ``R`` replicas, ``P`` parameters of one
+replica.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from inweights.worlds.arrays import Float
 class FlatParameters:
     """The parameters of a model and their gradients as two matrices ``[R, P]``.
 
-    Columns of matrices come before those of vectors (gains and biases), so that what decays is one
-    contiguous part of a row. Until :meth:`release` the model's parameters are views.
+    Columns of matrices come before those of vectors (gains and biases), so that what
+    decays is one contiguous part of a row. Until :meth:`release` the model's parameters
+    are views.
 
     Args:
         model: Its parameters become views of ``values``.
@@ -56,12 +58,15 @@ class FlatParameters:
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
-        flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]  # of scalars, too
+        # Of scalars, too.
+        flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]
         self.values = torch.cat(flat, dim=1)
         self.gradients = torch.zeros_like(self.values)
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
         self.spans = list(zip([0, *ends[:-1]], ends, strict=True))
-        self.matrices = sum(end - start for p, (start, end) in self._placed() if not _is_vector(p))
+        self.matrices = sum(
+            end - start for p, (start, end) in self._placed() if not _is_vector(p)
+        )
         self.slots = []
         for parameter, (start, end) in self._placed():
             parameter.data = self.values[:, start:end].view(parameter.shape)
@@ -77,7 +82,8 @@ class FlatParameters:
 
         Args:
             moves: Patterns of names, such as ``blocks.*``; each must match a parameter.
-            freezes: Patterns of those among them that are frozen; each must match one of them.
+            freezes: Patterns of those among them that are frozen; each must match one
+                of them.
 
         Raises:
             ConfigError: A pattern matches nothing, or all parameters are frozen.
@@ -89,7 +95,9 @@ class FlatParameters:
                 f"no parameter is trained: {', '.join(freezes)} freezes all that "
                 f"{', '.join(moves)} matches"
             )
-        chosen = [i for i, n in enumerate(self.names) if n in matched and n not in frozen]
+        chosen = [
+            i for i, n in enumerate(self.names) if n in matched and n not in frozen
+        ]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
         self.gradients.zero_()  # of parameters that were trained in an earlier phase
@@ -99,7 +107,9 @@ class FlatParameters:
         """Give every parameter its own memory again, since views of one matrix cannot be saved."""
         for parameter in self.parameters:
             parameter.requires_grad_(True)
-            parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)
+            parameter.data = parameter.detach().clone(
+                memory_format=torch.contiguous_format
+            )
 
     def backward(self, loss: Float[Tensor, ""], moving: Sequence[int]) -> None:
         """Compute the gradient of a loss, and write it into ``gradients``.
@@ -109,7 +119,10 @@ class FlatParameters:
             moving: Indices of the parameters that it is computed for.
         """
         gradients = torch.autograd.grad(
-            loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
+            loss,
+            [self.parameters[i] for i in moving],
+            allow_unused=True,
+            materialize_grads=True,
         )
         torch._foreach_copy_([self.slots[i] for i in moving], list(gradients))
 
@@ -117,8 +130,8 @@ class FlatParameters:
         """Add normal noise to the gradients of each replica.
 
         Args:
-            share: Standard deviation of the noise, as a share of the root mean square of the
-                replica's gradients.
+            share: Standard deviation of the noise, as a share of the root mean square
+                of the replica's gradients.
             seeds: Root seed of each replica.
             path: Names and numbers of the random stream, such as phase and step.
         """

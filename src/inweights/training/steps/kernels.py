@@ -1,8 +1,8 @@
 """Record the kernels of a computation below autograd, and run them again on planned memory.
 
-:class:`Kernels` records one call of a function; a call of it runs the same kernels on the same
-memory, without Python's and autograd's work between them. ``recorded.py`` uses it for the losses
-and gradients of a training step.
+:class:`Kernels` records one call of a function; a call of it runs the same kernels on
+the same memory, without Python's and autograd's work between them. ``recorded.py`` uses
+it for the losses and gradients of a training step.
 """
 
 import inspect
@@ -17,13 +17,17 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 #: The start of each buffer is a multiple of this many bytes.
 ALIGNED = 64
-#: Kernels that are called faster by PyTorch's functions (``torch.add``) than by ``torch.ops``.
+#: Kernels that are called faster by PyTorch's functions (``torch.add``) than by
+#: ``torch.ops``.
 DIRECT = frozenset(
     """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
     scatter_add sub sum tanh where""".split()  # noqa: SIM905
 )
-#: Kernels that allocate memory without values, that fill it with 0 or with 1, and that copy.
-EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"))
+#: Kernels that allocate memory without values, that fill it with 0 or with 1, and that
+#: copy.
+EMPTY = frozenset(
+    ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+)
 ZEROS = frozenset(("zeros", "zeros_like", "new_zeros"))
 ONES = frozenset(("ones", "ones_like", "new_ones"))
 COPIES = frozenset(("clone", "_to_copy", "contiguous"))
@@ -55,7 +59,8 @@ class Kernels:
     """The kernels of one call of a function; calling them returns the function's result again.
 
     Args:
-        compute: Called once, and recorded. It reads and writes the same memory at every call.
+        compute: Called once, and recorded. It reads and writes the same memory at every
+            call.
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
@@ -113,7 +118,8 @@ class _Recorder(TorchDispatchMode):
         return out
 
 
-# PyTorch wraps this method to keep its compiler out of it, and would import the compiler for that.
+# PyTorch wraps this method to keep its compiler out of it, and would import the
+# compiler for that.
 _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
 
 
@@ -131,7 +137,9 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
     copy = torch.ops.aten.copy_.default
     for slot, gradient in zip(*joint.args[:2], strict=True):
         now = _Call(copy, (slot.detach(), gradient.detach()), {}, [])
-        after.setdefault(min(written.get(_place(gradient), ends[-1]), ends[-1]), []).append(now)
+        after.setdefault(
+            min(written.get(_place(gradient), ends[-1]), ends[-1]), []
+        ).append(now)
     ordered: list[_Call] = []
     for at, call in enumerate(calls):
         ordered += [call] if call is not joint else []
@@ -166,7 +174,11 @@ class _Memory:
         for at, call in enumerate(calls):
             for out in _only_tensors(call.outs):
                 if (place := _place(out)) in call.fresh:
-                    old = [over[p] for p in _replaceable(call, out) if p in over and last[p] == at]
+                    old = [
+                        over[p]
+                        for p in _replaceable(call, out)
+                        if p in over and last[p] == at
+                    ]
                     over[place] = own = old[0] if old else place
                     first = buffers.get(own, (at,))[0]
                     buffers[own] = (first, last[place], out.untyped_storage().nbytes())
@@ -188,13 +200,19 @@ class _Memory:
 def _replaceable(call: _Call, out: Tensor) -> list[int]:
     """Return the inputs over which the result of an elementwise call can be written."""
     given = [_place(one) for one in call.given]
-    able = len(given) if torch.Tag.pointwise in call.func.tags else call.name == "index_add"
+    able = (
+        len(given)
+        if torch.Tag.pointwise in call.func.tags
+        else call.name == "index_add"
+    )
     return [
         place
         for place, one in zip(given[:able], call.given, strict=False)
         if given.count(place) == 1
         and (one.shape, one.stride(), one.dtype) == (out.shape, out.stride(), out.dtype)
-        and one.untyped_storage().nbytes() == one.nbytes == out.untyped_storage().nbytes()
+        and one.untyped_storage().nbytes()
+        == one.nbytes
+        == out.untyped_storage().nbytes()
     ]
 
 
@@ -202,7 +220,9 @@ def _packed(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
     """Return the first byte of each buffer, given its first use, last use and size in bytes."""
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
-    for place, (first, last, size) in sorted(buffers.items(), key=lambda item: -item[1][2]):
+    for place, (first, last, size) in sorted(
+        buffers.items(), key=lambda item: -item[1][2]
+    ):
         start = 0
         for low, high, since, until in sorted(placed):
             if since <= last and first <= until and low < start + size and start < high:
@@ -239,7 +259,8 @@ def _run_again(call: _Call) -> Iterable[Callable[[], object]]:
 
 def _direct(func: Any, name: str) -> Callable[..., object]:
     """Return the fastest function that calls a kernel."""
-    if name in DIRECT and str(func) != "aten.sum.out":  # torch.sum of all numbers takes no `out`
+    # torch.sum of all numbers takes no `out`.
+    if name in DIRECT and str(func) != "aten.sum.out":
         return getattr(torch, name)
     if name.endswith("_") and name[:-1] in DIRECT | {"copy", "zero", "fill"}:
         return getattr(Tensor, name)

@@ -1,9 +1,9 @@
 """Run optimizer steps that call a ``closure``, with one computation for all replicas.
 
-A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at the current
-parameters. One computation gives that of all replicas: so :func:`in_lockstep` lets each replica's
-step wait at its call until all others have called theirs, or have ended. ``own_optimizer.py`` uses
-it. Shapes: ``R`` replicas.
+A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at
+the current parameters. One computation gives that of all replicas: so
+:func:`in_lockstep` lets each replica's step wait at its call until all others have
+called theirs, or have ended. ``own_optimizer.py`` uses it. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ def in_lockstep(
     """Run the steps of all replicas, whose closures share one computation.
 
     Args:
-        steps: For each replica a function of a ``closure``, which returns the replica's loss.
-        compute: Returns the losses of all replicas, and writes their gradients. It is called
-            whenever every step that has not ended waits for its closure.
+        steps: For each replica a function of a ``closure``, which returns the replica's
+            loss.
+        compute: Returns the losses of all replicas, and writes their gradients. It is
+            called whenever every step that has not ended waits for its closure.
 
     Raises:
-        BaseException: Whatever a step or ``compute`` raises; the other steps are then ended.
+        BaseException: Whatever a step or ``compute`` raises; the other steps are then
+            ended.
     """
     losses: list[Tensor] = []
     rows = [_Row(step, row, losses) for row, step in enumerate(steps)]
@@ -56,7 +58,10 @@ class _Row:
     """The step of one replica, in a thread that only runs while the calling one waits for it."""
 
     def __init__(
-        self, step: Callable[[Callable[[], Tensor]], None], row: int, losses: list[Tensor]
+        self,
+        step: Callable[[Callable[[], Tensor]], None],
+        row: int,
+        losses: list[Tensor],
     ) -> None:
         self._step = step
         self._row = row
@@ -78,7 +83,8 @@ class _Row:
         return not self._ended
 
     def _run(self) -> None:
-        torch.set_flush_denormal(True)  # a setting of each thread; as in the one that trains
+        # A setting of each thread; as in the one that trains.
+        torch.set_flush_denormal(True)
         try:
             self._wait()
             self._step(self._closure)

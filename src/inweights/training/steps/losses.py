@@ -1,15 +1,16 @@
 """Cross-entropy at labelled positions, without all their logits in memory at once.
 
-:class:`Loss` gives the loss of each replica on a batch. With 10^5 classes the logits of a batch
-would fill the memory, and a step would mostly move them. So they are computed for some positions at
-a time, turned into probabilities in place and into their part of the gradient at once, in the
-forward pass; what is kept has the size of the states and of the head. Several labels may share a
-position: a soft target. Its loss is split as
+:class:`Loss` gives the loss of each replica on a batch. With 10^5 classes the logits of
+a batch would fill the memory, and a step would mostly move them. So they are computed
+for some positions at a time, turned into probabilities in place and into their part of
+the gradient at once, in the forward pass; what is kept has the size of the states and
+of the head. Several labels may share a position: a soft target. Its loss is split as
 
     ``Σ_l w_l (lse(z_n) - z_n[y_l])  =  Σ_n W_n lse(z_n)  -  Σ_l w_l z_n[y_l]``,  ``W_n = Σ w_l``,
 
 so that the first sum sees each position once and the second only the labelled logits.
-Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K`` candidates.
+Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from inweights.training.curriculum import Precision
 from inweights.training.steps.rounding import RoundedProducts
 from inweights.worlds.arrays import Float, Int
 
-#: Largest number of logits in a batch for plain cross-entropy, which holds three copies of them.
+#: Largest number of logits in a batch for plain cross-entropy, which holds three copies
+#: of them.
 MAX_LOGITS = 2**25
 #: Logits held at once: few enough for a processor's cache, enough for its matrix units.
 CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
@@ -37,13 +39,15 @@ CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
 class Loss:
     """Compute each replica's weighted mean cross-entropy on a batch, ``[R]``, in nats.
 
-    One label a position and few logits take :func:`cross_entropy`. Else :func:`log_normaliser`
-    is used if the model's head is a matrix, and gradient checkpoints over positions if not.
+    One label a position and few logits take :func:`cross_entropy`. Else
+    :func:`log_normaliser` is used if the model's head is a matrix, and gradient
+    checkpoints over positions if not.
 
     Args:
         model: ``R`` replicas.
         precision: ``fp32``, ``bf16`` or ``bf16-emulated``, as in
-            :class:`~inweights.training.Phase`; emulation holds the logits of all labels at once.
+            :class:`~inweights.training.Phase`; emulation holds the logits of all labels
+            at once.
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -62,7 +66,9 @@ class Loss:
         with torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16):
             count = len(batch.at) * len(model.candidates) * model.replicas
             if batch.rows is None and count <= MAX_LOGITS:
-                return cross_entropy(model(batch.inputs, at=batch.at), batch.labels, batch.weights)
+                return cross_entropy(
+                    model(batch.inputs, at=batch.at), batch.labels, batch.weights
+                )
             state = model.deepest(batch.inputs, batch.at)
             readout = model.head_matrix if self._head_is_matrix(state) else None
             if readout is None:
@@ -93,12 +99,16 @@ class Loss:
             if readout is not None:
                 with torch.autocast(state.device.type, enabled=False):
                     logits = self._model.unembed(first)
-                    self._linear = torch.allclose(logits, first @ readout, rtol=1e-3, atol=1e-4)
+                    self._linear = torch.allclose(
+                        logits, first @ readout, rtol=1e-3, atol=1e-4
+                    )
         return self._linear
 
 
 def cross_entropy(
-    logits: Float[Tensor, "R n K"], labels: Int[Tensor, "R n"], weights: Float[Tensor, "*_ n"]
+    logits: Float[Tensor, "R n K"],
+    labels: Int[Tensor, "R n"],
+    weights: Float[Tensor, "*_ n"],
 ) -> Float[Tensor, " R"]:
     """Compute the weighted cross-entropy of each replica, in nats.
 
@@ -159,28 +169,39 @@ class _LogNormaliser(torch.autograd.Function):
     """The gradient is computed in the forward pass, from each chunk of probabilities."""
 
     @staticmethod
-    def forward(ctx: Any, state: Tensor, readout: Tensor, weights: Tensor, bf16: bool) -> Tensor:
+    def forward(
+        ctx: Any, state: Tensor, readout: Tensor, weights: Tensor, bf16: bool
+    ) -> Tensor:
         replicas, count, width = state.shape
         classes = readout.shape[2]
         kind = torch.bfloat16 if bf16 else torch.float32
-        # The head's gradient is read and written once a chunk. So a chunk has about ``width``
-        # positions: as many logits as the gradient has entries.
+        # The head's gradient is read and written once a chunk. So a chunk has about
+        # ``width`` positions: as many logits as the gradient has entries.
         most = CHUNK_LOGITS.get(state.device.type, CHUNK_LOGITS["cuda"])
-        rows = max(1, min(max(128 if bf16 else 32, width), most // (replicas * classes), count))
+        rows = max(
+            1, min(max(128 if bf16 else 32, width), most // (replicas * classes), count)
+        )
         if state.device.type != "cpu":
             rows = max(1, min(most // (replicas * classes), count))
         head = readout.to(kind)
         back = head.transpose(1, 2).contiguous() if bf16 else readout.transpose(1, 2)
         buffer = state.new_empty(replicas, rows, classes)
-        # Frozen parameters need no gradient: a frozen head saves a third of the work. The gradient
-        # is laid out as the head is stored, so that it need not be transposed.
+        # Frozen parameters need no gradient: a frozen head saves a third of the work.
+        # The gradient is laid out as the head is stored, so that it need not be
+        # transposed.
         by_state = torch.empty_like(state) if ctx.needs_input_grad[0] else None
-        by_head = state.new_zeros(replicas, classes, width) if ctx.needs_input_grad[1] else None
+        by_head = (
+            state.new_zeros(replicas, classes, width)
+            if ctx.needs_input_grad[1]
+            else None
+        )
         total = state.new_zeros(replicas)
         for start in range(0, count, rows):
             x = state[:, start : start + rows]
             w = weights[:, start : start + rows].unsqueeze(-1)
-            chunk = buffer if x.shape[1] == rows else buffer[:, : x.shape[1]].contiguous()
+            chunk = (
+                buffer if x.shape[1] == rows else buffer[:, : x.shape[1]].contiguous()
+            )
             if bf16:
                 chunk.copy_(torch.bmm(x.to(kind), head))
             else:
@@ -209,11 +230,16 @@ class _LogNormaliser(torch.autograd.Function):
 
 
 def _by_matrix(
-    state: Float[Tensor, "R n D"], readout: Float[Tensor, "R D K"], batch: Batch, bf16: bool
+    state: Float[Tensor, "R n D"],
+    readout: Float[Tensor, "R D K"],
+    batch: Batch,
+    bf16: bool,
 ) -> Float[Tensor, " R"]:
     """Return the loss by :func:`log_normaliser` and the logits of the labels alone."""
     labels, rows, weights = _spread(batch, state.shape[0])
-    mass = torch.zeros(state.shape[:2], device=state.device).scatter_add_(1, rows, weights)
+    mass = torch.zeros(state.shape[:2], device=state.device).scatter_add_(
+        1, rows, weights
+    )
     # The labels' logits are rounded as those of the normaliser are.
     left = _pick(state, rows)
     right = _pick(readout.transpose(1, 2), labels)
@@ -265,7 +291,9 @@ def _full(values: Tensor) -> Tensor:
     return values.float() if values.dtype == torch.bfloat16 else values
 
 
-def _pick(table: Float[Tensor, "R n D"], rows: Int[Tensor, "R m"]) -> Float[Tensor, "R m D"]:
+def _pick(
+    table: Float[Tensor, "R n D"], rows: Int[Tensor, "R m"]
+) -> Float[Tensor, "R m D"]:
     """Return rows of each replica's table."""
     replicas, count, width = table.shape
     if replicas == 1:

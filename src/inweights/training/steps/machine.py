@@ -1,7 +1,7 @@
 """Settings of threads, floating-point numbers and memory during training.
 
-The loop enters :func:`flushed_denormals` and calls :func:`keep_memory`; the executors limit threads
-by :func:`use_threads`.
+The loop enters :func:`flushed_denormals` and calls :func:`keep_memory`; the executors
+limit threads by :func:`use_threads`.
 """
 
 import ctypes
@@ -36,9 +36,9 @@ def use_threads(threads: int) -> Iterator[None]:
 def flushed_denormals() -> Iterator[None]:
     """Round denormal numbers to 0 within the ``with`` block; they make a CPU twenty times slower.
 
-    Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds for the
-    calling thread and for threads that it starts; where that is possible, it is set for the threads
-    that torch has started before, too.
+    Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds
+    for the calling thread and for threads that it starts; where that is possible, it is
+    set for the threads that torch has started before, too.
     """
     torch.set_flush_denormal(True)
     _set_other_threads()
@@ -52,8 +52,8 @@ def flushed_denormals() -> Iterator[None]:
 def _set_other_threads() -> bool:
     """Give torch's other threads this one's floating-point settings; return whether it was done.
 
-    GNU's OpenMP runs a C function in every thread of its pool, and ``fesetenv`` of the C library
-    is one.
+    GNU's OpenMP runs a C function in every thread of its pool, and ``fesetenv`` of the
+    C library is one.
     """
     threads = torch.get_num_threads()
     runtime = _openmp() if threads > 1 else None
@@ -75,7 +75,9 @@ def _openmp() -> ctypes.CDLL | None:
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8")
         # The path is the sixth field, and may hold spaces.
-        found = sorted({line.split(None, 5)[5] for line in maps.splitlines() if "libgomp" in line})
+        found = sorted(
+            {line.split(None, 5)[5] for line in maps.splitlines() if "libgomp" in line}
+        )
         # Torch brings its own; another package may have loaded a second one.
         own = [path for path in found if "torch" in path] or found
         library = ctypes.CDLL(None)
@@ -98,8 +100,8 @@ def _openmp() -> ctypes.CDLL | None:
 def keep_memory() -> bool:
     """Let the process keep freed memory for later use; return whether that was possible (glibc).
 
-    Gradients are allocated and freed in every step; to return their pages each time and get new
-    ones costs a third of a step at width 128 and 64 replicas.
+    Gradients are allocated and freed in every step; to return their pages each time and
+    get new ones costs a third of a step at width 128 and 64 replicas.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,8 +1,9 @@
 """The built-in optimizers of all replicas: fused kernels on parts of one matrix, and their state.
 
-:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are rows and columns of
-:class:`FlatParameters`; :func:`state_of` and :func:`load_state` turn its state into matrices for a
-checkpoint. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are rows and
+columns of
+:class:`FlatParameters`; :func:`state_of` and :func:`load_state` turn its state into
+matrices for a checkpoint. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def build_optimizer(
         columns: The part of the columns that it updates; by default all.
 
     Returns:
-        A ``torch.optim`` optimizer with rates in its ``param_groups``, whose ``step`` takes no
-        closure.
+        A ``torch.optim`` optimizer with rates in its ``param_groups``, whose ``step``
+        takes no closure.
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
@@ -54,8 +55,9 @@ def build_optimizer(
         return one_for_all_rows(flat, settings, spans)
     groups, decays = _groups(flat, settings, spans)
     if not groups and columns:
-        # Nothing in this rank's columns is trained. One column without a gradient stays as it is,
-        # and has a state as those of other ranks have, so that all gather as many matrices.
+        # Nothing in this rank's columns is trained. One column without a gradient stays
+        # as it is, and has a state as those of other ranks have, so that all gather as
+        # many matrices.
         one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
         parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
         groups = [{"params": [parameter], "weight_decay": 0.0}]
@@ -85,16 +87,18 @@ def _groups(
     """Return the groups of an optimizer, and the decays that are applied before its kernel."""
     groups: list[dict[str, Any]] = []
     decays: list[_Decay] = []
-    # Numbers at the end of a tensor that fill no whole register are rounded differently: a replica
-    # is the same alone and among others only if rows are whole registers.
+    # Numbers at the end of a tensor that fill no whole register are rounded
+    # differently: a replica is the same alone and among others only if rows are whole
+    # registers.
     count = flat.values.shape[1]
     in_lanes = list(spans) == [(0, count)] and count % LANES == 0
     for first, last in equal_runs(settings):
         one = settings[first]
         parts = decays_of(flat, spans, one)
         if one.kind == "adamw" and len(parts) > 1 and in_lanes:
-            # Two pieces of each row would be two tensors a replica, each with a count of its steps.
-            # AdamW's decay is a separate factor, so that it is applied first, to all rows at once.
+            # Two pieces of each row would be two tensors a replica, each with a count
+            # of its steps. AdamW's decay is a separate factor, so that it is applied
+            # first, to all rows at once.
             rows = slice(first, last)
             block = _with_gradient(flat.values[rows], flat.gradients[rows])
             for part, decay in parts:
@@ -104,13 +108,15 @@ def _groups(
             groups.append({"params": [block], "lr": one.rate, "weight_decay": 0.0})
             continue
         for part, decay in parts:
-            # A fused kernel needs contiguous memory: several whole rows can be one tensor, parts
-            # of rows cannot.
+            # A fused kernel needs contiguous memory: several whole rows can be one
+            # tensor, parts of rows cannot.
             whole = part == list(spans) and in_lanes
             size = last - first if whole else 1
             blocks = [slice(row, row + size) for row in range(first, last, size)]
             parameters = [
-                _with_gradient(flat.values[block, start:end], flat.gradients[block, start:end])
+                _with_gradient(
+                    flat.values[block, start:end], flat.gradients[block, start:end]
+                )
                 for block, (start, end) in product(blocks, part)
             ]
             groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
@@ -122,9 +128,10 @@ def one_for_all_rows(
 ) -> torch.optim.Optimizer:
     """Build an optimizer that takes as many kernels for many different rates as for one.
 
-    Without its rate and decay an update is the same function for all rows: the fused kernel
-    computes it in a matrix of its own, and it is added with the rate of each row. On a GPU, where a
-    kernel costs as much as its launch, 64 rates would otherwise take 64 times as long as one.
+    Without its rate and decay an update is the same function for all rows: the fused
+    kernel computes it in a matrix of its own, and it is added with the rate of each
+    row. On a GPU, where a kernel costs as much as its launch, 64 rates would otherwise
+    take 64 times as long as one.
 
     Args:
         flat: The matrices of parameters and gradients.
@@ -132,7 +139,8 @@ def one_for_all_rows(
         spans: The columns that are trained.
 
     Returns:
-        A ``torch.optim`` optimizer with one group, whose rate is a factor of the replicas' rates.
+        A ``torch.optim`` optimizer with one group, whose rate is a factor of the
+        replicas' rates.
     """
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)
@@ -145,7 +153,9 @@ def one_for_all_rows(
     kind = settings[0].kind
     any_decay = any(one.weight_decay for one in settings)
     update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
-    optimizer = _of_kind([{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0])
+    optimizer = _of_kind(
+        [{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0]
+    )
 
     def before(*_: object) -> None:
         update.data.zero_()
@@ -162,7 +172,9 @@ def one_for_all_rows(
     return optimizer
 
 
-def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"]) -> nn.Parameter:
+def _with_gradient(
+    values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"]
+) -> nn.Parameter:
     parameter = nn.Parameter(values)
     parameter.grad = gradient
     return parameter
@@ -171,7 +183,9 @@ def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"])
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
     """Return the fused optimizer of a kind for some groups."""
     if one.kind == "sgd":
-        return _uncompiled(torch.optim.SGD)(groups, lr=one.rate, momentum=one.momentum, fused=True)
+        return _uncompiled(torch.optim.SGD)(
+            groups, lr=one.rate, momentum=one.momentum, fused=True
+        )
     kind = _uncompiled(torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam)
     return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
 
@@ -180,8 +194,8 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
 def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
     """Return a subclass of an optimizer that does not import PyTorch's compiler.
 
-    PyTorch wraps these methods to keep its compiler out of them, and imports it for that: 2.6 s,
-    half of the start of a process.
+    PyTorch wraps these methods to keep its compiler out of them, and imports it for
+    that: 2.6 s, half of the start of a process.
     """
     own: dict[str, object] = {
         name: inspect.unwrap(getattr(kind, name))
@@ -203,13 +217,16 @@ def state_of(
         flat: The parameters that it was built for.
 
     Returns:
-        For AdamW the moments ``[R, P]`` and the number of steps, in the names of ``torch.optim``.
+        For AdamW the moments ``[R, P]`` and the number of steps, in the names of
+        ``torch.optim``.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):
         for name, value in optimizer.state.get(parameter, {}).items():
             if isinstance(value, Tensor) and value.dim():
-                state.setdefault(name, torch.zeros_like(flat.values))[rows, columns] = value
+                state.setdefault(name, torch.zeros_like(flat.values))[rows, columns] = (
+                    value
+                )
             elif isinstance(value, Tensor):
                 state[name] = value
     return state

@@ -1,8 +1,8 @@
 """Optimizers of users: elementwise ones on blocks of one matrix, others for each replica.
 
-:class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns optimizers, so
-that the loop can step all replicas at once and store their state. Shapes: ``R`` replicas, ``P``
-parameters of one replica.
+:class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns
+optimizers, so that the loop can step all replicas at once and store their state.
+Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 import inspect
@@ -24,11 +24,13 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.lockstep import in_lockstep
 from inweights.training.steps.optimizers import decays_of, equal_runs, joined
 
-#: Rows whose length is a multiple of this can be one block: no row ends within a vector register.
+#: Rows whose length is a multiple of this can be one block: no row ends within a vector
+#: register.
 LANES = 32
 #: Largest block, in numbers: PyTorch computes it in one thread.
 MAX_TOGETHER = 2**15
-#: Shape of the matrix, and number of steps, by which an update is tried for being elementwise.
+#: Shape of the matrix, and number of steps, by which an update is tried for being
+#: elementwise.
 _TRIED = (3, 2 * LANES)
 _STEPS = 3
 #: Name, values and gradient of a parameter.
@@ -60,7 +62,9 @@ class OwnOptimizer:
         if _is_elementwise(code, settings[0]):
             parts = list(_blocks(flat, settings, moving))
         else:
-            parts = [(one, _shaped(flat, row, moving)) for row, one in enumerate(settings)]
+            parts = [
+                (one, _shaped(flat, row, moving)) for row, one in enumerate(settings)
+            ]
             warnings.warn(
                 f"{self._name} is stepped replica by replica, as an update of a parameter depends "
                 "on more than its own gradients",
@@ -73,7 +77,9 @@ class OwnOptimizer:
         for one, slots in parts:
             pairs = [(name, nn.Parameter(values)) for name, values, _ in slots]
             gradients = [gradient for _, _, gradient in slots]
-            self._linked += zip([parameter for _, parameter in pairs], gradients, strict=True)
+            self._linked += zip(
+                [parameter for _, parameter in pairs], gradients, strict=True
+            )
             self._rows.append(_built(one, pairs))
         self._all = list(chain.from_iterable(self._rows))
         self._needs_closure = any(needs_closure(optimizer) for optimizer in self._all)
@@ -85,12 +91,12 @@ class OwnOptimizer:
         """Make one update by the gradients in the matrix.
 
         Args:
-            again: Computes losses ``[R]`` and gradients at the current parameters, for optimizers
-                whose ``step`` needs a ``closure``.
+            again: Computes losses ``[R]`` and gradients at the current parameters, for
+                optimizers whose ``step`` needs a ``closure``.
 
         Raises:
-            ConfigError: At the first call, if the optimizer gives parameters other memory, or its
-                state holds what a checkpoint cannot store.
+            ConfigError: At the first call, if the optimizer gives parameters other
+                memory, or its state holds what a checkpoint cannot store.
         """
 
         def link_gradients() -> None:
@@ -148,7 +154,9 @@ class OwnOptimizer:
 
 
 def _parameters_of(optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
+    return list(
+        chain.from_iterable(group["params"] for group in optimizer.param_groups)
+    )
 
 
 def _settings_of(group: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +174,9 @@ def needs_closure(optimizer: Any) -> bool:
     return closure is not None and closure.default is inspect.Parameter.empty
 
 
-def _step(optimizers: Sequence[Any], closure: Callable[[], Tensor] | None = None) -> None:
+def _step(
+    optimizers: Sequence[Any], closure: Callable[[], Tensor] | None = None
+) -> None:
     for optimizer in optimizers:
         if needs_closure(optimizer):
             optimizer.step(closure)
@@ -174,7 +184,9 @@ def _step(optimizers: Sequence[Any], closure: Callable[[], Tensor] | None = None
             optimizer.step()
 
 
-def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.optim.Optimizer]:
+def _built(
+    one: Optimizer, pairs: list[tuple[str, nn.Parameter]]
+) -> list[torch.optim.Optimizer]:
     """Call the user's class or function, and return the optimizers that it gives."""
     assert isinstance(one.kind, Code)
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
@@ -210,8 +222,8 @@ def _bare(make: Any) -> Any:
 def _is_elementwise(code: Code, one: Optimizer) -> bool:
     """Find out by trying whether a class updates each number by that number's gradients only.
 
-    A matrix, its transpose and its first row must get the same update, to the last bit. A function
-    may depend on names and shapes, and so is never taken to be elementwise.
+    A matrix, its transpose and its first row must get the same update, to the last bit.
+    A function may depend on names and shapes, and so is never taken to be elementwise.
 
     Raises:
         ConfigError: The class draws random numbers.
@@ -219,7 +231,8 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     kind = _bare(code.load())
     if not isinstance(kind, type) or needs_closure(kind):
         return False
-    one = msgspec.structs.replace(one, decayed="all")  # a row is not a norm's vector here
+    # A row is not a norm's vector here.
+    one = msgspec.structs.replace(one, decayed="all")
     start = torch.arange(_TRIED[0] * _TRIED[1], dtype=torch.float32).view(_TRIED).sin()
     gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
 
@@ -261,14 +274,22 @@ def _blocks(
         for part, decay in decays_of(flat, spans, one):
             own = msgspec.structs.replace(one, weight_decay=one.weight_decay and decay)
             whole = together and part == spans
-            rows = [(first, last)] if whole else [(r, r + 1) for r in range(first, last)]
+            rows = (
+                [(first, last)] if whole else [(r, r + 1) for r in range(first, last)]
+            )
             cuts = [(slice(*row), slice(*span)) for row, span in product(rows, part)]
-            yield own, [(str(cut), flat.values[cut], flat.gradients[cut]) for cut in cuts]
+            yield (
+                own,
+                [(str(cut), flat.values[cut], flat.gradients[cut]) for cut in cuts],
+            )
 
 
 def _shaped(flat: FlatParameters, row: int, moving: Sequence[int]) -> list[Slot]:
     """Return the parameters of one replica in their own shapes, each with its gradient."""
-    return [(flat.names[i], flat.parameters[i].detach()[row], flat.slots[i][row]) for i in moving]
+    return [
+        (flat.names[i], flat.parameters[i].detach()[row], flat.slots[i][row])
+        for i in moving
+    ]
 
 
 def _packed(value: Any, tensors: dict[str, Tensor], name: str) -> Any:

@@ -1,10 +1,10 @@
 """Record the losses and gradients of a step as a list of kernels, and run these in later steps.
 
-Modules and autograd decide at every step anew which kernels run, and allocate memory for each. For
-small models that takes as long as the kernels. Shapes are the same at every step of a phase, so
-that its steps have the same kernels: :class:`RecordedLosses` records those of one step and runs
-them again on the same memory, with the same numbers to the last bit. Shapes: ``R`` replicas, ``P``
-parameters of one replica.
+Modules and autograd decide at every step anew which kernels run, and allocate memory
+for each. For small models that takes as long as the kernels. Shapes are the same at
+every step of a phase, so that its steps have the same kernels: :class:`RecordedLosses`
+records those of one step and runs them again on the same memory, with the same numbers
+to the last bit. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ COMPARED = 2
 class RecordedLosses:
     """Losses and gradients of the batches of a phase, by kernels recorded at its third step.
 
-    In the next two steps both the kernels and the function run, and if they differ, the kernels are
-    not used: the model's arithmetic may depend on more than parameters and batch, such as on the
-    number of its calls. Batches of other shapes than the recorded one are computed by the function.
+    In the next two steps both the kernels and the function run, and if they differ, the
+    kernels are not used: the model's arithmetic may depend on more than parameters and
+    batch, such as on the number of its calls. Batches of other shapes than the recorded
+    one are computed by the function.
 
     Args:
         losses: The function; it returns the losses and writes the gradients.
@@ -73,7 +74,9 @@ class RecordedLosses:
         self._parts = [part.clone() for part in batch.tensors]
         self._shapes = batch.inputs.shapes
         try:
-            self._kernels = Kernels(partial(self._losses, batch.with_tensors(self._parts)))
+            self._kernels = Kernels(
+                partial(self._losses, batch.with_tensors(self._parts))
+            )
         except NotRecordable:
             self._kernels = None
 
@@ -81,7 +84,9 @@ class RecordedLosses:
         """Whether a batch has the shapes of the recorded one."""
         if batch.inputs.shapes != self._shapes:
             return False
-        return [part.shape for part in batch.tensors] == [part.shape for part in self._parts]
+        return [part.shape for part in batch.tensors] == [
+            part.shape for part in self._parts
+        ]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -1,9 +1,10 @@
 """Matrix products in bfloat16, emulated in fp32: slower, but the same bits for any replicas.
 
-Kernels for bfloat16 on a CPU sum in another order for several replicas than for one, so that a run
-would not be the same alone and among others. Within :class:`RoundedProducts` each product rounds
-its factors to bfloat16, sums in fp32, and rounds its result, forwards and backwards. It is the
-precision ``bf16-emulated`` of a :class:`~inweights.training.Phase`.
+Kernels for bfloat16 on a CPU sum in another order for several replicas than for one, so
+that a run would not be the same alone and among others. Within :class:`RoundedProducts`
+each product rounds its factors to bfloat16, sums in fp32, and rounds its result,
+forwards and backwards. It is the precision ``bf16-emulated`` of a
+:class:`~inweights.training.Phase`.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,9 @@ class _Product(torch.autograd.Function):
         a = _rounded(a)
         b = _rounded(b)
         ctx.save_for_backward(a, b)
-        return _rounded(torch.bmm(a, b) if c is None else torch.baddbmm(_rounded(c), a, b))
+        return _rounded(
+            torch.bmm(a, b) if c is None else torch.baddbmm(_rounded(c), a, b)
+        )
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:

@@ -1,9 +1,9 @@
 """Loss functions and penalties of users: called at each step, and checked at the first.
 
-:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.Loss` in a phase that
-names a function. The checks find what returns another shape than ``[R]``, has no gradient, or
-makes the loss of one replica depend on another. Shapes: ``R`` replicas, ``n`` labels, ``K``
-candidates.
+:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.Loss` in a
+phase that names a function. The checks find what returns another shape than ``[R]``,
+has no gradient, or makes the loss of one replica depend on another. Shapes: ``R``
+replicas, ``n`` labels, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class UserLoss:
         state: Its step is passed to the penalty.
 
     Raises:
-        ConfigError: At the first call, if a function fails, returns another shape than ``[R]``,
-            has no gradient, or mixes replicas.
+        ConfigError: At the first call, if a function fails, returns another shape than
+            ``[R]``, has no gradient, or mixes replicas.
     """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
@@ -54,7 +54,9 @@ class UserLoss:
         if self._penalty is not None:
             penalty = self._penalty.load()(self._model, self._state.step)
             if self._unchecked:
-                _check_shape(self._penalty, "the model and a step", penalty, self._model.replicas)
+                _check_shape(
+                    self._penalty, "the model and a step", penalty, self._model.replicas
+                )
                 self._check_rows(self._penalty, penalty)
             total = total + penalty
         self._unchecked = False
@@ -64,7 +66,11 @@ class UserLoss:
         """Return the losses that the user's function gives, checked at the first call."""
         function = code.load()
         logits, labels, weights = self._built_in.logits(batch)
-        given = {"weights": weights} if "weights" in inspect.signature(function).parameters else {}
+        given = (
+            {"weights": weights}
+            if "weights" in inspect.signature(function).parameters
+            else {}
+        )
         if not self._unchecked:
             found: Tensor = function(logits, labels, **given)
             return found
@@ -82,7 +88,9 @@ class UserLoss:
                 f"[{self._model.replicas}]: {type(error).__name__}: {error}"
             ) from error
         _check_shape(code, what, found, self._model.replicas)
-        _check_alone(code, function, logits.detach(), labels, weights if given else None)
+        _check_alone(
+            code, function, logits.detach(), labels, weights if given else None
+        )
         if not found.requires_grad:
             raise ConfigError(
                 f"the loss {code.name} does not depend on the logits by operations that have a "
@@ -96,7 +104,11 @@ class UserLoss:
         if len(found) == 1 or not found.requires_grad:
             return
         gradients = torch.autograd.grad(
-            found[0], moving, retain_graph=True, materialize_grads=True, allow_unused=True
+            found[0],
+            moving,
+            retain_graph=True,
+            materialize_grads=True,
+            allow_unused=True,
         )
         if any(bool(g[1:].any()) for g in gradients):
             raise _mixing(code, "sum over every axis of a parameter but the first")
@@ -132,7 +144,9 @@ def _check_alone(
 
     alone = value(1.0)
     beside = value(1.0, -3.0)
-    if beside.shape != (2,) or not torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True):
+    if beside.shape != (2,) or not torch.allclose(
+        alone[0], beside[0], rtol=1e-4, equal_nan=True
+    ):
         raise _mixing(code, "reduce over every axis but the first")
 
 

@@ -1,7 +1,8 @@
 """Trackers: the :class:`Tracker` passes losses, measurements and files on to an experiment tracker.
 
 It is an :class:`~inweights.training.Observer` for Weights & Biases, trackio, MLflow and
-TensorBoard, whose own calls are in ``tools.py``; :func:`points` turns a measured table into curves.
+TensorBoard, whose own calls are in ``tools.py``; :func:`points` turns a measured table
+into curves.
 """
 
 import json
@@ -31,25 +32,27 @@ _LOG = logging.getLogger("inweights.trackers")
 class Tracker(Observer):
     """Pass losses, measurements and files on to an experiment tracker, locally by default.
 
-    A single training is one run of the tracker. A sweep or a recipe is a group: each of its trials
-    and seeds is a run with its settings and the curves of its measures, as soon as it is stored,
-    also if another process trained it; one more run has all settings, tables and figures as
-    files. Weights & Biases is offline unless ``WANDB_MODE`` says otherwise, MLflow writes below
-    ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio to ``TRACKIO_DIR`` unless
+    A single training is one run of the tracker. A sweep or a recipe is a group: each of
+    its trials and seeds is a run with its settings and the curves of its measures, as
+    soon as it is stored, also if another process trained it; one more run has all
+    settings, tables and figures as files. Weights & Biases is offline unless
+    ``WANDB_MODE`` says otherwise, MLflow writes below ``folder`` unless
+    ``MLFLOW_TRACKING_URI`` is set, and trackio to ``TRACKIO_DIR`` unless
     ``TRACKIO_SPACE_ID`` is set.
 
     Args:
         tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
-        per: What is one run of the tracker: each ``run`` (a trial with one seed), each ``trial``
-            with all of its seeds, or the whole ``sweep``.
+        per: What is one run of the tracker: each ``run`` (a trial with one seed), each
+            ``trial`` with all of its seeds, or the whole ``sweep``.
         project: Name of the tracker's project.
-        name: Name of the tracked work; by default that of the sweep or recipe, or ``training``.
+        name: Name of the tracked work; by default that of the sweep or recipe, or
+            ``training``.
         folder: Folder of local files.
         every: Number of steps between two records of the loss of a training.
 
     Raises:
-        ConfigError: There is no such tracker, its package is not installed, or another option is
-            out of range.
+        ConfigError: There is no such tracker, its package is not installed, or another
+            option is out of range.
 
     Example:
         >>> Tracker("wandbb")
@@ -84,19 +87,28 @@ class Tracker(Observer):
     def started(self, settings: Mapping[str, Any]) -> None:
         self._settings = settings
         self._open = {}
-        self._run({})  # the run of the whole is opened even if nothing will be recorded in it
+        # The run of the whole is opened even if nothing will be recorded in it.
+        self._run({})
 
     def step(self, seen: Step) -> None:
         losses = [float(loss) for loss in seen.losses]
         if not losses:
             return  # a step of a whole sweep has no loss
-        names = ["loss"] if len(losses) == 1 else [f"loss/{i}" for i in range(len(losses))]
-        self._run({}).log(seen.step, {**dict(zip(names, losses, strict=True)), **seen.numbers})
+        names = (
+            ["loss"] if len(losses) == 1 else [f"loss/{i}" for i in range(len(losses))]
+        )
+        self._run({}).log(
+            seen.step, {**dict(zip(names, losses, strict=True)), **seen.numbers}
+        )
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
-        keys = [key for key in keys if key in table.columns] if "labels" in self._settings else []
+        keys = (
+            [key for key in keys if key in table.columns]
+            if "labels" in self._settings
+            else []
+        )
         parts = table.group_by(keys, maintain_order=True) if keys else [((), table)]
         for values, rows in parts:
             run = self._run(dict(zip(keys, values, strict=True)))
@@ -132,18 +144,22 @@ class Tracker(Observer):
         self._open = {}
 
 
-def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[str, float]]]:
+def points(
+    name: str, table: pl.DataFrame
+) -> Iterator[tuple[int | None, dict[str, float]]]:
     """Yield the steps of a measured table, each with the numbers of its curves.
 
-    Columns of words, ``seed`` and ``replica`` are part of a curve's name: ``name/word/column``.
+    Columns of words, ``seed`` and ``replica`` are part of a curve's name:
+    ``name/word/column``.
 
     Args:
         name: Name of the table.
-        table: With a column ``step``; without one it gives a single point, whose step is ``None``.
+        table: With a column ``step``; without one it gives a single point, whose step
+            is ``None``.
 
     Yields:
-        The step, and its numbers by the names of the curves. Nothing for a table of more than
-        ``MAX_CURVES`` curves.
+        The step, and its numbers by the names of the curves. Nothing for a table of
+        more than ``MAX_CURVES`` curves.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})
@@ -168,7 +184,9 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
     yield from found.items()
 
 
-def _first_with(key: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _first_with(
+    key: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
+) -> Mapping[str, Any]:
     """Return the first trial whose labels do not differ from ``key``; empty if there is none."""
     for trial in trials:
         if all(trial.get(label, value) == value for label, value in key.items()):
@@ -180,7 +198,9 @@ def _files(
     settings: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], place: Path
 ) -> Sequence[Path]:
     """Write settings and tables below ``place``; return them, and a recipe's figures and page."""
-    (place / "settings.json").write_text(json.dumps(settings, indent=1, default=str), "utf-8")
+    (place / "settings.json").write_text(
+        json.dumps(settings, indent=1, default=str), "utf-8"
+    )
     for name, table in tables.items():
         table.write_parquet(place / f"{name}.parquet")
     folder = Path(settings["folder"]) if "folder" in settings else None

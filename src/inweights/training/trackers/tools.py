@@ -1,7 +1,8 @@
 """The calls of each experiment tracker: a :class:`Tool` is one run that is open.
 
-:class:`~inweights.training.Tracker` opens runs through the table ``TOOLS``, records numbers and
-files, and closes them. Packages of trackers are imported when a run is opened.
+:class:`~inweights.training.Tracker` opens runs through the table ``TOOLS``, records
+numbers and files, and closes them. Packages of trackers are imported when a run is
+opened.
 """
 
 import importlib
@@ -51,7 +52,9 @@ def module_of(tool: str) -> Any:
     try:
         return importlib.import_module(MODULES[tool])
     except ImportError:
-        raise ConfigError(f"the tracker {tool} is not installed: pip install {tool}") from None
+        raise ConfigError(
+            f"the tracker {tool} is not installed: pip install {tool}"
+        ) from None
 
 
 class Wandb:
@@ -69,7 +72,12 @@ class Wandb:
     """
 
     def __init__(
-        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+        self,
+        project: str,
+        group: str,
+        name: str,
+        config: Mapping[str, Any],
+        folder: Path,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._wandb = module_of("wandb")
@@ -84,7 +92,8 @@ class Wandb:
             reinit="create_new",
             settings=self._wandb.Settings(silent=True, console="off"),
         )
-        self._run.define_metric("*", step_metric="step")  # steps need not increase over all tables
+        # Steps need not increase over all tables.
+        self._run.define_metric("*", step_metric="step")
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
         if step is None:
@@ -114,7 +123,12 @@ class Trackio:
     """
 
     def __init__(
-        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+        self,
+        project: str,
+        group: str,
+        name: str,
+        config: Mapping[str, Any],
+        folder: Path,
     ) -> None:
         del folder
         self._trackio = module_of("trackio")
@@ -148,7 +162,12 @@ class MLflow:
     """
 
     def __init__(
-        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+        self,
+        project: str,
+        group: str,
+        name: str,
+        config: Mapping[str, Any],
+        folder: Path,
     ) -> None:
         mlflow = module_of("mlflow")
         local = f"sqlite:///{folder.resolve() / 'mlflow.db'}"
@@ -157,7 +176,9 @@ class MLflow:
         known = self._client.get_experiment_by_name(project)
         place = (folder / "mlflow").resolve().as_uri()
         experiment = (
-            known.experiment_id if known else self._client.create_experiment(project, place)
+            known.experiment_id
+            if known
+            else self._client.create_experiment(project, place)
         )
         tags = {"mlflow.runName": name, "group": group}
         self._id = self._client.create_run(experiment, tags=tags).info.run_id
@@ -168,7 +189,10 @@ class MLflow:
         from mlflow.entities import Metric
 
         now = int(1000 * time.time())
-        metrics = [Metric(_plain(name), value, now, step or 0) for name, value in numbers.items()]
+        metrics = [
+            Metric(_plain(name), value, now, step or 0)
+            for name, value in numbers.items()
+        ]
         self._client.log_batch(self._id, metrics=metrics)
 
     def files(self, paths: Sequence[Path]) -> None:
@@ -194,7 +218,12 @@ class TensorBoard:
     """
 
     def __init__(
-        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+        self,
+        project: str,
+        group: str,
+        name: str,
+        config: Mapping[str, Any],
+        folder: Path,
     ) -> None:
         place = folder / "tensorboard" / _plain(project) / _plain(group) / _plain(name)
         self._writer = module_of("tensorboard").SummaryWriter(str(place))

@@ -1,8 +1,9 @@
 """Analogies between entities, and two hops as an analogy (Feature Resemblance §2 and §6).
 
-Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one: the query is
-whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same question with
-``a`` and ``b`` renamed, where the shared property is the bridge (:class:`AnalogicalTwoHop`).
+Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one: the
+query is whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same
+question with ``a`` and ``b`` renamed, where the shared property is the bridge
+(:class:`AnalogicalTwoHop`).
 """
 
 from typing import Literal
@@ -20,29 +21,32 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (§2).
 
-    The similarity premise has two roles, so that a phase can train one without the other:
-    ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``. ``attribution`` is
-    ``(a, r2) → d``, and the query ``(b, r2) → d`` is a ``conclusion``. The curricula of §4 and
-    §5 are therefore:
+    The similarity premise has two roles, so that a phase can train one without the
+    other: ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``.
+    ``attribution`` is ``(a, r2) → d``, and the query ``(b, r2) → d`` is a
+    ``conclusion``. The curricula of §4 and §5 are therefore:
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
     - SA: ``category, similarity``, then ``attribution``;
-    - AS: ``category, attribution``, then ``similarity``. The words of the paper also allow
-      ``attribution``, then ``category, similarity``; and ``attribution``, then ``similarity``.
+    - AS: ``category, attribution``, then ``similarity``. The words of the paper also
+      allow ``attribution``, then ``category, similarity``; and ``attribution``, then
+      ``similarity``.
 
     Attributes:
         n: Number of tuples, at least 2.
-        categories: Number of labels ``c``, and of labels ``d``, for each relation; by default
-            ``n``. With fewer, several tuples share a label ``c``, and with it a label ``d``,
-            or no conclusion would follow.
-        similarity_relations: Number of relations ``r1``: properties that ``a`` and ``b``
-            share.
-        attribution_relations: Number of relations ``r2``: properties stated of ``a`` only.
-        maps: ``ordered``: tuple ``i`` has category ``i mod categories``. ``permutation``: the
-            seed assigns categories of the same sizes to tuples.
+        categories: Number of labels ``c``, and of labels ``d``, for each relation; by
+            default ``n``. With fewer, several tuples share a label ``c``, and with it a
+            label ``d``, or no conclusion would follow.
+        similarity_relations: Number of relations ``r1``: properties that ``a`` and
+            ``b`` share.
+        attribution_relations: Number of relations ``r2``: properties stated of ``a``
+            only.
+        maps: ``ordered``: tuple ``i`` has category ``i mod categories``.
+            ``permutation``: the seed assigns categories of the same sizes to tuples.
 
     Raises:
-        ConfigError: There are fewer than 2 tuples, or fewer than categories, or no relation.
+        ConfigError: There are fewer than 2 tuples, or fewer than categories, or no
+            relation.
 
     Example:
         >>> world = Analogy(n=4).build()
@@ -63,7 +67,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     maps: Literal["ordered", "permutation"] = "ordered"
 
     def __post_init__(self) -> None:
-        check_counts("analogy", self, n=2, similarity_relations=1, attribution_relations=1)
+        check_counts(
+            "analogy", self, n=2, similarity_relations=1, attribution_relations=1
+        )
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
                 f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label "
@@ -111,19 +117,19 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     """Two hops as an analogy (§6): ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
 
-    The identity ``(b, r1) → b`` states that ``a`` and ``b`` share the property ``b``. It is
-    the world :class:`Analogy` with its two entities called ``b`` and ``a``, and its label
-    ``c`` called ``b``. Unlike :class:`~inweights.worlds.TwoHop`, a query has the second
-    relation only; its role is therefore ``conclusion``, not ``composition``. Roles of facts:
-    ``first_hop``, ``second_hop``, ``identity``.
+    The identity ``(b, r1) → b`` states that ``a`` and ``b`` share the property ``b``.
+    It is the world :class:`Analogy` with its two entities called ``b`` and ``a``, and
+    its label ``c`` called ``b``. Unlike :class:`~inweights.worlds.TwoHop`, a query has
+    the second relation only; its role is therefore ``conclusion``, not ``composition``.
+    Roles of facts: ``first_hop``, ``second_hop``, ``identity``.
 
     Attributes:
         n: Number of chains, at least 2.
-        identity: Whether identities are trained, or the fraction of the bridges, drawn by the
-            seed, that have one.
+        identity: Whether identities are trained, or the fraction of the bridges, drawn
+            by the seed, that have one.
         own_relation: Whether an identity has a relation of its own, ``(b, r0) → b``.
-        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: the seed assigns
-            bridges and objects.
+        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: the seed
+            assigns bridges and objects.
 
     Raises:
         ConfigError: There are fewer than 2 chains, or the fraction is not from 0 to 1.

@@ -1,7 +1,8 @@
 """Graphs whose edges are facts (Geometric Memory §2.1, B.2, C.2, C.3).
 
-A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours, each a
-fact of its own. Paths from a root to its leaves may be queries. :class:`Graph` is the config,
+A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours,
+each a fact of its own. Paths from a root to its leaves may be queries. :class:`Graph`
+is the config,
 :func:`from_networkx` makes one of a networkx graph; the shapes are in ``shapes``.
 """
 
@@ -36,18 +37,19 @@ NAMED = ("file", "edges", *CLASSICS)
 class Graph(Config, tag_field="kind", tag="graph"):
     """A graph: a built-in shape, a file of edges, or edges that are given.
 
-    Edges have a written direction: away from the root, along the ring, to the right and down,
-    or from ``u`` to ``v`` of a list. ``forward`` facts have role ``edge``, ``backward`` ones
-    ``reverse_edge``. An edge that is listed twice counts once; one that is listed in both
-    directions has two forward facts and no reverse ones. A loop ``u = u`` of a list is a
-    ``self_edge`` fact. A node without edges is in the vocabulary and has no fact. The graph
-    may have several components.
+    Edges have a written direction: away from the root, along the ring, to the right and
+    down, or from ``u`` to ``v`` of a list. ``forward`` facts have role ``edge``,
+    ``backward`` ones ``reverse_edge``. An edge that is listed twice counts once; one
+    that is listed in both directions has two forward facts and no reverse ones. A loop
+    ``u = u`` of a list is a ``self_edge`` fact. A node without edges is in the
+    vocabulary and has no fact. The graph may have several components.
 
     Attributes:
-        shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a root with
-            ``arms`` children, below which every inner node has ``branches`` children.
-            ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes. ``irregular``: 16 nodes in
-            two components (C.3). ``file``: the graph in :attr:`file`. ``edges``: the edges in
+        shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a
+            root with ``arms`` children, below which every inner node has ``branches``
+            children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
+            ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
+            :attr:`file`. ``edges``: the edges in
             :attr:`links`. The others are social networks
             (:mod:`inweights.worlds.families.shapes`).
         arms: Number of arms of a star.
@@ -57,24 +59,26 @@ class Graph(Config, tag_field="kind", tag="graph"):
         columns: Number of columns of a grid.
         n: Number of nodes of a cycle, at least 3.
         file: File of edges: a table of two columns, ``.graphml`` and other formats of
-            networkx, or plain text with lines ``u=v`` (:func:`inweights.worlds.read_edges`).
-            It is read when the world is built.
-        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. Empty:
-            decided by the rows, and refused where they do not show it.
-        ends: The two columns of :attr:`file` with the ends of an edge, by name or number,
-            joined by a comma. Empty: decided by the header.
+            networkx, or plain text with lines ``u=v``
+            (:func:`inweights.worlds.read_edges`). It is read when the world is built.
+        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header.
+            Empty: decided by the rows, and refused where they do not show it.
+        ends: The two columns of :attr:`file` with the ends of an edge, by name or
+            number, joined by a comma. Empty: decided by the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained.
         self_edges: Whether every node also has a fact ``u → u``.
-        shuffled: Whether the nodes of a built-in shape get their labels in a random order,
-            another one for each seed. Has no effect on a file or list, which has labels.
-        paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``; for
-            stars, and for text files that list paths.
-        idle_tokens: Number of tokens that are in the vocabulary and in no fact: classes that a
-            model only learns never to answer. The paper's code reserves nine, of which an edge
-            uses one.
-        edge_token: Whether a prompt starts with a token of its own: ``<edge> u → v`` (B.1).
+        shuffled: Whether the nodes of a built-in shape get their labels in a random
+            order, another one for each seed. Has no effect on a file or list, which has
+            labels.
+        paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``;
+            for stars, and for text files that list paths.
+        idle_tokens: Number of tokens that are in the vocabulary and in no fact: classes
+            that a model only learns never to answer. The paper's code reserves nine, of
+            which an edge uses one.
+        edge_token: Whether a prompt starts with a token of its own: ``<edge> u → v``
+            (B.1).
 
     Raises:
         ConfigError: A number is out of range, or settings contradict each other.
@@ -118,13 +122,17 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if self.shape == "tree-star":
             check_depth("graph", self.nodes, self.branches)
         if self.shape == "grid" and self.rows * self.columns < 2:
-            raise ConfigError("graph: a grid of one node has no edge; give more rows or columns")
+            raise ConfigError(
+                "graph: a grid of one node has no edge; give more rows or columns"
+            )
         if (self.shape == "file") != bool(self.file):
             raise ConfigError(
                 f"graph: shape 'file' and the path of a file require each other, got shape "
                 f"'{self.shape}' and file '{self.file}'"
             )
-        if (self.shape == "edges") != bool(self.links) or (self.lone and self.shape != "edges"):
+        if (self.shape == "edges") != bool(self.links) or (
+            self.lone and self.shape != "edges"
+        ):
             raise ConfigError(
                 f"graph: shape 'edges' and a list of links require each other, got shape "
                 f"'{self.shape}' and {len(self.links)} links"
@@ -140,8 +148,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of every node in the order of the shape, ``[N]``.
 
-        That order is: the root, then arm after arm (in a tree, level after level); row after
-        row; around the ring; or the order in which a list first names its nodes.
+        That order is: the root, then arm after arm (in a tree, level after level); row
+        after row; around the ring; or the order in which a list first names its nodes.
 
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()
@@ -186,8 +194,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         """Make the world; only shuffled labels depend on the seed.
 
         Raises:
-            DataError: The file is missing or damaged, or has no paths where :attr:`paths` is
-                set.
+            DataError: The file is missing or damaged, or has no paths where
+                :attr:`paths` is set.
         """
         check_memory_of(self)
         found, given = self._skeleton()
@@ -199,7 +207,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
             "task": ["<edge>"] * self.edge_token,
             "idle": [f"<idle{i + 1}>" for i in range(self.idle_tokens)],
         }
-        vocabulary = Vocabulary({group: words for group, words in groups.items() if words})
+        vocabulary = Vocabulary(
+            {group: words for group, words in groups.items() if words}
+        )
         mark = [vocabulary.id("<edge>")] if self.edge_token else []
         ids = self._labels(count, seed)
 
@@ -207,7 +217,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         loops = pairs[:, 0] == pairs[:, 1]
         forward = ids[pairs[~loops]]
         backward = forward[:, ::-1]
-        if self.edges == "both":  # the reverse of a pair that is listed both ways is forward
+        # The reverse of a pair that is listed both ways is forward.
+        if self.edges == "both":
             listed = set(map(tuple, forward.tolist()))
             new = [pair not in listed for pair in map(tuple, backward.tolist())]
             backward = backward[np.array(new, dtype=bool)]
@@ -225,7 +236,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if not any(len(prompts) for prompts, _ in facts.values()):
             raise DataError("the graph has no edge, so there is nothing to train on")
         queries = self._queries(found, place, ids, vocabulary)
-        return World.of(self, seed, vocabulary, facts, queries, "no path is trained, only edges")
+        return World.of(
+            self, seed, vocabulary, facts, queries, "no path is trained, only edges"
+        )
 
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
@@ -234,12 +247,18 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if not self.paths:
             return {}
         if not edges.paths:
-            raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
+            raise DataError(
+                f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out"
+            )
         if len({len(steps) for steps in edges.paths}) > 1:
-            raise DataError(f"{self.file}: paths have different lengths; keep those of one length")
+            raise DataError(
+                f"{self.file}: paths have different lengths; keep those of one length"
+            )
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]
-        prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
+        prompts = np.stack(
+            [np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1
+        )
         return {"path": (prompts, answers)}
 
     def _skeleton(self) -> tuple[EdgeList, bool]:
@@ -258,15 +277,15 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     """Return the config of a ``networkx`` graph; its edges become part of the settings.
 
     Args:
-        graph: Graph of any class of networkx. Labels become text, parallel edges count once,
-            weights are ignored. Edges of a directed graph are trained in their own direction,
-            those of another one in both.
+        graph: Graph of any class of networkx. Labels become text, parallel edges count
+            once, weights are ignored. Edges of a directed graph are trained in their
+            own direction, those of another one in both.
         settings: Further settings of :class:`Graph`, such as ``self_edges=True``, or
             ``edges="both"`` for both directions of a directed graph.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there is no
-            edge.
+        DataError: The value is not a graph, two labels are the same as text, or there
+            is no edge.
 
     Example:
         >>> import networkx
@@ -283,7 +302,9 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
 
 def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
     """Return the prompts and answers of edges, with the token ``mark`` first, if any."""
-    prompts = np.column_stack([np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1)), pairs])
+    prompts = np.column_stack(
+        [np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1)), pairs]
+    )
     return prompts[:, :-1], pairs[:, 1:]
 
 

@@ -19,21 +19,22 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """``n`` chains of ``hops`` facts; queries are the ends of two, three, … hops.
 
-    With two hops it is the two-hop world of complexity one. With several relations between
-    levels, each of them is a bijection of its own onto the next level, so that chains share
-    entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
+    With two hops it is the two-hop world of complexity one. With several relations
+    between levels, each of them is a bijection of its own onto the next level, so that
+    chains share entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
 
     Attributes:
-        n: Number of entities of a level, at least 2; with one relation between levels, the
-            number of chains.
+        n: Number of entities of a level, at least 2; with one relation between levels,
+            the number of chains.
         hops: Number of facts of a chain, at least 2.
-        identity: Whether identities of the entities in between are trained, or the fraction of
-            them that have one. Or the levels whose entities have one: ``bridge`` (the second
-            entity of a chain), ``second bridge``, ``third bridge``, ….
+        identity: Whether identities of the entities in between are trained, or the
+            fraction of them that have one. Or the levels whose entities have one:
+            ``bridge`` (the second entity of a chain), ``second bridge``, ``third
+            bridge``, ….
         relations: Number of relations from a level to the next.
         trained: Share of the chains that are facts, below 1; the others are queries.
-        shortest: Number of hops of the shortest chains of which that share is trained, at
-            least 2.
+        shortest: Number of hops of the shortest chains of which that share is trained,
+            at least 2.
         longest: Number of hops of the longest of them; by default :attr:`hops`.
 
     Raises:
@@ -58,7 +59,9 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
-            raise ConfigError(f"hops: n and hops must be at least 2, got {self.n} and {self.hops}")
+            raise ConfigError(
+                f"hops: n and hops must be at least 2, got {self.n} and {self.hops}"
+            )
         check_size("hops: relations", self.relations)
         if not 0 <= self.trained < 1:
             raise ConfigError(
@@ -71,7 +74,9 @@ class Hops(Config, tag_field="kind", tag="hops"):
                 f"hops, which must be from 2 to hops = {self.hops}"
             )
         if not self.trained and (self.shortest > 2 or self.longest is not None):
-            raise ConfigError("hops: shortest and longest have no effect without trained chains")
+            raise ConfigError(
+                "hops: shortest and longest have no effect without trained chains"
+            )
         if isinstance(self.identity, tuple):
             check_names("level in identity of hops", self.identity, self.bridges)
         else:
@@ -87,17 +92,21 @@ class Hops(Config, tag_field="kind", tag="hops"):
         n, hops, several = self.n, self.hops, self.relations
         chains = sum(several**k for k in range(2, min(hops, MOST) + 1))
         statements = n * (2 * hops * several + chains)
-        check_world("hops", tokens=n * (hops + 1), statements=statements, length=3 + hops / 2)
+        check_world(
+            "hops", tokens=n * (hops + 1), statements=statements, length=3 + hops / 2
+        )
         rng = Streams(seed).numpy(WORLD, "hops")
         groups = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
         groups["relation"] = _relation_names(hops, several)
         vocabulary = Vocabulary(groups)
         relations = vocabulary["relation"].reshape(hops, several)
-        # Entities of each level in the order of the chains by first relations; steps [several, n]
-        # lead from places in one level to places in the next.
+        # Entities of each level in the order of the chains by first relations; steps
+        # [several, n] lead from places in one level to places in the next.
         path, steps = [vocabulary["level_1"]], []
         for k in range(hops):
-            ends = np.stack([rng.permutation(vocabulary[f"level_{k + 2}"]) for _ in relations[k]])
+            ends = np.stack(
+                [rng.permutation(vocabulary[f"level_{k + 2}"]) for _ in relations[k]]
+            )
             path.append(ends[0])
             steps.append(np.argsort(ends[0])[ends - ends.min()])
         bridges = self._with_identity(np.stack(path[1:-1], axis=1), rng)[:, None]
@@ -124,9 +133,15 @@ class Hops(Config, tag_field="kind", tag="hops"):
             some_trained = in_range and self.trained > 0
             seen = np.zeros(len(prompts), dtype=bool)
             if some_trained:
-                seen[rng.permutation(len(prompts))[: round(self.trained * len(prompts))]] = True
-            as_fact, as_query = ("two_hop", "composition") if depth == 2 else ("chain", "chain")
-            facts = facts.joined(Statements.build({as_fact: (prompts[seen], answers[seen])}))
+                seen[
+                    rng.permutation(len(prompts))[: round(self.trained * len(prompts))]
+                ] = True
+            as_fact, as_query = (
+                ("two_hop", "composition") if depth == 2 else ("chain", "chain")
+            )
+            facts = facts.joined(
+                Statements.build({as_fact: (prompts[seen], answers[seen])})
+            )
             unseen = {as_query: (prompts[~seen], answers[~seen])}
             queries = queries.joined(Statements.build(unseen, not some_trained))
         return facts, queries
@@ -134,10 +149,14 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def _with_identity(self, between: Ids, rng: np.random.Generator) -> Ids:
         """Return the entities in between, of ``[n, hops - 1]``, that get an identity; sorted."""
         if isinstance(self.identity, tuple):
-            levels = [self.bridges.index(level) for level in dict.fromkeys(self.identity)]
+            levels = [
+                self.bridges.index(level) for level in dict.fromkeys(self.identity)
+            ]
             return np.sort(between[:, levels].ravel())
         middle = np.sort(between.ravel())
-        chosen = rng.permutation(len(middle))[: round(float(self.identity) * len(middle))]
+        chosen = rng.permutation(len(middle))[
+            : round(float(self.identity) * len(middle))
+        ]
         return middle[np.sort(chosen)]
 
 
@@ -149,7 +168,9 @@ def _relation_names(hops: int, several: int) -> list[str]:
     return list(chain.from_iterable(numbered(f"{name}_", several) for name in names))
 
 
-def _walks(path: Sequence[Ids], steps: Sequence[Ids], relations: Ids) -> Iterator[tuple[Ids, Ids]]:
+def _walks(
+    path: Sequence[Ids], steps: Sequence[Ids], relations: Ids
+) -> Iterator[tuple[Ids, Ids]]:
     """Yield prompts and answers of all chains from the first level on, of one hop, of two, …."""
     prompts, here = path[0][:, None], np.arange(len(path[0]))
     for k, step in enumerate(steps):

@@ -1,9 +1,10 @@
 """Facts about some members of a group, queried for the others: implication and hallucination.
 
-All members of a group share a value, and a second fact is stated of some of them. A model
-concludes it for the others. That is right where the one implies the other, and a hallucination
-where it does not; the facts are the same in both cases. (*Generalization or Hallucination?
-Understanding Out-of-Context Reasoning in Transformers*, arXiv 2506.10887.)
+All members of a group share a value, and a second fact is stated of some of them. A
+model concludes it for the others. That is right where the one implies the other, and a
+hallucination where it does not; the facts are the same in both cases. (*Generalization
+or Hallucination? Understanding Out-of-Context Reasoning in Transformers*, arXiv
+2506.10887.)
 :class:`Implication` is the config.
 """
 
@@ -25,13 +26,14 @@ class Implication(Config, tag_field="kind", tag="implication"):
     Attributes:
         groups: Number of groups, at least 2.
         members: Number of members of each group.
-        told: Number of members of each group with a fact that states the group's second value.
+        told: Number of members of each group with a fact that states the group's second
+            value.
         denied: Number of further members with a fact that states another value:
             counter-examples.
         counter: The value of counter-examples: ``other``, that of the next group, or
             ``unknown``, a token that is the same for all.
-        related: Whether the first value implies the second: the queries then have the role
-            ``implication``, else ``unstated``. The facts are the same.
+        related: Whether the first value implies the second: the queries then have the
+            role ``implication``, else ``unstated``. The facts are the same.
 
     Raises:
         ConfigError: There are too few groups or members.
@@ -51,7 +53,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def __post_init__(self) -> None:
         if self.groups < 2:
-            raise ConfigError(f"implication: groups must be at least 2, got {self.groups}")
+            raise ConfigError(
+                f"implication: groups must be at least 2, got {self.groups}"
+            )
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
                 f"implication: of {self.members} members at least 1 is trained and at least 1 is "
@@ -79,7 +83,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
         other = np.roll(own, 1)
         if len(vocabulary["unknown"]):
             other = np.full(groups, int(vocabulary["unknown"][0]))
-        stated, denied, queried = np.split(grouped, [self.told, self.told + self.denied], axis=1)
+        stated, denied, queried = np.split(
+            grouped, [self.told, self.told + self.denied], axis=1
+        )
         facts = {
             "similarity": _statements(grouped, shared, vocabulary["value"]),
             "attribution": _statements(stated, attribute, own),

@@ -1,9 +1,10 @@
 """The path-star task in context: a new graph in every prompt (Geometric Memory, App. A).
 
-The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to compare
-with the in-weights task. Nothing can be memorised here, and a model that is trained on next
-tokens learns to follow an edge from the node before. So it does not learn the one token that
-takes planning, the first node of the arm. :class:`InContextStar` is the config.
+The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to
+compare with the in-weights task. Nothing can be memorised here, and a model that is
+trained on next tokens learns to follow an edge from the node before. So it does not
+learn the one token that takes planning, the first node of the arm.
+:class:`InContextStar` is the config.
 """
 
 import numpy as np
@@ -19,11 +20,11 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     """Path-star graphs in prompts: a prompt has edges, root and goal, and the answer is the path.
 
-    A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root in
-    random order, over random labels. The goal is the leaf of a random arm, and the answer the
-    path from the root to it. Facts and queries are different graphs, both with role ``path``.
-    The token ``<blank>`` occurs in no statement; teacherless training uses it
-    (:class:`~inweights.training.Phase`).
+    A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root
+    in random order, over random labels. The goal is the leaf of a random arm, and the
+    answer the path from the root to it. Facts and queries are different graphs, both
+    with role ``path``. The token ``<blank>`` occurs in no statement; teacherless
+    training uses it (:class:`~inweights.training.Phase`).
 
     Attributes:
         arms: Number of arms ``d`` of every graph.
@@ -31,7 +32,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         labels: Number of labels for nodes; at least as many as a graph has nodes.
         trained: Number of facts.
         asked: Number of queries.
-        reverse: Whether the answer goes from the goal to the root, which needs no planning.
+        reverse: Whether the answer goes from the goal to the root, which needs no
+            planning.
 
     Raises:
         ConfigError: A count is too small.
@@ -52,7 +54,9 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     reverse: bool = False
 
     def __post_init__(self) -> None:
-        check_counts("in-context-star", self, arms=2, nodes=3, labels=1, trained=1, asked=1)
+        check_counts(
+            "in-context-star", self, arms=2, nodes=3, labels=1, trained=1, asked=1
+        )
         if self.labels < self.size:
             raise ConfigError(
                 f"in-context-star: labels must be at least {self.size}, the nodes of a graph, "
@@ -72,22 +76,32 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes
-        check_world("in-context-star", tokens=self.labels, statements=wanted, length=length)
+        check_world(
+            "in-context-star", tokens=self.labels, statements=wanted, length=length
+        )
         marks = ["<query>", "<answer>", "<blank>"]
         vocabulary = Vocabulary({"node": numbered("v", self.labels), "mark": marks})
-        prompts, answers = self._graphs(Streams(seed).numpy(WORLD, "in-context-star"), vocabulary)
+        prompts, answers = self._graphs(
+            Streams(seed).numpy(WORLD, "in-context-star"), vocabulary
+        )
         facts = {"path": (prompts[: self.trained], answers[: self.trained])}
         queries = {"path": (prompts[self.trained :], answers[self.trained :])}
         why = "none is: every graph is a new draw of one distribution"
-        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=False)
+        return World.of(
+            self, seed, vocabulary, facts, queries, why, out_of_distribution=False
+        )
 
     def _graphs(self, rng: np.random.Generator, words: Vocabulary) -> tuple[Ids, Ids]:
         """Return prompts ``[M, T]`` and answers ``[M, nodes]``, no two with one graph and goal."""
         skeleton = np.zeros((self.arms, self.nodes), dtype=np.int64)
         skeleton[:, 1:] = 1 + np.arange(self.size - 1).reshape(self.arms, -1)
         pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
-        wanted, found = self.trained + self.asked, np.zeros((0, self.size), dtype=np.int64)
-        for _ in range(100):  # labels of the nodes, arm after arm; the goal is on the first arm
+        wanted, found = (
+            self.trained + self.asked,
+            np.zeros((0, self.size), dtype=np.int64),
+        )
+        # Labels of the nodes, arm after arm; the goal is on the first arm.
+        for _ in range(100):
             drawn = rng.random((wanted, self.labels)).argsort(1)[:, : self.size]
             found = np.concatenate([found, drawn])
             _, first = np.unique(self._canonical(found), axis=0, return_index=True)
@@ -114,4 +128,6 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
         rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]
-        return np.concatenate([labels[:, :1], arms[:, 0], rest.reshape(len(labels), -1)], axis=1)
+        return np.concatenate(
+            [labels[:, :1], arms[:, 0], rest.reshape(len(labels), -1)], axis=1
+        )

@@ -1,8 +1,9 @@
 """Path-stars from files: edges, training paths and held-out paths.
 
-:func:`read_path_star` reads them in the syntax of the paper's data sets: a line ``u=v`` for an
-edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` states the same facts and queries
-as :class:`~inweights.worlds.PathStar`, so that curricula and probes for one take the other.
+:func:`read_path_star` reads them in the syntax of the paper's data sets: a line ``u=v``
+for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` states the same facts
+and queries as :class:`~inweights.worlds.PathStar`, so that curricula and probes for one
+take the other.
 """
 
 from itertools import chain, pairwise
@@ -27,22 +28,25 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     """The path task on a given graph with a root; :func:`read_path_star` reads one from files.
 
-    Roles, prompts and answers are those of :class:`~inweights.worlds.PathStar`. The paths are
-    part of the settings, so that the world does not change when a file does.
+    Roles, prompts and answers are those of :class:`~inweights.worlds.PathStar`. The
+    paths are part of the settings, so that the world does not change when a file does.
 
     Attributes:
-        paths: Paths from the root to a leaf, as labels; all of one length, at least 3 nodes.
-        held_out: Paths that are queries. Empty: the seed draws a share of :attr:`paths`.
-        links: Edges as pairs of labels, in the direction in which they were written. Empty:
-            the steps of all paths.
+        paths: Paths from the root to a leaf, as labels; all of one length, at least 3
+            nodes.
+        held_out: Paths that are queries. Empty: the seed draws a share of
+            :attr:`paths`.
+        links: Edges as pairs of labels, in the direction in which they were written.
+            Empty: the steps of all paths.
         train: Share of :attr:`paths` that is trained where :attr:`held_out` is empty.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions that are trained; ``listed``: those in which :attr:`links` has them.
+        edges: Directions that are trained; ``listed``: those in which :attr:`links` has
+            them.
         reverse: Whether the answer goes from the leaf to the root.
         answer: ``path``, or ``first``: only the root and the hardest token.
-        moved: Whether there are also facts of the same graph over other nodes, with roles
-            ``moved_edge`` and ``moved_reverse_edge``.
+        moved: Whether there are also facts of the same graph over other nodes, with
+            roles ``moved_edge`` and ``moved_reverse_edge``.
 
     Raises:
         ConfigError: There is no path, or options contradict each other.
@@ -74,9 +78,9 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         """Make the world; the held-out leaves depend on the seed where they are not given.
 
         Raises:
-            DataError: The paths have no common root, differ in length or name an edge that is
-                not among the links; a leaf is trained and held out; or there is none of
-                either.
+            DataError: The paths have no common root, differ in length or name an edge
+                that is not among the links; a leaf is trained and held out; or there is
+                none of either.
         """
         lines = [*self.paths, *self.held_out]
         self._check(lines)
@@ -132,7 +136,9 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             held_out = {path[-1] for path in self.held_out}
             both = double in trained and double in held_out
             kinds = ", one to train and one held out" if both else ""
-            raise DataError(f"there are two paths to the leaf '{double}'{kinds}; keep one")
+            raise DataError(
+                f"there are two paths to the leaf '{double}'{kinds}; keep one"
+            )
         known = {frozenset(link) for link in self.links}
         for line in lines if known else ():
             for u, v in pairwise(line):
@@ -166,12 +172,13 @@ def read_path_star(
     r"""Read a path-star from files in the syntax of the paper's data sets.
 
     Args:
-        paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v`` are
-            edges.
-        held_out: File of paths to hold out. By default the seed draws a share of the others.
-        edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction or both.
-            By default edges are the lines ``u=v`` of the other files, or else the steps of
-            paths.
+        paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v``
+            are edges.
+        held_out: File of paths to hold out. By default the seed draws a share of the
+            others.
+        edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction
+            or both. By default edges are the lines ``u=v`` of the other files, or else
+            the steps of paths.
         settings: Further settings of :class:`OwnPathStar`, such as ``pauses=5``.
 
     Returns:

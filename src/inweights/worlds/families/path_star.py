@@ -1,9 +1,10 @@
 """Paths through a star or a tree, to be found in the weights (Geometric Memory §2, C.2, D).
 
-The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf, the
-answer is the path from the root. A model that only memorised edges and trained paths does not
-know the paths to the other leaves; one that learnt a geometry finds them. :class:`PathStar` is
-the config; the functions make statements of edges and paths for
+The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf,
+the answer is the path from the root. A model that only memorised edges and trained
+paths does not know the paths to the other leaves; one that learnt a geometry finds
+them. :class:`PathStar` is the config; the functions make statements of edges and paths
+for
 :class:`~inweights.worlds.OwnPathStar`, too.
 """
 
@@ -41,37 +42,41 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     """The in-weights path-star task, and with ``branches`` above 1 the tree-star.
 
     Facts: ``u → v`` for every edge away from the root (role ``edge``) and towards it
-    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the trained leaves.
-    Queries: the paths to the other leaves. With task tokens, a prompt begins with ``<edge>``
-    or ``<path>``.
+    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the trained
+    leaves. Queries: the paths to the other leaves. With task tokens, a prompt begins
+    with ``<edge>`` or ``<path>``.
 
-    The first answer token, the root, is the same for all. The *hardest* token is the second
-    one, the first node of the arm; every later one follows from an edge.
+    The first answer token, the root, is the same for all. The *hardest* token is the
+    second one, the first node of the arm; every later one follows from an edge.
 
     Attributes:
         arms: Number of children of the root, ``d``.
         nodes: Number of nodes on a path, root and leaf included, ``p``.
-        branches: Number of children of every inner node below the root; 1 is the path-star.
-        train: Share of the leaves (or arms) whose paths are trained, at least one and not all.
-        split: Whether single leaves are held out (``leaf``), or all leaves of an arm (``arm``;
-            C.2). The same for a path-star.
-        pauses: Number of tokens ``<pause>`` between leaf and answer, which are not predicted
-            (D.2).
+        branches: Number of children of every inner node below the root; 1 is the
+            path-star.
+        train: Share of the leaves (or arms) whose paths are trained, at least one and
+            not all.
+        split: Whether single leaves are held out (``leaf``), or all leaves of an arm
+            (``arm``; C.2). The same for a path-star.
+        pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
+            predicted (D.2).
         task_tokens: Whether a first token marks the task.
         edges: Directions that are trained (D.1).
         reverse: Whether the answer goes from the leaf to the root (D.1).
-        answer: ``path``, or ``first``: only the root and the hardest token, so that with the
-            loss at the last place nothing but that token is trained (§2.2).
-        moved: Whether there are also the edges of the same graph over nodes in another order,
-            as facts with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns
-            these, freezes the embeddings and is then trained on ``path`` has a geometry that
-            belongs to other nodes: a control that separates geometry from memory.
-        after_leaf: Whether a reverse path starts after the leaf, which ends the prompt. With
-            edges towards the root alone, the leaf would be an answer that no fact trains.
+        answer: ``path``, or ``first``: only the root and the hardest token, so that
+            with the loss at the last place nothing but that token is trained (§2.2).
+        moved: Whether there are also the edges of the same graph over nodes in another
+            order, as facts with roles ``moved_edge`` and ``moved_reverse_edge``. A
+            model that learns these, freezes the embeddings and is then trained on
+            ``path`` has a geometry that belongs to other nodes: a control that
+            separates geometry from memory.
+        after_leaf: Whether a reverse path starts after the leaf, which ends the prompt.
+            With edges towards the root alone, the leaf would be an answer that no fact
+            trains.
 
     Raises:
-        ConfigError: A count is too small, the prompts of paths and edges would be the same, or
-            options contradict each other.
+        ConfigError: A count is too small, the prompts of paths and edges would be the
+            same, or options contradict each other.
 
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
@@ -102,7 +107,9 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         check_depth("path-star", self.nodes, self.branches)
         check_task(self, "path-star")
         if self.after_leaf and not self.reverse:
-            raise ConfigError("path-star: after_leaf is for reverse paths; set reverse, too")
+            raise ConfigError(
+                "path-star: after_leaf is for reverse paths; set reverse, too"
+            )
 
     @property
     def size(self) -> int:
@@ -173,7 +180,8 @@ def edge_statements(
     Args:
         task: Config with the directions and marks of the task.
         words: Vocabulary of :func:`task_vocabulary`.
-        pairs: Nodes of each edge as token ids ``[E, 2]``, the one nearer to the root first.
+        pairs: Nodes of each edge as token ids ``[E, 2]``, the one nearer to the root
+            first.
         name: Beginning of the names of roles: empty, or ``moved_``.
     """
     mark = [words.id("<edge>")] if task.task_tokens else []
@@ -231,7 +239,9 @@ def check_task(task: _Task, kind: str) -> None:
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
-        raise ConfigError(f"{kind}: train must be above 0 and below 1, got {task.train}")
+        raise ConfigError(
+            f"{kind}: train must be above 0 and below 1, got {task.train}"
+        )
     if not task.pauses and not task.task_tokens:
         raise ConfigError(
             f"{kind}: without a pause and without task tokens a leaf would be the prompt of both "

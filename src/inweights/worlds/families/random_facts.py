@@ -1,7 +1,8 @@
 """Random facts with the irregularities of real knowledge: the config :class:`RandomFacts`.
 
-A few answers are frequent, some entities have more facts than others, and relations share
-answers, lead back or have several values. Predictions and measures are tested on such worlds.
+A few answers are frequent, some entities have more facts than others, and relations
+share answers, lead back or have several values. Predictions and measures are tested on
+such worlds.
 """
 
 from collections import Counter
@@ -22,8 +23,8 @@ Rows = list[tuple[int, int, int]]
 class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     """Relations from each level of entities to the next, drawn at random.
 
-    All worlds of one config have the same number of facts and answers, so that they can train
-    together. Prompts with more than one right answer are not among the queries.
+    All worlds of one config have the same number of facts and answers, so that they can
+    train together. Prompts with more than one right answer are not among the queries.
 
     Attributes:
         subjects: Number of entities of the first level.
@@ -32,14 +33,16 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from a level to the next.
         told: Share of the entities of a level that have a fact of each relation.
-        popularity: Concentration of the Dirichlet distributions of how often an entity has a
-            fact, and how often it is an answer; each is an answer at least once. 0: uniform.
-        crossing: Whether relations of one level share all their answers, as *born in* and
-            *works in* do; otherwise each has answers of its own.
-        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact for
-            each direction.
+        popularity: Concentration of the Dirichlet distributions of how often an entity
+            has a fact, and how often it is an answer; each is an answer at least once.
+            0: uniform.
+        crossing: Whether relations of one level share all their answers, as *born in*
+            and *works in* do; otherwise each has answers of its own.
+        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact
+            for each direction.
         several: Number of entities of each level for which a relation has two values.
-        identity: Whether identities of bridges are facts, or the fraction of them that are.
+        identity: Whether identities of bridges are facts, or the fraction of them that
+            are.
         asked: Largest number of queries of each length, drawn from all.
 
     Raises:
@@ -70,8 +73,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         least = max(2, self.relations)
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
-            raise ConfigError(f"random-facts: hops must be from 2 to 8, got {self.hops}")
-        if not 0 < self.told <= 1 or not 0 <= float(self.identity) <= 1 or self.popularity < 0:
+            raise ConfigError(
+                f"random-facts: hops must be from 2 to 8, got {self.hops}"
+            )
+        if (
+            not 0 < self.told <= 1
+            or not 0 <= float(self.identity) <= 1
+            or self.popularity < 0
+        ):
             raise ConfigError(
                 "random-facts.told must be above 0, identity a fraction from 0 to 1 and "
                 f"popularity at least 0; got {self.told}, {self.identity}, {self.popularity}"
@@ -91,9 +100,16 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed draws all its facts and queries."""
         most = self.relations * sum(self.levels) + 2 * self.pairs
-        check_world("random-facts", tokens=sum(self.levels), statements=3 * most + 3 * self.asked)
+        check_world(
+            "random-facts",
+            tokens=sum(self.levels),
+            statements=3 * most + 3 * self.asked,
+        )
         rng = Streams(seed).numpy(WORLD, "random-facts")
-        levels = {f"level_{k + 1}": numbered("abcdefghi"[k], n) for k, n in enumerate(self.levels)}
+        levels = {
+            f"level_{k + 1}": numbered("abcdefghi"[k], n)
+            for k, n in enumerate(self.levels)
+        }
         names = []
         for stem in "rstuvwxy"[: self.hops]:
             names += numbered(stem, self.relations)
@@ -112,7 +128,10 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
                 answers, chances = entities[k + 1][own], answer_weights[own]
                 values = _draw_values(rng, len(subjects), answers, chances)
                 relation = int(relations[k * self.relations + j])
-                new = [(int(s), relation, int(v)) for s, v in zip(subjects, values, strict=True)]
+                new = [
+                    (int(s), relation, int(v))
+                    for s, v in zip(subjects, values, strict=True)
+                ]
                 rows += new
                 if j == 0:
                     rows += _second_values(rng, new[: self.several], answers, chances)
@@ -121,7 +140,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             rows.append((one, int(relations[-1]), other))
             rows.append((other, int(relations[-1]), one))
         bridges = np.sort(np.concatenate([*entities[1:-1], paired]))
-        some = rng.permutation(len(bridges))[: round(float(self.identity) * len(bridges))]
+        some = rng.permutation(len(bridges))[
+            : round(float(self.identity) * len(bridges))
+        ]
         column = bridges[np.sort(some)][:, None]
         table = np.array(rows)
         facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
@@ -134,12 +155,16 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             return np.ones(len(entities))
         return rng.dirichlet(np.full(len(entities), self.popularity)) + 1e-9
 
-    def _draw_entities(self, rng: np.random.Generator, entities: Ids, weights: np.ndarray) -> Ids:
+    def _draw_entities(
+        self, rng: np.random.Generator, entities: Ids, weights: np.ndarray
+    ) -> Ids:
         """Draw the entities of a level that have a fact of one relation."""
         count = round(self.told * len(entities))
         return rng.choice(entities, count, replace=False, p=weights / weights.sum())
 
-    def _queries(self, rng: np.random.Generator, rows: Rows) -> dict[str, tuple[Ids, Ids]]:
+    def _queries(
+        self, rng: np.random.Generator, rows: Rows
+    ) -> dict[str, tuple[Ids, Ids]]:
         """Draw queries from the chains that end in one entity, and not where they began."""
         kinds: list[Kind] = ["composition"]
         if self.hops > 2:
@@ -147,23 +172,31 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         chosen = {}
         for kind, (prompts, answers) in questions(rows, kinds).items():
             counts = Counter(map(tuple, prompts.tolist()))
-            single = np.array([counts[tuple(p)] == 1 for p in prompts.tolist()], dtype=bool)
+            single = np.array(
+                [counts[tuple(p)] == 1 for p in prompts.tolist()], dtype=bool
+            )
             usable = np.flatnonzero(single & (prompts[:, 0] != answers[:, 0]))
             drawn = np.sort(rng.permutation(usable)[: self.asked])
             chosen[kind] = prompts[drawn], answers[drawn]
         return chosen
 
 
-def _draw_values(rng: np.random.Generator, count: int, answers: Ids, weights: np.ndarray) -> Ids:
+def _draw_values(
+    rng: np.random.Generator, count: int, answers: Ids, weights: np.ndarray
+) -> Ids:
     """Draw ``count`` values; every answer occurs, if there are so many."""
     more = rng.choice(answers, max(0, count - len(answers)), p=weights / weights.sum())
     return rng.permutation(np.concatenate([rng.permutation(answers), more]))[:count]
 
 
-def _second_values(rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray) -> Rows:
+def _second_values(
+    rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray
+) -> Rows:
     """Return a further fact for each of some facts, with another value."""
     further: Rows = []
     for subject, relation, value in rows:
         others = np.where(answers == value, 0.0, weights)
-        further.append((subject, relation, int(rng.choice(answers, p=others / others.sum()))))
+        further.append(
+            (subject, relation, int(rng.choice(answers, p=others / others.sum())))
+        )
     return further

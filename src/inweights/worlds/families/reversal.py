@@ -1,8 +1,8 @@
 """Facts trained in one direction and queried in the other: the reversal curse.
 
-Trained on ``(a_i, forward) → b_i``, a model is queried for ``(b_i, reverse)``. *Breaking the
-Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds identities; here some reversals may
-be facts as well. :class:`Reversal` is the config.
+Trained on ``(a_i, forward) → b_i``, a model is queried for ``(b_i, reverse)``.
+*Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds identities;
+here some reversals may be facts as well. :class:`Reversal` is the config.
 """
 
 from typing import Literal

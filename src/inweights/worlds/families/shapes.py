@@ -1,8 +1,9 @@
 """Built-in shapes of graphs, with numbers from 0 as labels, and well-known social networks.
 
 :func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` that a config of
-:class:`~inweights.worlds.Graph` names, :func:`classic_edges` that of a social network. Links
-have a written direction: away from the root, along the ring, to the right and down.
+:class:`~inweights.worlds.Graph` names, :func:`classic_edges` that of a social network.
+Links have a written direction: away from the root, along the ring, to the right and
+down.
 """
 
 from collections.abc import Iterable
@@ -28,10 +29,10 @@ Shape = Literal[
     "davis-southern-women",
     "les-miserables",
 ]
-#: Names, and the functions of ``networkx`` that make them: members of a karate club who met outside
-#: it (Zachary 1977), marriages between Florentine families (Padgett 1986), women and the events
-#: that they attended (Davis 1941, bipartite), and characters who share a chapter of Les Misérables
-#: (Knuth 1993).
+#: Names, and the functions of ``networkx`` that make them: members of a karate club who
+#: met outside it (Zachary 1977), marriages between Florentine families (Padgett 1986),
+#: women and the events that they attended (Davis 1941, bipartite), and characters who
+#: share a chapter of Les Misérables (Knuth 1993).
 CLASSICS = {
     "karate-club": "karate_club_graph",
     "florentine-families": "florentine_families_graph",
@@ -81,7 +82,8 @@ def check_memory_of(config: ShapeConfig) -> None:
     """Refuse a built-in shape whose world does not fit into memory.
 
     Raises:
-        ConfigError: It does not fit; the message states the memory needed and available.
+        ConfigError: It does not fit; the message states the memory needed and
+            available.
     """
     nodes, path_tokens = 0, 0.0
     if config.shape == "cycle":
@@ -168,7 +170,9 @@ def classic_edges(name: str) -> EdgeList:
     return from_graph(getattr(nx, CLASSICS[name])())
 
 
-def _edge_list(links: Iterable[tuple[int, int]], paths: Iterable[list[int]] = ()) -> EdgeList:
+def _edge_list(
+    links: Iterable[tuple[int, int]], paths: Iterable[list[int]] = ()
+) -> EdgeList:
     """Return numbered links and paths as an edge list, with nodes in the order of their numbers."""
     pairs = list(links)
     count = max(max(pair) for pair in pairs) + 1

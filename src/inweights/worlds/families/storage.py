@@ -19,7 +19,8 @@ from inweights.worlds.readers.new_folder import new_folder, reason
 from inweights.worlds.readers.tables.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
 
-#: Worlds with several right answers to a query are of the second format, all others of the first.
+#: Worlds with several right answers to a query are of the second format, all others of
+#: the first.
 _FORMATS = (1, 2)
 _FILES = ("world.json", "facts.parquet", "queries.parquet")
 _DAMAGE = (
@@ -63,8 +64,12 @@ def save_world(world: World, folder: str | Path) -> Path:
             "query_roles": world.queries.role_names,
             "vocabulary": world.vocabulary.groups,
         }
-        (work / "world.json").write_bytes(msgspec.json.format(msgspec.json.encode(about)))
-        card = _CARD.format(name=world.name, facts=len(world.facts), queries=len(world.queries))
+        (work / "world.json").write_bytes(
+            msgspec.json.format(msgspec.json.encode(about))
+        )
+        card = _CARD.format(
+            name=world.name, facts=len(world.facts), queries=len(world.queries)
+        )
         (work / "README.md").write_text(card, encoding="utf-8")
     return Path(folder)
 
@@ -115,7 +120,9 @@ def _load(source: Path) -> World:
         name=about.name,
         vocabulary=Vocabulary(about.vocabulary),
         facts=_statements(facts, about.fact_roles),
-        queries=_statements(read_parquet(source / "queries.parquet", _columns), about.query_roles),
+        queries=_statements(
+            read_parquet(source / "queries.parquet", _columns), about.query_roles
+        ),
         settings=decode(about.settings),
         seed=about.seed,
         why_out_of_distribution=about.why_out_of_distribution,
@@ -145,11 +152,17 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
         }
     return pl.DataFrame(
         {
-            "role": pl.Series([part.role_names[r] for r in part.roles], dtype=pl.String),
+            "role": pl.Series(
+                [part.role_names[r] for r in part.roles], dtype=pl.String
+            ),
             "prompt": pl.Series(prompts, dtype=ids),
             "answer": pl.Series(answers, dtype=ids),
-            "prompt_text": pl.Series([vocabulary.text(p) for p in prompts], dtype=pl.String),
-            "answer_text": pl.Series([vocabulary.text(a) for a in answers], dtype=pl.String),
+            "prompt_text": pl.Series(
+                [vocabulary.text(p) for p in prompts], dtype=pl.String
+            ),
+            "answer_text": pl.Series(
+                [vocabulary.text(a) for a in answers], dtype=pl.String
+            ),
             "out_of_distribution": part.out_of_distribution,
             **further,
         }
@@ -160,7 +173,9 @@ def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
     """Read statements back from a table."""
 
     def flat(column: str) -> tuple[np.ndarray, np.ndarray]:
-        ends = np.cumsum(frame[column].list.len().to_numpy().astype(np.int64), dtype=np.int64)
+        ends = np.cumsum(
+            frame[column].list.len().to_numpy().astype(np.int64), dtype=np.int64
+        )
         return frame[column].explode().drop_nulls().to_numpy().astype(np.int64), ends
 
     code = {name: i for i, name in enumerate(role_names)}

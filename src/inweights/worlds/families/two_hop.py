@@ -1,7 +1,8 @@
 """The two-hop family of Identity Bridge (§3.1, §3.2, §4.1): the config :class:`TwoHop`.
 
-Subjects ``a_i`` lead to bridges ``b_k`` by first relations ``r1_j``, and bridges lead to
-objects ``c_i`` by second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
+Subjects ``a_i`` lead to bridges ``b_k`` by first relations ``r1_j``, and bridges lead
+to objects ``c_i`` by second relations ``r2_k``. A zero-hop identity ``b → b`` may be
+added.
 """
 
 from typing import Literal
@@ -15,7 +16,8 @@ from inweights.worlds.size import check_counts, check_fraction, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
 
-#: Roles of queries, by whether their first and second hop are in no trained two-hop fact.
+#: Roles of queries, by whether their first and second hop are in no trained two-hop
+#: fact.
 _UNSEEN = {
     "composition": (False, False),
     "first_unseen": (True, False),
@@ -27,31 +29,35 @@ _UNSEEN = {
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
 
-    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is the answer to ``(a_i, r1_j)``,
-    and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With the defaults
-    this is the paper's world (§4.1): a subject leads to exactly ``C`` objects. (Taken
-    literally, the printed map ``⌊k/N⌋ + k mod N`` collides or leaves the range; this reading
-    does not.)
+    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is the answer to ``(a_i,
+    r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
+    the defaults this is the paper's world (§4.1): a subject leads to exactly ``C``
+    objects. (Taken literally, the printed map ``⌊k/N⌋ + k mod N`` collides or leaves
+    the range; this reading does not.)
 
     Attributes:
         n: Number ``N`` of subjects, and of objects, at least 2.
         complexity: Number ``C`` of objects that a subject leads to, 1 to ``N``.
-        first_relations: Number ``|R1|`` of first relations, each with a slice of bridges; by
-            default ``C``.
+        first_relations: Number ``|R1|`` of first relations, each with a slice of
+            bridges; by default ``C``.
         second_relations: Number ``|R2|`` of second relations.
-        maps: ``shift``: the maps above. ``permutation``: the same structure with the entities
-            permuted, differently for each seed. ``sampled``: every hop is drawn on its own,
-            with replacement, so that bridges and objects may be shared or unused.
-        identity: Whether identities are trained, or the fraction of the bridges that have one.
-        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1; with
+        maps: ``shift``: the maps above. ``permutation``: the same structure with the
+            entities permuted, differently for each seed. ``sampled``: every hop is
+            drawn on its own, with replacement, so that bridges and objects may be
+            shared or unused.
+        identity: Whether identities are trained, or the fraction of the bridges that
+            have one.
+        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1;
+            with
             :attr:`unseen`, of those whose hops may be seen.
-        bridges: Number of bridges of a slice, at most ``N``, so that several subjects share
-            one. It requires ``sampled`` maps, which are then drawn once for all seeds; a seed
-            only permutes the entities, so that all worlds have the same number of statements
-            of each role.
-        unseen: Fraction of the hops of each kind that no trained two-hop fact uses; requires
-            :attr:`bridges`. Queries then have four roles: ``composition`` (both hops are in
-            trained two-hop facts), ``first_unseen`` (only the second hop is),
+        bridges: Number of bridges of a slice, at most ``N``, so that several subjects
+            share one. It requires ``sampled`` maps, which are then drawn once for all
+            seeds; a seed only permutes the entities, so that all worlds have the same
+            number of statements of each role.
+        unseen: Fraction of the hops of each kind that no trained two-hop fact uses;
+            requires
+            :attr:`bridges`. Queries then have four roles: ``composition`` (both hops
+            are in trained two-hop facts), ``first_unseen`` (only the second hop is),
             ``second_unseen`` and ``both_unseen``.
 
     Raises:
@@ -86,7 +92,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 "a subject cannot reach more objects than exist"
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
-            raise ConfigError(f"two-hop: first and second relations must be from 1 to {MOST}")
+            raise ConfigError(
+                f"two-hop: first and second relations must be from 1 to {MOST}"
+            )
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
                 f"two-hop: {self.slices} first and {self.second_relations} second relations reach "
@@ -105,7 +113,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 f"maps = '{self.maps}'"
             )
         if self.bridges is not None and not 1 <= self.bridges <= self.n:
-            raise ConfigError(f"two-hop: bridges must be from 1 to n, got {self.bridges}")
+            raise ConfigError(
+                f"two-hop: bridges must be from 1 to n, got {self.bridges}"
+            )
         if not 0.0 <= self.unseen < 1.0:
             raise ConfigError(
                 f"two-hop: unseen must be a fraction from 0 up to below 1, got {self.unseen}"
@@ -147,7 +157,10 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
         i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
         first = np.stack([a[i], r1[j]], axis=1), b[to_bridge[j, i]][:, None]
-        k, s = np.tile(np.arange(len(b)), len(r2)), np.repeat(np.arange(len(r2)), len(b))
+        k, s = (
+            np.tile(np.arange(len(b)), len(r2)),
+            np.repeat(np.arange(len(r2)), len(b)),
+        )
         second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
 
         axes = np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2)))
@@ -155,7 +168,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         bridge = to_bridge[j, i]
         prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
         answers = c[to_object[s, bridge]][:, None]
-        hops = np.stack([j * n + i, s * len(b) + bridge])  # first and second hop of each
+        # First and second hop of each.
+        hops = np.stack([j * n + i, s * len(b) + bridge])
         seen = self._trained(rng, hops)
         if self.unseen:
             queries = _queries_by_hops(prompts, answers, hops, seen)
@@ -165,7 +179,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         else:
             queries = {"composition": (prompts[~seen], answers[~seen])}
-            # §3.2: out of distribution if the bridge is in no two-hop fact of the training set.
+            # §3.2: out of distribution if the bridge is in no two-hop fact of the
+            # training set.
             outside = ~np.isin(bridge, bridge[seen])[~seen]
         bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
         facts = {
@@ -175,7 +190,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             "identity": (bridges, bridges),
         }
         why = f"{'a hop' if self.unseen else 'the bridge'} is in no two-hop fact that is trained"
-        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=outside)
+        return World.of(
+            self, seed, vocabulary, facts, queries, why, out_of_distribution=outside
+        )
 
     def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
         """Draw which two-hop facts are trained, as a mask; ``hops`` ``[2, m]`` are their hops."""
@@ -186,7 +203,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             known = np.unique(hop)
             allowed &= ~np.isin(hop, known[_choose(rng, len(known), self.unseen)])
         seen = np.zeros(hops.shape[1], dtype=bool)
-        seen[np.flatnonzero(allowed)[_choose(rng, int(allowed.sum()), self.trained)]] = True
+        seen[
+            np.flatnonzero(allowed)[_choose(rng, int(allowed.sum()), self.trained)]
+        ] = True
         return seen
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:

@@ -1,9 +1,9 @@
 """Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
-:func:`read_analogies` reads them as :class:`AnalogyRow`. The paper's own set was written by a
-language model, and only Table 5 of it is published. The one here has the same columns and
-relations and was written by hand: 126 rows, 21 for each relation, no subject twice, so that
-the category of a thing can be known only from its partner.
+:func:`read_analogies` reads them as :class:`AnalogyRow`. The paper's own set was
+written by a language model, and only Table 5 of it is published. The one here has the
+same columns and relations and was written by hand: 126 rows, 21 for each relation, no
+subject twice, so that the category of a thing can be known only from its partner.
 """
 
 import csv
@@ -67,18 +67,20 @@ class AnalogyRow(NamedTuple):
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 
-def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[AnalogyRow, ...]:
+def read_analogies(
+    path: str | Path | None = None, *, limit: int = 0
+) -> tuple[AnalogyRow, ...]:
     """Read pairs of similar entities.
 
     Args:
-        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the file of
-            the package.
+        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the
+            file of the package.
         limit: Largest number of rows, distributed evenly over the relations; 0 for all.
 
     Raises:
         ConfigError: The limit is negative.
-        DataError: The file is missing, or a line is damaged or repeats a subject; the message
-            states the line.
+        DataError: The file is missing, or a line is damaged or repeats a subject; the
+            message states the line.
 
     Example:
         >>> rows = read_analogies()
@@ -91,11 +93,15 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     text = read_text(source)
     rows: list[AnalogyRow] = []
     seen: dict[str, int] = {}
-    for number, cells in enumerate(csv.reader(text.split("\n"), delimiter="\t"), start=1):
+    for number, cells in enumerate(
+        csv.reader(text.split("\n"), delimiter="\t"), start=1
+    ):
         here = f"{source}, line {number}"
         if number == 1:
             if tuple(cells) != COLUMNS:
-                raise DataError(f"{here}: the header is {cells}; expected {list(COLUMNS)}")
+                raise DataError(
+                    f"{here}: the header is {cells}; expected {list(COLUMNS)}"
+                )
             continue
         if not cells:
             continue
@@ -107,10 +113,14 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
             check_name(cell, here)
         row = AnalogyRow(*(cell.strip() for cell in cells))
         if row.relation not in TABLE_6:
-            raise DataError(f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}")
+            raise DataError(
+                f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}"
+            )
         for subject in (row.subject_1, row.subject_2):
             if subject in seen:
-                raise DataError(f"{here}: '{subject}' already occurs in line {seen[subject]}")
+                raise DataError(
+                    f"{here}: '{subject}' already occurs in line {seen[subject]}"
+                )
             seen[subject] = number
         rows.append(row)
     if not rows:
@@ -141,11 +151,16 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """
     names = [row.category for row in rows]
     if 2 * max(names.count(name) for name in names) > len(rows):
-        raise DataError("more than half of the rows have the same category; give more categories")
+        raise DataError(
+            "more than half of the rows have the same category; give more categories"
+        )
     rng = Streams(seed).numpy(WORLD, "categories")
-    # Sorted by category in a drawn order, a shift by the largest group moves each to another.
+    # Sorted by category in a drawn order, a shift by the largest group moves each to
+    # another.
     mixed = rng.permutation(len(rows)).tolist()
-    ranks = {name: k for k, name in enumerate(rng.permutation(sorted(set(names))).tolist())}
+    ranks = {
+        name: k for k, name in enumerate(rng.permutation(sorted(set(names))).tolist())
+    }
     order = sorted(mixed, key=lambda i: ranks[names[i]])
     shift = max(names.count(name) for name in names)
     given = {i: names[order[(k + shift) % len(order)]] for k, i in enumerate(order)}

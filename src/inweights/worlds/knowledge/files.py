@@ -1,9 +1,9 @@
 """Facts from any source, row by row: :func:`read_rows` chooses the reader by the name of a source.
 
 Files of text, JSON and Parquet and folders of these are read here and in ``text`` and
-``records``; Wikidata, RDF, graphs, databases and the hub have readers in ``worlds/readers``.
-Every row comes with its line, so that a message can name it; what a reader assumed is a
-remark.
+``records``; Wikidata, RDF, graphs, databases and the hub have readers in
+``worlds/readers``. Every row comes with its line, so that a message can name it; what a
+reader assumed is a remark.
 """
 
 import json
@@ -34,7 +34,9 @@ _KINDS = "CSV, TSV, JSONL, JSON, Parquet, RDF, GraphML, a dataset folder, or a d
 _REFUSED = dict.fromkeys((".rdf", ".owl", ".xml", ".n3"), "Turtle (.ttl)")
 _REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "CSV")
 _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with --query")
-_REFUSED |= dict.fromkeys((".pkl", ".pickle", ".pt", ".npz", ".npy"), "CSV, Parquet or JSON")
+_REFUSED |= dict.fromkeys(
+    (".pkl", ".pickle", ".pt", ".npz", ".npy"), "CSV, Parquet or JSON"
+)
 _JSON = (".json", ".jsonl", ".ndjson")
 _LD = re.compile(r'"@(context|graph|id)"\s*:')
 
@@ -46,7 +48,8 @@ class Source(NamedTuple):
         name: File, folder, address of a database, or name of a data set of the hub.
         layout: What the caller states about header and columns.
         remarks: Readers append what they assumed to this list.
-        edited: Whether to read the facts after their edit, where a published set has edits.
+        edited: Whether to read the facts after their edit, where a published set has
+            edits.
         query: Query for a database.
         download: Whether a data set of the hub may be downloaded.
     """
@@ -66,20 +69,24 @@ def read_rows(source: Source) -> Iterator[text.Row]:
         ConfigError: A query is missing or out of place, a package is not installed, or
             downloading is not allowed.
         UnclearHeaderError: The first row may be a header or a fact.
-        DataError: The source is missing, damaged or of a kind that is not read; the message
-            states the line.
+        DataError: The source is missing, damaged or of a kind that is not read; the
+            message states the line.
     """
     path, name = Path(source.name), str(source.name)
     suffix = path.suffix.lower()
     if is_database(name):
         yield from _rows(name, *database_rows(name, source.query), source, three=True)
     elif source.query:
-        raise ConfigError(f"--query requires a database, such as sqlite:///facts.db, got {name}")
+        raise ConfigError(
+            f"--query requires a database, such as sqlite:///facts.db, got {name}"
+        )
     elif path.is_dir():
         yield from _folder(path, source)
     elif not path.is_file() and is_hub_name(name):
         records = Records(name, source.layout, source.remarks, edited=source.edited)
-        for number, record in enumerate(hub_rows(name, download=source.download), start=1):
+        for number, record in enumerate(
+            hub_rows(name, download=source.download), start=1
+        ):
             yield from records.of_record(record, number, f"{name}, row {number}")
     elif not path.is_file():
         raise _missing(path)
@@ -104,7 +111,11 @@ def _missing(path: Path) -> InweightsError:
     """Return the error for a file that does not exist, with the nearest name."""
     siblings = path.parent.iterdir() if path.parent.is_dir() else ()
     close = nearest(path.name, (file.name for file in siblings))
-    hint = f"did you mean {path.with_name(close)}?" if close else f"facts come from {_KINDS}"
+    hint = (
+        f"did you mean {path.with_name(close)}?"
+        if close
+        else f"facts come from {_KINDS}"
+    )
     return missing_file(path, hint)
 
 
@@ -113,7 +124,9 @@ def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
     content, suffix = read_text(path), path.suffix.lower()
     encoding = encoding_of(path)
     if encoding != "utf-8":
-        source.remarks.append(Remark("encoding", (), f"the file is read as {encoding}", sure=True))
+        source.remarks.append(
+            Remark("encoding", (), f"the file is read as {encoding}", sure=True)
+        )
     if suffix == ".json" and _LD.search(content[:4096]):
         source.remarks.append(Remark("format", (), "the file is read as JSON-LD"))
         yield from _named(rdf_facts(path, "json-ld"))
@@ -143,7 +156,8 @@ def _rows(
 ) -> Iterator[text.Row]:
     """Yield the facts of a table.
 
-    With ``three``, any three columns are subject, relation and object, whatever their names.
+    With ``three``, any three columns are subject, relation and object, whatever their
+    names.
     """
     names = [name.lower() for name in columns]
     layout = source.layout
@@ -193,7 +207,9 @@ def _folder(path: Path, source: Source) -> Iterator[text.Row]:
     except DataError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path} is a damaged dataset folder ({error}); save it again") from None
+        raise DataError(
+            f"{path} is a damaged dataset folder ({error}); save it again"
+        ) from None
     if not parts:
         raise DataError(
             f"{path} is a folder without facts; expected one of Dataset.save_to_disk, or Parquet "

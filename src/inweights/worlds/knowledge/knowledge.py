@@ -1,9 +1,9 @@
 """Triples from any source: ``subject, relation, object``, with the line that each came from.
 
-:func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL, Parquet,
-dataset folders, the published sets TwoHopFact, SOCRATES, MQuAKE and CounterFact, Wikidata,
-RDF, graphs, databases and the hub into :class:`Knowledge`. Audits examine it; ``triples``
-makes a world of it.
+:func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL,
+Parquet, dataset folders, the published sets TwoHopFact, SOCRATES, MQuAKE and
+CounterFact, Wikidata, RDF, graphs, databases and the hub into :class:`Knowledge`.
+Audits examine it; ``triples`` makes a world of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,13 +41,13 @@ class Knowledge:
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
         lines: Line of the file that each came from, ``[M]``.
         stages: Stage of training of each, 0 where the file has none, ``[M]``.
-        remarks: Duplicates, contradictions, blanks, aliases, one-sided entities and inverse
-            relations.
+        remarks: Duplicates, contradictions, blanks, aliases, one-sided entities and
+            inverse relations.
         aliases: Other names of entities, where the file has any.
-        templates: Sentences of relations, where the file has any, as :class:`.Wording` takes
-            them.
-        reading: How the file was read: header, order of columns, delimiter, what was left out.
-            What is not ``sure`` was guessed.
+        templates: Sentences of relations, where the file has any, as :class:`.Wording`
+            takes them.
+        reading: How the file was read: header, order of columns, delimiter, what was
+            left out. What is not ``sure`` was guessed.
     """
 
     entities: tuple[str, ...]
@@ -126,25 +126,28 @@ def read_knowledge(
 
     Args:
         path: A CSV or TSV file with three columns (with or without a header; a column
-            ``stage`` is read, too), a JSONL or JSON file of objects or lists, Parquet, a
-            folder that :meth:`datasets.Dataset.save_to_disk` wrote or that has Parquet files,
-            or one of the published files of TwoHopFact, SOCRATES, MQuAKE and CounterFact; JSON
-            of Wikidata; Turtle, N-Triples, TriG, N-Quads or JSON-LD; GraphML, GEXF or GML;
-            exports of Neo4j; ``sqlite:///facts.db``, or another address that SQLAlchemy knows;
-            the name of a data set of the Hugging Face hub. ``@people`` and ``@chemistry`` are
-            small sets of real facts that come with the package.
+            ``stage`` is read, too), a JSONL or JSON file of objects or lists, Parquet,
+            a folder that :meth:`datasets.Dataset.save_to_disk` wrote or that has
+            Parquet files, or one of the published files of TwoHopFact, SOCRATES, MQuAKE
+            and CounterFact; JSON of Wikidata; Turtle, N-Triples, TriG, N-Quads or
+            JSON-LD; GraphML, GEXF or GML; exports of Neo4j; ``sqlite:///facts.db``, or
+            another address that SQLAlchemy knows; the name of a data set of the Hugging
+            Face hub. ``@people`` and ``@chemistry`` are small sets of real facts that
+            come with the package.
         edited: Whether to read the facts after their edit, where the file is MQuAKE or
             CounterFact.
-        query: Query for a database, which returns rows of a subject, a relation and an object.
+        query: Query for a database, which returns rows of a subject, a relation and an
+            object.
         download: Whether a data set of the hub may be downloaded.
-        header: Whether the first row of delimited text is a header; by default decided by its
-            words and by the rows below, and refused where they do not show it.
-        columns: The columns of subject, relation and object, in this order, by name or by
-            number from 1, separated by commas: ``"head,relation,tail"`` or ``"1,3,2"``. By
-            default those that a header or their values show.
-        wide: Whether the first column (or the one that ``columns`` names) has subjects and
-            each further column is a relation; empty cells are left out.
-        labels: File of ids and labels; names that are ids in it are replaced by their labels.
+        header: Whether the first row of delimited text is a header; by default decided
+            by its words and by the rows below, and refused where they do not show it.
+        columns: The columns of subject, relation and object, in this order, by name or
+            by number from 1, separated by commas: ``"head,relation,tail"`` or
+            ``"1,3,2"``. By default those that a header or their values show.
+        wide: Whether the first column (or the one that ``columns`` names) has subjects
+            and each further column is a relation; empty cells are left out.
+        labels: File of ids and labels; names that are ids in it are replaced by their
+            labels.
 
     Raises:
         ConfigError: A query is missing or out of place, a package is not installed, or
@@ -188,7 +191,9 @@ def read_knowledge(
             text = f"line {line} repeats line {before}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (before, line), text))
     if not first:
-        raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
+        raise DataError(
+            f"{path} contains no facts; expected lines 'subject,relation,object'"
+        )
     if replacing:
         reading.append(replacing.remark(path))
     facts = Knowledge(
@@ -199,7 +204,9 @@ def read_knowledge(
         templates={name: tuple(texts) for name, texts in templates.items()},
         reading=tuple(reading),
     )
-    remarks = remarks_on(facts.entities, facts.relations, facts.triples, facts.lines, facts.aliases)
+    remarks = remarks_on(
+        facts.entities, facts.relations, facts.triples, facts.lines, facts.aliases
+    )
     return replace(facts, remarks=(*repeated, *remarks))
 
 

@@ -1,7 +1,7 @@
 """Connected components of facts, and a part of them that a program of limited size can hold.
 
-:class:`Components` finds components of facts that share an entity; :func:`whole_components`
-chooses some of them, for predictions of large knowledge.
+:class:`Components` finds components of facts that share an entity;
+:func:`whole_components` chooses some of them, for predictions of large knowledge.
 """
 
 import numpy as np
@@ -27,7 +27,9 @@ class Components:
         from scipy.sparse.csgraph import connected_components
 
         n = total + int(nodes.max(initial=0)) + 1
-        graph = sparse.csr_array((np.ones(len(facts)), (facts, nodes + total)), shape=(n, n))
+        graph = sparse.csr_array(
+            (np.ones(len(facts)), (facts, nodes + total)), shape=(n, n)
+        )
         self._links = (graph + graph.T).tocsr()
         self._total = total
         _, label = connected_components(graph, directed=False)
@@ -42,16 +44,18 @@ class Components:
 
         nodes = np.unique(self._links[self.rows[component]].indices)
         busiest = nodes[np.diff(self._links.indptr)[nodes].argmax()]
-        order = breadth_first_order(self._links, int(busiest), return_predecessors=False)
+        order = breadth_first_order(
+            self._links, int(busiest), return_predecessors=False
+        )
         return order[order < self._total]
 
 
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
     """Choose at most ``most`` facts, in whole components where possible.
 
-    Components of facts that share a node are chosen whole, the largest that fits first. Where
-    they have less than half of ``most`` facts, part of the largest component is chosen
-    instead: its facts nearest to the node with most facts.
+    Components of facts that share a node are chosen whole, the largest that fits first.
+    Where they have less than half of ``most`` facts, part of the largest component is
+    chosen instead: its facts nearest to the node with most facts.
 
     Args:
         facts: The fact of each mention of a node, ``[K]``.

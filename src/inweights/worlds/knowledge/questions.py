@@ -1,20 +1,20 @@
 """The questions that a set of triples leaves open, by kind; none of them is a fact.
 
 - ``composition``: two facts in a row, ``(a, r1, r2)``; ``chain``: three.
-- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are stated in
-  both directions.
-- ``implication``: a relation that an entity lacks and for which at least two others that share
-  one of its values all have the same object: if they live in one town and speak one language,
-  so may it.
-- ``unstated``: a relation that an entity lacks and for which neither such agreement nor a
-  reversal gives an answer: others disagree, or there is only one, or none shares a value. A
-  model that answers these asserts what it was not trained on. The answer of the statement is
-  the most likely one by resemblance.
+- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are
+  stated in both directions.
+- ``implication``: a relation that an entity lacks and for which at least two others
+  that share one of its values all have the same object: if they live in one town and
+  speak one language, so may it.
+- ``unstated``: a relation that an entity lacks and for which neither such agreement nor
+  a reversal gives an answer: others disagree, or there is only one, or none shares a
+  value. A model that answers these asserts what it was not trained on. The answer of
+  the statement is the most likely one by resemblance.
 
 :func:`questions` returns them as prompts and answers; worlds of a user's facts
-(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with all
-answers that the facts give: where there are too many questions, some prompts are left out, but
-no answer of the others.
+(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with
+all answers that the facts give: where there are too many questions, some prompts are
+left out, but no answer of the others.
 """
 
 from collections import Counter, defaultdict
@@ -29,10 +29,17 @@ from inweights.worlds.knowledge.two_steps import ANSWERS, composed
 from inweights.worlds.world import Ids
 
 Kind = Literal["composition", "chain", "reversal", "implication", "unstated"]
-KINDS: tuple[Kind, ...] = ("composition", "chain", "reversal", "implication", "unstated")
+KINDS: tuple[Kind, ...] = (
+    "composition",
+    "chain",
+    "reversal",
+    "implication",
+    "unstated",
+)
 #: Largest number of questions of each kind but ``composition``.
 MOST = 2_000
-#: Smallest number of facts in both directions that make a relation the inverse of another one.
+#: Smallest number of facts in both directions that make a relation the inverse of
+#: another one.
 TURNED = 2
 #: Smallest share of these among all facts that could be in both directions.
 SHARE = 0.5
@@ -56,8 +63,8 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         kinds: Kinds of questions.
 
     Returns:
-        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right answers
-        has as many rows, one after another.
+        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right
+        answers has as many rows, one after another.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]
@@ -67,14 +74,22 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     lacking: list[tuple[bool, Question]] = []
     if {"implication", "unstated"} & set(kinds):
         reversals = {prompt for prompt, _ in _reversals(rows)}
-        unanswered = (one for one in _lacking(rows) if one[0] or one[1][0] not in reversals)
+        unanswered = (
+            one for one in _lacking(rows) if one[0] or one[1][0] not in reversals
+        )
         lacking = list(islice(unanswered, 2 * MOST))
     makers: dict[str, Callable[[], tuple[Ids, Ids]]] = {
-        "composition": lambda: composed(np.array(rows, dtype=np.int64).reshape(-1, 3))[:2],
+        "composition": lambda: composed(np.array(rows, dtype=np.int64).reshape(-1, 3))[
+            :2
+        ],
         "chain": lambda: _columns(_chains(rows)),
         "reversal": lambda: _columns(_with_all_answers(_reversals(rows))),
-        "implication": lambda: _columns(question for agreed, question in lacking if agreed),
-        "unstated": lambda: _columns(question for agreed, question in lacking if not agreed),
+        "implication": lambda: _columns(
+            question for agreed, question in lacking if agreed
+        ),
+        "unstated": lambda: _columns(
+            question for agreed, question in lacking if not agreed
+        ),
     }
     return {kind: makers[kind]() for kind in kinds}
 
@@ -133,7 +148,9 @@ def _chain_prompts(
     for subject, first, one in rows:
         for second, others in further.get(one, {}).items():
             fresh = [other for other in others if other not in (subject, one)]
-            for third in dict.fromkeys(chain.from_iterable(links[other] for other in fresh)):
+            for third in dict.fromkeys(
+                chain.from_iterable(links[other] for other in fresh)
+            ):
                 prompt = subject, first, second, third
                 if prompt in seen or subject == one:
                     continue
@@ -151,9 +168,9 @@ def _leads_on(ends: Sequence[int], passed: set[int]) -> bool:
 def inverses(rows: Rows) -> dict[int, list[int]]:
     """Return the inverse relations of each relation, by relation.
 
-    Two relations are inverse if at least two facts, and half of those that could be, are
-    stated in both directions. Of several it is the one with most such facts, or all that have
-    as many, so that the order of facts does not matter.
+    Two relations are inverse if at least two facts, and half of those that could be,
+    are stated in both directions. Of several it is the one with most such facts, or all
+    that have as many, so that the order of facts does not matter.
 
     Example:
         >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
@@ -168,14 +185,18 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     back: Counter[tuple[int, int]] = Counter()
     for subject, relation, thing in rows:
         if subject != thing:
-            back.update((relation, other) for other in by_ends.get((thing, subject), ()))
+            back.update(
+                (relation, other) for other in by_ends.get((thing, subject), ())
+            )
     often = [(pair, count) for pair, count in back.most_common() if count >= TURNED]
     candidates: defaultdict[int, list[int]] = defaultdict(list)
     for (relation, other), _ in often:
         candidates[relation].append(other)
     for subject, relation, thing in rows:
         if subject != thing and thing in has:
-            possible = [other for other in candidates.get(relation, ()) if other in has[thing]]
+            possible = [
+                other for other in candidates.get(relation, ()) if other in has[thing]
+            ]
             starts.update((relation, other) for other in possible)
     best: dict[int, list[int]] = {}
     for (relation, other), count in often:  # most facts first
@@ -211,11 +232,16 @@ def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
         for relation in relations:
             together[relation] |= relations.keys() - {relation}
     votes = _votes(values)
-    usual = {relation: max(ends.items(), key=_by_count)[0] for relation, ends in common.items()}
+    usual = {
+        relation: max(ends.items(), key=_by_count)[0]
+        for relation, ends in common.items()
+    }
     for entity, mine in values.items():
         known = has[entity].keys()
         for relation in sorted(set().union(*(together[r] for r in known)) - known):
-            groups = [votes[v][relation] for v in mine if v in votes and relation in votes[v]]
+            groups = [
+                votes[v][relation] for v in mine if v in votes and relation in votes[v]
+            ]
             answer, agreed = _answer(groups, usual[relation])
             yield agreed and answer != entity, ((entity, relation), answer)
 
@@ -235,10 +261,12 @@ def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
 def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
     """Return the likely object of a relation, and whether groups of others agree on it.
 
-    Each group counts the objects of entities that share one value; without any group the
-    answer is ``usual``.
+    Each group counts the objects of entities that share one value; without any group
+    the answer is ``usual``.
     """
-    unanimous = [group for group in groups if len(group) == 1 and group.total() >= WITNESSES]
+    unanimous = [
+        group for group in groups if len(group) == 1 and group.total() >= WITNESSES
+    ]
     answers = {next(iter(group)) for group in unanimous}
     if len(answers) == 1:
         return answers.pop(), True

@@ -1,7 +1,7 @@
 """Facts from JSON: objects with three keys, lists of three, and forms of published sets.
 
-:func:`json_rows` reads a file with :class:`Records`, which decides what each record is; rows
-of the hub go through the same class.
+:func:`json_rows` reads a file with :class:`Records`, which decides what each record is;
+rows of the hub go through the same class.
 """
 
 import json
@@ -19,13 +19,26 @@ from inweights.worlds.knowledge.text import Row, row_of, table_rows
 from inweights.worlds.readers import published
 from inweights.worlds.readers.graph_files import is_linked
 from inweights.worlds.readers.linked import linked_facts
-from inweights.worlds.readers.neo4j import export_record_facts, is_export_record, node_name
+from inweights.worlds.readers.neo4j import (
+    export_record_facts,
+    is_export_record,
+    node_name,
+)
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.tables.arrange import Layout
 from inweights.worlds.readers.tables.headers import FACTS, places_of
 
 #: Keys of an object under which a list of facts may be.
-_LISTS = ("triples", "triplets", "triple_list", "facts", "statements", "relations", "data", "rows")
+_LISTS = (
+    "triples",
+    "triplets",
+    "triple_list",
+    "facts",
+    "statements",
+    "relations",
+    "data",
+    "rows",
+)
 
 
 class Records:
@@ -35,7 +48,8 @@ class Records:
         path: File that errors name.
         layout: What the caller states about columns.
         remarks: Remarks on what was assumed are appended to this list.
-        edited: Whether to read the facts after their edit, where a published set has edits.
+        edited: Whether to read the facts after their edit, where a published set has
+            edits.
     """
 
     def __init__(
@@ -55,7 +69,8 @@ class Records:
             unit: What the numbers count in messages: ``line`` or ``case``.
 
         Raises:
-            DataError: A record is not a fact; the message states its keys and what is needed.
+            DataError: A record is not a fact; the message states its keys and what is
+                needed.
         """
         if any(is_export_record(record) for _, record in records[:1]):
             exported = [(number, r) for number, r in records if is_export_record(r)]
@@ -63,10 +78,14 @@ class Records:
             yield from (Row(number, fact) for number, fact in facts)
         elif records and all(_is_list_of_texts(record) for _, record in records):
             cells = [(number, list(map(_text, record))) for number, record in records]
-            yield from table_rows(self.path, cells, self.layout, self.remarks, line=unit)
+            yield from table_rows(
+                self.path, cells, self.layout, self.remarks, line=unit
+            )
         else:
             for number, record in records:
-                yield from self.of_record(record, number, f"{self.path}, {unit} {number}")
+                yield from self.of_record(
+                    record, number, f"{self.path}, {unit} {number}"
+                )
 
     def whole(self, found: Any) -> Iterator[Row]:
         """Yield the facts of the value of a whole file: a list, or an object with one.
@@ -105,13 +124,19 @@ class Records:
                 f"CounterFact: the facts {when} their edit, with the number of the relation for "
                 "its name",
             )
-            yield Row(number, published.counterfact_fact(record, where, edited=self.edited))
+            yield Row(
+                number, published.counterfact_fact(record, where, edited=self.edited)
+            )
         elif not isinstance(record, Mapping):
-            raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
+            raise DataError(
+                f"{where}: not a JSON object, but {json.dumps(record)[:40]}"
+            )
         else:
             yield from self._of_object(record, number, where)
 
-    def _of_object(self, record: Mapping[str, Any], number: int, where: str) -> Iterator[Row]:
+    def _of_object(
+        self, record: Mapping[str, Any], number: int, where: str
+    ) -> Iterator[Row]:
         """Yield the facts of an object."""
         lower = {str(key).lower(): value for key, value in record.items()}
         if published.is_two_hop(list(lower)):
@@ -136,7 +161,9 @@ class Records:
     def _inner(self, part: Any, number: int, where: str) -> Iterator[Row]:
         """Yield the facts of an entry of a list within a record."""
         if _is_list_of_texts(part) and len(part) == len(FACTS):
-            self._remark("order", "lists of three are read as subject, relation and object")
+            self._remark(
+                "order", "lists of three are read as subject, relation and object"
+            )
             yield row_of([_text(cell) for cell in part], "", number, where)
         elif isinstance(part, Mapping):
             yield from self._of_object(part, number, where)
@@ -168,7 +195,11 @@ class Records:
 
     def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
         """Return the list of facts in an object, or facts made of its keys and values."""
-        lists = {key: value for key, value in found.items() if isinstance(value, list) and value}
+        lists = {
+            key: value
+            for key, value in found.items()
+            if isinstance(value, list) and value
+        }
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):
@@ -176,11 +207,17 @@ class Records:
             return list(results["bindings"])
         if len(named) == 1 or len(lists) == 1:
             key = named[0] if len(named) == 1 else next(iter(lists))
-            self._remark("format", f"facts are read from the list under the key '{key}'")
+            self._remark(
+                "format", f"facts are read from the list under the key '{key}'"
+            )
             return lists[key]
         if found and all(isinstance(value, Mapping) for value in found.values()):
             self._remark("format", "keys are read as subjects, and theirs as relations")
-            return list(chain.from_iterable(_spread(name, inner) for name, inner in found.items()))
+            return list(
+                chain.from_iterable(
+                    _spread(name, inner) for name, inner in found.items()
+                )
+            )
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(
             f"{self.path} contains no list; expected the cases of MQuAKE, or objects of facts; its "
@@ -214,11 +251,15 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
         # Some write a value per line into a file called .json.
         lines = _lines_or_none(path, text)
         if lines is None or len(lines) < 2:
-            raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+            raise DataError(
+                f"{path}, line {error.lineno}: not JSON ({error.msg})"
+            ) from None
         yield from records.rows(lines, "line")
         return
     except RecursionError:
-        raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
+        raise DataError(
+            f"{path} is nested too deeply; expected a list of objects"
+        ) from None
     if not isinstance(found, list | Mapping):
         raise DataError(
             f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
@@ -242,7 +283,9 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
             try:
                 yield number, msgspec.json.decode(line)
             except (msgspec.DecodeError, RecursionError) as error:
-                raise DataError(f"{path}, line {number}: not a JSON object ({error})") from None
+                raise DataError(
+                    f"{path}, line {number}: not a JSON object ({error})"
+                ) from None
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,7 @@
 """Facts from delimited text, such as CSV, row by row.
 
-:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a fact
-with its line, as all readers of ``files`` return it.
+:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a
+fact with its line, as all readers of ``files`` return it.
 """
 
 import re
@@ -17,7 +17,8 @@ from inweights.worlds.readers.tables.arrange import Arranged, Layout, Rows, arra
 from inweights.worlds.readers.tables.headers import FACTS
 from inweights.worlds.readers.tables.table import read_cells, usual_width
 
-#: Quotes that may be around every cell of a file, besides the usual ones, which the parser removes.
+#: Quotes that may be around every cell of a file, besides the usual ones, which the
+#: parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))
 
 
@@ -25,8 +26,8 @@ class Row(NamedTuple):
     """A fact of a file.
 
     Attributes:
-        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a JSON
-            list, triple of RDF.
+        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a
+            JSON list, triple of RDF.
         fact: The triple, with what the file says about it.
         stage: Stage of training.
         chain: Whether the fact is part of a chain that the file has as one row.
@@ -38,7 +39,9 @@ class Row(NamedTuple):
     chain: bool = False
 
 
-def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> Iterator[Row]:
+def text_rows(
+    path: Path, text: str, layout: Layout, remarks: list[Remark]
+) -> Iterator[Row]:
     """Yield the facts of delimited text.
 
     Args:
@@ -57,7 +60,9 @@ def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> I
     if published.is_two_hop(names):
         yield from _chains(path, names, table.rows[1:])
     elif is_export(names):
-        yield from (Row(line, fact) for line, fact in export_facts(path, table.rows, remarks))
+        yield from (
+            Row(line, fact) for line, fact in export_facts(path, table.rows, remarks)
+        )
     else:
         yield from table_rows(path, table.rows, layout, remarks)
 
@@ -67,7 +72,11 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
     lines = [line.strip() for line in text.split("\n")]
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
-    if len(written) < 2 or len(pairs) != 1 or not pairs <= {("(", ")"), ("[", "]"), ("<", ">")}:
+    if (
+        len(written) < 2
+        or len(pairs) != 1
+        or not pairs <= {("(", ")"), ("[", "]"), ("<", ">")}
+    ):
         return text
     if (pairs == {("<", ">")} and "://" in text) or not all(map(_is_balanced, written)):
         return text
@@ -87,7 +96,12 @@ def _is_balanced(line: str) -> bool:
 
 
 def table_rows(
-    path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark], *, line: str = "line"
+    path: str | Path,
+    rows: Rows,
+    layout: Layout,
+    remarks: list[Remark],
+    *,
+    line: str = "line",
 ) -> Iterator[Row]:
     """Yield the facts of a table: one for each row, or with ``layout.wide`` one for each cell.
 
@@ -112,7 +126,9 @@ def table_rows(
     remarks += arranged.remarks
     quotes = _quotes(arranged)
     if quotes:
-        sentence = f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
+        sentence = (
+            f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
+        )
         remarks.append(Remark("cells", (), sentence))
     width = len(arranged.header)
     exact = not arranged.header and not layout.columns
@@ -127,13 +143,20 @@ def table_rows(
         yield row_of(fields, stage, number, where)
     if joined:
         sentence = (
-            "a comma followed by a space is read as part of the name; put such names in quotes"
+            "a comma followed by a space is read as part of the name; put such names in "
+            "quotes"
         )
-        remarks.append(Remark("cells", tuple(joined), f"lines {_some(joined)}: {sentence}"))
+        remarks.append(
+            Remark("cells", tuple(joined), f"lines {_some(joined)}: {sentence}")
+        )
 
 
 def _joined(
-    cells: list[str], width: int, places: Mapping[str, int], where: str, joined: list[int]
+    cells: list[str],
+    width: int,
+    places: Mapping[str, int],
+    where: str,
+    joined: list[int],
 ) -> list[str]:
     """Return the cells of a row; parts of a name after a comma and a space are joined again."""
     extra = cells[width:]
@@ -161,7 +184,9 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
         return False
-    remarks.append(Remark("rows", (number,), f"line {number} is no fact and not read: {filled[0]}"))
+    remarks.append(
+        Remark("rows", (number,), f"line {number} is no fact and not read: {filled[0]}")
+    )
     return True
 
 
@@ -211,7 +236,9 @@ def _wide_rows(
     for number, cells in rows[1:]:
         where = f"{path}, line {number}"
         if len(cells) > len(names):
-            raise DataError(f"{where}: {len(cells)} cells, but the header has {len(names)}")
+            raise DataError(
+                f"{where}: {len(cells)} cells, but the header has {len(names)}"
+            )
         for k, cell in enumerate(cells):
             if k == subject or not names[k]:
                 continue
@@ -220,7 +247,9 @@ def _wide_rows(
             else:
                 blank += 1
     others = ", ".join(name for k, name in enumerate(names) if k != subject and name)
-    sentence = f"each column is a relation of {names[subject]}: {others}; {blank} empty cells"
+    sentence = (
+        f"each column is a relation of {names[subject]}: {others}; {blank} empty cells"
+    )
     remarks.append(Remark("order", (line,), sentence, sure=True))
 
 
@@ -244,7 +273,8 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
         where: File and line, which errors name.
 
     Raises:
-        DataError: There are not three fields, one is blank, or the stage is not a number.
+        DataError: There are not three fields, one is blank, or the stage is not a
+            number.
     """
     if len(fields) != 3 or not all(field.strip() for field in fields):
         shown = str([field[:40] for field in fields[:8]])
@@ -255,7 +285,9 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
         raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
     subject, relation, thing = (" ".join(field.split()) for field in fields)
-    return Row(line, published.Fact((subject, relation, thing)), int(stage.strip() or 0))
+    return Row(
+        line, published.Fact((subject, relation, thing)), int(stage.strip() or 0)
+    )
 
 
 def fields_at(
@@ -269,8 +301,8 @@ def fields_at(
         exact: Whether the row must have three cells.
 
     Returns:
-        Subject, relation and object, and the stage, empty if there is none. Where the row
-        lacks a column, all its cells, which :func:`row_of` then refuses.
+        Subject, relation and object, and the stage, empty if there is none. Where the
+        row lacks a column, all its cells, which :func:`row_of` then refuses.
     """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):

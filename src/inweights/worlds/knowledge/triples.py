@@ -1,9 +1,10 @@
 """A user's own facts as a world: ``subject, relation, object`` from a file.
 
-:class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact ``(subject,
-relation) → object``. A relation that leads from every subject to itself (``rome,is,rome``)
-states identities ``rome → rome``. Queries are the questions that the facts leave open
-(:mod:`.questions`): every chain of two triples that meet in an entity, and further kinds.
+:class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact
+``(subject, relation) → object``. A relation that leads from every subject to itself
+(``rome,is,rome``) states identities ``rome → rome``. Queries are the questions that the
+facts leave open (:mod:`.questions`): every chain of two triples that meet in an entity,
+and further kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ from inweights.worlds.knowledge.two_steps import composed
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-#: Marks the keys of facts with several right answers to a query. Formerly each answer was a query
-#: of its own, and other numbers were stored.
+#: Marks the keys of facts with several right answers to a query. Formerly each answer
+#: was a query of its own, and other numbers were stored.
 _SETS = "one query for each prompt"
 
 
@@ -34,25 +35,27 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     r"""A world of facts from a file: ``Facts("facts.csv")``. ``Facts`` is the same class.
 
     Attributes:
-        path: A CSV or TSV file with three columns (with or without a header), a JSONL file
-            with objects of three fields: ``subject``, ``relation``, ``object``, or any other
-            source of :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry``
-            are small sets of real facts that come with the package.
-        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of the
-            bridges that have one, drawn by the seed. A bridge is the object of a triple and
-            the subject of another. Or names: of relations, for the bridges that they lead to;
-            or of levels, ``bridge``, ``second bridge``, …, by the least number of facts (one,
-            two, …) from an entity that no fact leads to. Identities that the file states are
-            facts in any case.
+        path: A CSV or TSV file with three columns (with or without a header), a JSONL
+            file with objects of three fields: ``subject``, ``relation``, ``object``, or
+            any other source of :func:`inweights.worlds.read_knowledge`. ``@people`` and
+            ``@chemistry`` are small sets of real facts that come with the package.
+        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of
+            the bridges that have one, drawn by the seed. A bridge is the object of a
+            triple and the subject of another. Or names: of relations, for the bridges
+            that they lead to; or of levels, ``bridge``, ``second bridge``, …, by the
+            least number of facts (one, two, …) from an entity that no fact leads to.
+            Identities that the file states are facts in any case.
         questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: Query for a database, where the path is its address.
-        download: Whether a data set of the hub may be downloaded, where the path is its name.
-        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by the
-            rows, and refused where they do not show it.
-        columns: The columns of subject, relation and object by name or number, separated by
-            commas. Empty: decided by the header or the values.
-        wide: Whether the first column has subjects and each further column is a relation.
+        download: Whether a data set of the hub may be downloaded, where the path is its
+            name.
+        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by
+            the rows, and refused where they do not show it.
+        columns: The columns of subject, relation and object by name or number,
+            separated by commas. Empty: decided by the header or the values.
+        wide: Whether the first column has subjects and each further column is a
+            relation.
         labels: File of ids and labels; ids in the facts are replaced by their labels.
 
     Raises:
@@ -95,7 +98,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         for kind in self.kinds:
             if kind not in KINDS:
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
-        if not isinstance(self.identity, tuple) and not 0.0 <= float(self.identity) <= 1.0:
+        if (
+            not isinstance(self.identity, tuple)
+            and not 0.0 <= float(self.identity) <= 1.0
+        ):
             raise ConfigError(
                 "triples: identity must be a fraction from 0 to 1, or names of relations, got "
                 f"{self.identity}"
@@ -104,7 +110,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     @property
     def contents(self) -> dict[str, str]:
         """Hashes of the sources that the facts are read from, by name; part of a run's key."""
-        if not self.path or self.path.startswith("@"):  # files of the package change with it
+        # Files of the package change with it.
+        if not self.path or self.path.startswith("@"):
             return {}
         if not self.query and Path(self.path).exists():
             found = {self.path: fingerprint(self.path)}
@@ -112,7 +119,11 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
                 found[self.labels] = fingerprint(self.labels)
         else:
             rows = self.read()  # a database or a data set of the hub
-            found = {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
+            found = {
+                self.path: digest(
+                    [rows.entities, rows.relations, rows.triples.tolist()], 16
+                )
+            }
         if _has_sets(structs.replace(self, identity=False), found[self.path]):
             found[f"{self.path}: right answers"] = _SETS
         return found
@@ -128,7 +139,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Read the file and make the world; only the choice of identities depends on the seed.
 
         Raises:
-            DataError: The file is missing, empty or damaged; the message states the line.
+            DataError: The file is missing, empty or damaged; the message states the
+                line.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
@@ -193,7 +205,9 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
         elif name in levels:
             found.append(levels[name])
         else:
-            raise unknown_name("relation or level in identity", name, (*facts.relations, *levels))
+            raise unknown_name(
+                "relation or level in identity", name, (*facts.relations, *levels)
+            )
     return np.intersect1d(bridges_of(facts), np.concatenate([thing[:0], *found]))
 
 

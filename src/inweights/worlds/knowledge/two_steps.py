@@ -1,9 +1,9 @@
 """Questions of two steps that a set of triples leaves open, for any number of facts.
 
-:func:`composed` returns the questions with all their answers, :func:`spread_chains` pairs of
-facts that meet in an entity. Both choose evenly where there are too many, and never make the
-others: a hub has as many pairs as its neighbours on both sides multiply. Shapes: ``M``
-triples, ``Q`` questions or pairs.
+:func:`composed` returns the questions with all their answers, :func:`spread_chains`
+pairs of facts that meet in an entity. Both choose evenly where there are too many, and
+never make the others: a hub has as many pairs as its neighbours on both sides multiply.
+Shapes: ``M`` triples, ``Q`` questions or pairs.
 """
 
 import numpy as np
@@ -13,25 +13,26 @@ from inweights.worlds.world import Ids
 
 #: Largest number of prompts of two steps.
 COMPOSITIONS = 20_000
-#: Largest number of right answers to all questions of a kind; beyond it there are fewer questions.
+#: Largest number of right answers to all questions of a kind; beyond it there are fewer
+#: questions.
 ANSWERS = 1_000_000
 
 
 def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     """Return questions of two steps with all their answers, and how many prompts there are.
 
-    Where there are more than ``most`` prompts, these are spread evenly over all of them, in
-    the order in which the facts begin them. A hub takes no more work than it has facts and
-    answers.
+    Where there are more than ``most`` prompts, these are spread evenly over all of
+    them, in the order in which the facts begin them. A hub takes no more work than it
+    has facts and answers.
 
     Args:
         triples: Subject, relation and object of each fact, ``[M, 3]``.
         most: Largest number of prompts.
 
     Returns:
-        Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their answers,
-        ``[Q, 1]``, a row for each answer, those of one prompt together; and the number of
-        prompts that there are in all.
+        Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their
+        answers, ``[Q, 1]``, a row for each answer, those of one prompt together; and
+        the number of prompts that there are in all.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -42,7 +43,8 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     if not len(triples):
         return np.zeros((0, 3), dtype=np.int64), np.zeros((0, 1), dtype=np.int64), 0
     link, relation = _links(triples), triples[:, 1]
-    # Every fact with every relation that leads on from its object, in the order of the facts.
+    # Every fact with every relation that leads on from its object, in the order of the
+    # facts.
     onward, begin, end = _onward(triples, link)
     first = np.repeat(np.arange(len(triples)), end - begin)
     second = onward[begin[first] + _within(end - begin)]
@@ -81,7 +83,8 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
         most: Largest number of pairs.
 
     Returns:
-        Indices of both facts, ``[Q, 2]``, and the number of pairs that there are in all.
+        Indices of both facts, ``[Q, 2]``, and the number of pairs that there are in
+        all.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -104,7 +107,9 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 def _links(triples: Ids) -> Ids:
     """Number the pairs of subject and relation of each fact."""
     pairs = triples[:, 0] * (int(triples[:, 1].max()) + 1) + triples[:, 1]
-    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.int64).reshape(-1)
+    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.int64).reshape(
+        -1
+    )
 
 
 def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
@@ -128,7 +133,9 @@ def _spread(answers: Reals | Ids, most: int) -> Ids:
     total = len(answers)
     count = min(total, most)
     while True:
-        chosen = np.arange(total) if count == total else np.arange(count) * total // count
+        chosen = (
+            np.arange(total) if count == total else np.arange(count) * total // count
+        )
         if count <= 1 or answers[chosen].sum() <= ANSWERS:
             return chosen
         count //= 2

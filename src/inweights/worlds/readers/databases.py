@@ -1,7 +1,8 @@
 """Facts from a database, by a query: SQLite from the standard library, others by SQLAlchemy.
 
-:func:`database_rows` runs the user's query, which can only read: SQLite is opened for reading
-and refuses all other actions; in other databases the transaction is rolled back.
+:func:`database_rows` runs the user's query, which can only read: SQLite is opened for
+reading and refuses all other actions; in other databases the transaction is rolled
+back.
 """
 
 import sqlite3
@@ -41,9 +42,10 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         The names of the columns, and the rows as they arrive.
 
     Raises:
-        ConfigError: There is no query, it returns no rows, the address has a password, or a
-            driver is missing.
-        DataError: The database is missing or reports an error; also while rows are read.
+        ConfigError: There is no query, it returns no rows, the address has a password,
+            or a driver is missing.
+        DataError: The database is missing or reports an error; also while rows are
+            read.
     """
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
@@ -63,7 +65,9 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         except sqlite3.Error as error:
             raise DataError(f"{path}: the database reports: {error}") from None
         if tables:
-            raise ConfigError(f"{_SQLITE}{path} is a database: {_HINT}; it has {tables}")
+            raise ConfigError(
+                f"{_SQLITE}{path} is a database: {_HINT}; it has {tables}"
+            )
         if cursor.description is None:
             raise ConfigError(f"the query gives no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
@@ -73,7 +77,11 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
 
 
 def _only_reading(
-    action: int, _one: str | None, name: str | None, _base: str | None, _trigger: str | None
+    action: int,
+    _one: str | None,
+    name: str | None,
+    _base: str | None,
+    _trigger: str | None,
 ) -> int:
     """Answer SQLite whether an action of a query is allowed."""
     function = action == sqlite3.SQLITE_FUNCTION and name != "load_extension"
@@ -82,7 +90,10 @@ def _only_reading(
 
 def _tables(base: sqlite3.Connection) -> str:
     """List the tables of a database and their columns, for a message."""
-    names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    names = [
+        row[0]
+        for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    ]
     if not names:
         return "no tables"
     listed = []
@@ -111,8 +122,12 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         if not query.strip():
             raise ConfigError(f"{source} is a database: {_HINT}")
         with ExitStack() as stack:
-            connection = stack.enter_context(create_engine(address, poolclass=NullPool).connect())
-            found = connection.execution_options(stream_results=True).execute(text(query))
+            connection = stack.enter_context(
+                create_engine(address, poolclass=NullPool).connect()
+            )
+            found = connection.execution_options(stream_results=True).execute(
+                text(query)
+            )
             if not found.returns_rows:
                 raise ConfigError(f"the query gives no rows; {_HINT}")
             close = stack.pop_all().close  # closing rolls the transaction back
@@ -140,9 +155,13 @@ def _fetched(
         yield ()
         for number, row in enumerate(cursor):
             if number == MAX_ROWS:
-                raise DataError(f"{source}: the query gives more than {MAX_ROWS:,} rows")
+                raise DataError(
+                    f"{source}: the query gives more than {MAX_ROWS:,} rows"
+                )
             yield tuple(row)
     except error as why:
-        raise DataError(f"{source}: the database reports: {str(why).splitlines()[0]}") from None
+        raise DataError(
+            f"{source}: the database reports: {str(why).splitlines()[0]}"
+        ) from None
     finally:
         close()

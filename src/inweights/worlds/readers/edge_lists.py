@@ -1,9 +1,9 @@
 """Edge lists as files: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
 
 :func:`read_edges` reads a file of any of these forms into an :class:`EdgeList`,
-:func:`from_graph` takes a graph in memory. The plain form has a line for each edge, ``u=v``,
-one for each node without edges, ``u=``, and one for each path, ``leaf=root,…,leaf``. Empty
-lines and lines that start with ``#`` are skipped.
+:func:`from_graph` takes a graph in memory. The plain form has a line for each edge,
+``u=v``, one for each node without edges, ``u=``, and one for each path,
+``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
 """
 
 import re
@@ -49,7 +49,8 @@ class EdgeList:
 
     Attributes:
         links: Ordered pairs of labels, without repetitions.
-        nodes: All labels, in the order in which they first occur; some may be in no link.
+        nodes: All labels, in the order in which they first occur; some may be in no
+            link.
         paths: Whole paths, each a tuple of labels from its root to its leaf.
         remarks: How the file was read; what is not ``sure`` was guessed.
     """
@@ -91,27 +92,31 @@ class EdgeList:
         return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))
 
 
-def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "") -> EdgeList:
+def read_edges(
+    path: str | Path, *, header: bool | None = None, columns: str = ""
+) -> EdgeList:
     """Read a file of edges in one of many forms.
 
     Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``,
-    ``.adjlist`` and ``.json`` (nodes and links) are read as ``networkx`` writes them. Any
-    other file is text: lines ``u=v``, or a table with two columns, separated by comma, tab,
-    semicolon, bar or space. Weights and other attributes are ignored, as are columns to which
-    a header gives other names. What had to be guessed is in :attr:`EdgeList.remarks`.
+    ``.adjlist`` and ``.json`` (nodes and links) are read as ``networkx`` writes them.
+    Any other file is text: lines ``u=v``, or a table with two columns, separated by
+    comma, tab, semicolon, bar or space. Weights and other attributes are ignored, as
+    are columns to which a header gives other names. What had to be guessed is in
+    :attr:`EdgeList.remarks`.
 
     Args:
         path: The file.
-        header: Whether the first row of a table is a header; by default decided by its words
-            (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows below, and
-            refused where they do not show it.
+        header: Whether the first row of a table is a header; by default decided by its
+            words (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows
+            below, and refused where they do not show it.
         columns: The two columns with the ends of an edge, by name or by number from 1,
-            separated by a comma; by default those that a header names, or the first two.
+            separated by a comma; by default those that a header names, or the first
+            two.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge.
-        DataError: The file is missing or has no edge, or a line is damaged; the message states
-            the line and what was expected.
+        DataError: The file is missing or has no edge, or a line is damaged; the message
+            states the line and what was expected.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -133,7 +138,9 @@ def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "
     for label in edges.nodes:
         check_name(label, str(file))
     if not edges.links:
-        raise DataError(f"{file} has no edges; expected lines 'u=v', or 'u,v' in a .csv")
+        raise DataError(
+            f"{file} has no edges; expected lines 'u=v', or 'u,v' in a .csv"
+        )
     return edges
 
 
@@ -201,7 +208,9 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
     """Read the edges of a table: the two columns that a header names, or the first two."""
     _refuse_multiline(file, text)
     remarks: list[Remark] = []
-    table = read_cells(file, _without_attributes(text, remarks), least=2, expected=_LABELS)
+    table = read_cells(
+        file, _without_attributes(text, remarks), least=2, expected=_LABELS
+    )
     remarks += table.remarks
     rows = [row for row in table.rows if not row[1][0].lstrip().startswith("#")]
     _refuse_adjacency(file, rows)
@@ -224,9 +233,12 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
 def _refuse_multiline(file: Path, text: str) -> None:
     """Refuse a multiline adjacency list: a label and a number, then as many lines of neighbours.
 
-    Its lines have two words each, as those of edges have. Neighbours have attributes in braces.
+    Its lines have two words each, as those of edges have. Neighbours have attributes in
+    braces.
     """
-    lines = [line.split() for line in text.split("\n") if line.strip() and line[0] != "#"]
+    lines = [
+        line.split() for line in text.split("\n") if line.strip() and line[0] != "#"
+    ]
     place, neighbours = 0, 0
     while place < len(lines):
         if len(lines[place]) != 2 or not lines[place][1].isdecimal():
@@ -289,8 +301,14 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
         yield from links_with_names(file, {"nodes": [], "links": found})[0]
         return
     for number, pair in enumerate(found, start=1):
-        if not isinstance(pair, list) or len(pair) < 2 or not all(map(_is_label, pair[:2])):
-            raise DataError(f'{file}, case {number}: expected a pair ["u", "v"], got {pair!r:.60}')
+        if (
+            not isinstance(pair, list)
+            or len(pair) < 2
+            or not all(map(_is_label, pair[:2]))
+        ):
+            raise DataError(
+                f'{file}, case {number}: expected a pair ["u", "v"], got {pair!r:.60}'
+            )
         yield str(pair[0]), str(pair[1])
 
 
@@ -305,8 +323,8 @@ def from_graph(graph: Any) -> EdgeList:
     Labels become text. Parallel edges count once; weights and keys are ignored.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there is no
-            edge.
+        DataError: The value is not a graph, two labels are the same as text, or there
+            is no edge.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")
@@ -314,9 +332,13 @@ def from_graph(graph: Any) -> EdgeList:
     seen: set[str] = set()
     for label in labels.values():
         if label in seen:
-            raise DataError(f"two nodes of the graph have the name '{label}' as text; relabel them")
+            raise DataError(
+                f"two nodes of the graph have the name '{label}' as text; relabel them"
+            )
         seen.add(label)
-    edges = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
+    edges = EdgeList.collect(
+        [(labels[u], labels[v]) for u, v in graph.edges()], labels.values()
+    )
     if not edges.links:
         raise DataError("the graph has no edge, so there is nothing to train on")
     return edges

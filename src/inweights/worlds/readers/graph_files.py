@@ -1,7 +1,7 @@
 """Graphs in files of other programs, read by ``networkx``.
 
-They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes and
-links. :func:`read_graph` returns a networkx graph. Its edges become a graph
+They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes
+and links. :func:`read_graph` returns a networkx graph. Its edges become a graph
 (:mod:`.edge_lists`), or facts where they have a relation (:mod:`.linked`).
 """
 
@@ -15,7 +15,8 @@ from xml.parsers import expat
 from inweights.errors import DataError
 from inweights.support.limits import check_file, read_text
 
-#: Endings of files, each with the name of the format and the function of networkx that reads it.
+#: Endings of files, each with the name of the format and the function of networkx that
+#: reads it.
 FORMATS = {
     ".graphml": ("GraphML", "read_graphml"),
     ".gexf": ("GEXF", "read_gexf"),
@@ -61,7 +62,13 @@ def read_graph(file: Path) -> Any:
     read: Callable[..., Any] = getattr(nx, function)
     options = {"label": _gml_label(file)} if suffix == ".gml" else {}
     # The XML parser raises a SyntaxError; its message has line and column.
-    damage = (SyntaxError, nx.NetworkXException, AttributeError, RecursionError, *_DAMAGE)
+    damage = (
+        SyntaxError,
+        nx.NetworkXException,
+        AttributeError,
+        RecursionError,
+        *_DAMAGE,
+    )
     try:
         found = read(file, **options)
     except damage as error:
@@ -92,7 +99,9 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
     """Return the links of an object of nodes and links; ``None`` if it has none."""
-    return next((found[key] for key in _LINKS if isinstance(found.get(key), list)), None)
+    return next(
+        (found[key] for key in _LINKS if isinstance(found.get(key), list)), None
+    )
 
 
 def read_json(file: Path) -> Any:
@@ -104,7 +113,9 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(read_text(file))
     except json.JSONDecodeError as error:
-        raise DataError(f"{file}, line {error.lineno}: not JSON ({error.msg})") from None
+        raise DataError(
+            f"{file}, line {error.lineno}: not JSON ({error.msg})"
+        ) from None
     except RecursionError:
         raise DataError(f"{file} is nested too deeply") from None
 
@@ -124,7 +135,9 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
     try:
         return nx.adjacency_graph(dict(found))
     except (nx.NetworkXException, AttributeError, *_DAMAGE) as error:
-        raise DataError(f"{file} is not adjacency data of networkx: {error!r:.200}") from None
+        raise DataError(
+            f"{file} is not adjacency data of networkx: {error!r:.200}"
+        ) from None
 
 
 def refuse_entities(file: Path) -> None:
@@ -135,9 +148,15 @@ def refuse_entities(file: Path) -> None:
     """
 
     def refuse(name: str, *_: object) -> None:
-        raise DataError(f"{file} declares the XML entity '{name}'; replace it by its value")
+        raise DataError(
+            f"{file} declares the XML entity '{name}'; replace it by its value"
+        )
 
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = refuse
-    with file.open("rb") as opened, suppress(expat.ExpatError):  # networkx reports damage
+    # Networkx reports damage.
+    with (
+        file.open("rb") as opened,
+        suppress(expat.ExpatError),
+    ):
         parser.ParseFile(opened)

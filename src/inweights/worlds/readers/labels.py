@@ -1,6 +1,7 @@
 """Labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
 
-:func:`read_labels` reads them; ``knowledge/names`` puts them in place of the ids in facts.
+:func:`read_labels` reads them; ``knowledge/names`` puts them in place of the ids in
+facts.
 """
 
 from collections.abc import Mapping
@@ -13,14 +14,26 @@ from inweights.worlds.readers.graph_files import read_json
 from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.tables.table import read_cells
 
-_IDS = ("id", "qid", "uri", "iri", "entity", "key", "code", "node", "item", "identifier", "mid")
+_IDS = (
+    "id",
+    "qid",
+    "uri",
+    "iri",
+    "entity",
+    "key",
+    "code",
+    "node",
+    "item",
+    "identifier",
+    "mid",
+)
 
 
 def read_labels(path: str | Path) -> dict[str, str]:
     r"""Read a file of ids and labels: a table, or JSON with ids as keys.
 
-    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels are then
-    in the column ``label``, ``name`` or ``title``, if there is one.
+    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels
+    are then in the column ``label``, ``name`` or ``title``, if there is one.
 
     Returns:
         Label by id; where two ids have one label, the id is added to the second label.
@@ -51,12 +64,18 @@ def _from_text(file: Path) -> dict[str, str]:
     headed = any(name in _IDS for name in header)
     place = next((k for k, name in enumerate(header) if name in _IDS), 0)
     names = [k for k, name in enumerate(header) if name in ("label", "name", "title")]
-    names += [k for k, name in enumerate(header) if k != place and name.endswith(("label", "name"))]
+    names += [
+        k
+        for k, name in enumerate(header)
+        if k != place and name.endswith(("label", "name"))
+    ]
     other = names[0] if headed and names else 1 - min(place, 1)
     found: dict[str, str] = {}
     for number, cells in rows[headed:]:
         if len(cells) <= max(place, other):
-            raise DataError(f"{file}, line {number}: expected an id and a label, got {cells}")
+            raise DataError(
+                f"{file}, line {number}: expected an id and a label, got {cells}"
+            )
         key, label = cells[place].strip(), " ".join(cells[other].split())
         if key and label:
             found.setdefault(key, label)
@@ -82,4 +101,6 @@ def _labelled(key: str, value: Any) -> tuple[str, str]:
         own = next((str(lower[name]) for name in _IDS if name in lower), key)
         named = {k: v for k, v in lower.items() if k not in _IDS}
         return own, node_name(named, "")
-    return key, " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+    return key, " ".join(str(value).split()) if isinstance(
+        value, str | int | float
+    ) else ""

@@ -1,8 +1,8 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node's name is its name, title or label, else its number; the relation is the edge's label,
-type or relation, whichever word of :mod:`.headers` comes first. :func:`graph_facts` reads
-files, :func:`linked_facts` objects of JSON.
+A node's name is its name, title or label, else its number; the relation is the edge's
+label, type or relation, whichever word of :mod:`.headers` comes first.
+:func:`graph_facts` reads files, :func:`linked_facts` objects of JSON.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,10 +92,14 @@ def _read(
         places = places_of(list(data), EDGES)
         if places is None:
             keys = ", ".join(map(str, data)) or str(link)[:40]
-            raise DataError(f"{path}, link {number}: no source and target; its keys are {keys}")
+            raise DataError(
+                f"{path}, link {number}: no source and target; its keys are {keys}"
+            )
         values = list(data.values())
         u, v = (_key(values[places[role]]) for role in EDGES)
-        links.append((u, v, {key: value for key, value in data.items() if value not in (u, v)}))
+        links.append(
+            (u, v, {key: value for key, value in data.items() if value not in (u, v)})
+        )
     return names, links
 
 
@@ -111,7 +115,9 @@ def _facts(
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
         place = found_roles(list(texts)).get("relation")
         if place is None:
-            named = [k for k, key in enumerate(texts) if key.lower() in ("name", "title")]
+            named = [
+                k for k, key in enumerate(texts) if key.lower() in ("name", "title")
+            ]
             place = named[0] if named else None
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
@@ -124,7 +130,9 @@ def _facts(
         relation = " ".join(texts[key].split())
         yield number, Fact((names.get(u, str(u)), relation, names.get(v, str(v))))
     if read:
-        sentence = f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
+        sentence = (
+            f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
+        )
         remarks.append(Remark("order", (), sentence, sure=len(read) == 1))
 
 

@@ -1,8 +1,9 @@
 """Facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
 
-Nodes and relationships are in one file; a fact is a relationship between the names of two
-nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes are named
-(:func:`node_name`, :func:`distinct_names`) is the same in other readers of graphs.
+Nodes and relationships are in one file; a fact is a relationship between the names of
+two nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes
+are named (:func:`node_name`, :func:`distinct_names`) is the same in other readers of
+graphs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,12 +60,16 @@ def is_export_record(record: Any) -> bool:
     if not isinstance(record, Mapping):
         return False
     node = record.get("type") == "node" and "id" in record
-    ends = isinstance(record.get("start"), Mapping) and isinstance(record.get("end"), Mapping)
+    ends = isinstance(record.get("start"), Mapping) and isinstance(
+        record.get("end"), Mapping
+    )
     return node or (record.get("type") == "relationship" and ends)
 
 
 def export_record_facts(
-    path: str | Path, records: Sequence[tuple[int, Mapping[str, Any]]], remarks: list[Remark]
+    path: str | Path,
+    records: Sequence[tuple[int, Mapping[str, Any]]],
+    remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
     """Yield the relationships of ``apoc.export.json`` as facts between names, with their lines.
 
@@ -141,11 +146,14 @@ def _linked(
             f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"
         )
     sentence = (
-        f"an export of Neo4j: {len(nodes)} nodes, of which names are read, {len(links)} facts"
+        f"an export of Neo4j: {len(nodes)} nodes, of which names are read, "
+        f"{len(links)} facts"
     )
     remarks.append(Remark("format", (), sentence, sure=True))
     for number, start, kind, end in links:
         names = (nodes.get(start, start), kind.strip(), nodes.get(end, end))
         if not all(names):
-            raise DataError(f"{path}, line {number}: a relationship without type or ends: {names}")
+            raise DataError(
+                f"{path}, line {number}: a relationship without type or ends: {names}"
+            )
         yield number, Fact(names)

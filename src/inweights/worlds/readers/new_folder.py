@@ -41,7 +41,9 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     lock: FileLock | None = None
     try:
         if target.exists():
-            raise DataError(f"{target} exists already; choose another folder or remove it first")
+            raise DataError(
+                f"{target} exists already; choose another folder or remove it first"
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_left(target.parent)
         home = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=target.parent))
@@ -62,7 +64,10 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 def _write_errors() -> tuple[type[Exception], ...]:
     """Return the errors of a full disk; those of weights only if their library is loaded."""
-    tables, weights = (OSError, pl.exceptions.PolarsError), sys.modules.get("safetensors")
+    tables, weights = (
+        (OSError, pl.exceptions.PolarsError),
+        sys.modules.get("safetensors"),
+    )
     return (*tables, weights.SafetensorError) if weights else tables
 
 

@@ -1,11 +1,11 @@
 """Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact, by their columns.
 
-TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files with a
-chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of
-chains of two to four facts, before and after an edit. The columns are those of the
-repositories ``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``. A
-function for each set says whether a record is of it, another returns its facts;
-``knowledge/records`` calls them.
+TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files
+with a chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a
+JSON list of chains of two to four facts, before and after an edit. The columns are
+those of the repositories ``google-deepmind/latent-multi-hop-reasoning`` and
+``princeton-nlp/MQuAKE``. A function for each set says whether a record is of it,
+another returns its facts; ``knowledge/records`` calls them.
 """
 
 import ast
@@ -19,9 +19,11 @@ _ENTITIES = ("e1.value", "e2.value", "e3.value")
 #: Columns that name a relation, the best first.
 _RELATION = ("category", "template_id")
 
-#: Columns with other names of an entity, the fullest first; SOCRATES has ``minimal_aliases``.
+#: Columns with other names of an entity, the fullest first; SOCRATES has
+#: ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
-#: Largest number of characters of a cell of aliases; published sets have a fiftieth of it.
+#: Largest number of characters of a cell of aliases; published sets have a fiftieth of
+#: it.
 _CELL = 1_000_000
 
 
@@ -30,7 +32,8 @@ class Fact(NamedTuple):
 
     Attributes:
         triple: Subject, relation and object.
-        template: Sentence with ``{subject}`` and ``{object}`` in place of names; may be empty.
+        template: Sentence with ``{subject}`` and ``{object}`` in place of names; may be
+            empty.
         aliases: Other names of the object.
     """
 
@@ -52,10 +55,10 @@ def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
 def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     """Return both facts of a row of TwoHopFact or SOCRATES.
 
-    The columns that are read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``,
-    ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a file without categories),
-    and if they exist ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases``
-    (or their ``minimal_aliases``).
+    The columns that are read are ``e1.value``, ``e2.value``, ``e3.value``,
+    ``r1.category``, ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a
+    file without categories), and if they exist ``r1(e1).prompt``, ``r2(e2).prompt``,
+    ``e2.aliases`` and ``e3.aliases`` (or their ``minimal_aliases``).
 
     Args:
         row: Cells by column.
@@ -66,17 +69,23 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):
-        raise DataError(f"{where}: e1.value, e2.value and e3.value must not be blank: {names}")
+        raise DataError(
+            f"{where}: e1.value, e2.value and e3.value must not be blank: {names}"
+        )
     first, second, third = names
     return _hop(row, 1, first, second, where), _hop(row, 2, second, third, where)
 
 
-def _hop(row: Mapping[str, str], hop: int, subject: str, thing: str, where: str) -> Fact:
+def _hop(
+    row: Mapping[str, str], hop: int, subject: str, thing: str, where: str
+) -> Fact:
     """Return the first or second fact of a row of TwoHopFact or SOCRATES."""
     relations = [row.get(f"r{hop}.{key}", "") for key in _RELATION]
     relation = next(filter(None, relations), "")
     if not relation.strip():
-        raise DataError(f"{where}: the relation has no name; expected a column r{hop}.category")
+        raise DataError(
+            f"{where}: the relation has no name; expected a column r{hop}.category"
+        )
     prompt = row.get(f"r{hop}(e{hop}).prompt", "")
     cells = [row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES]
     aliases = _aliases(next(filter(None, cells), ""), thing)
@@ -90,12 +99,14 @@ def is_mquake(record: Any) -> bool:
     return isinstance(record.get("orig"), Mapping) or "orig_triples_labeled" in record
 
 
-def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False) -> list[Fact]:
+def mquake_facts(
+    record: Mapping[str, Any], where: str, *, edited: bool = False
+) -> list[Fact]:
     """Return the facts of a case of MQuAKE, before or after its edit.
 
-    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at
-    the top with the prefix ``orig_``, as in the flat copies of the set; ``cloze`` and
-    ``answer_alias`` of ``single_hops`` (``new_single_hops``).
+    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of
+    ``orig``, or at the top with the prefix ``orig_``, as in the flat copies of the set;
+    ``cloze`` and ``answer_alias`` of ``single_hops`` (``new_single_hops``).
 
     Args:
         record: The case.
@@ -115,10 +126,18 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
     hops = hops if isinstance(hops, list) else []
     facts = []
     for place, triple in enumerate(triples):
-        if not (isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))):
-            raise DataError(f"{where}: {triple} is not a triple of subject, relation and object")
+        if not (
+            isinstance(triple, list) and len(triple) == 3 and all(map(_written, triple))
+        ):
+            raise DataError(
+                f"{where}: {triple} is not a triple of subject, relation and object"
+            )
         subject, relation, thing = (part.strip() for part in triple)
-        hop = hops[place] if place < len(hops) and isinstance(hops[place], Mapping) else {}
+        hop = (
+            hops[place]
+            if place < len(hops) and isinstance(hops[place], Mapping)
+            else {}
+        )
         names = hop.get("answer_alias")
         names = names if isinstance(names, list) else []
         aliases = tuple(a for a in names if _written(a) and a != thing)
@@ -129,10 +148,14 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
 
 def is_counterfact(record: Any) -> bool:
     """Return whether a record is a case of CounterFact: it has a ``requested_rewrite``."""
-    return isinstance(record, Mapping) and isinstance(record.get("requested_rewrite"), Mapping)
+    return isinstance(record, Mapping) and isinstance(
+        record.get("requested_rewrite"), Mapping
+    )
 
 
-def counterfact_fact(record: Mapping[str, Any], where: str, *, edited: bool = False) -> Fact:
+def counterfact_fact(
+    record: Mapping[str, Any], where: str, *, edited: bool = False
+) -> Fact:
     """Return the fact of a case of CounterFact, before or after its edit.
 
     The keys that are read are ``subject``, ``relation_id`` (the number of a property of

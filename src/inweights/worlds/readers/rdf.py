@@ -21,8 +21,8 @@ from inweights.support.extras import optional
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
-#: Endings of files, and rdflib's names of the formats. XML is not read: its entities can expand to
-#: huge texts.
+#: Endings of files, and rdflib's names of the formats. XML is not read: its entities
+#: can expand to huge texts.
 FORMATS = {
     ".ttl": "turtle",
     ".nt": "nt",
@@ -41,7 +41,8 @@ _CALLED = {
 _SCHEMA = re.compile(r"https?://(www\.)?schema\.org/?(docs/jsonldcontext\.json)?")
 #: Formats with several graphs in one file.
 _NAMED = ("trig", "nquads")
-#: Bytes of memory for each byte of the file: 14 were measured for N-Triples; Turtle is denser.
+#: Bytes of memory for each byte of the file: 14 were measured for N-Triples; Turtle is
+#: denser.
 _MEMORY = 40
 #: Properties that name a thing, the best first.
 _NAMES = (
@@ -59,9 +60,9 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
     """Yield every triple between names as a fact, numbered in the order of the file.
 
     The name of a thing is that of ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
-    ``schema:name`` in English or without a language, else the end of its address; where two
-    things have one name, the second is named by its whole address. Triples with blank nodes,
-    which have no name, are left out. Named graphs are read as one.
+    ``schema:name`` in English or without a language, else the end of its address; where
+    two things have one name, the second is named by its whole address. Triples with
+    blank nodes, which have no name, are left out. Named graphs are read as one.
 
     Args:
         path: The file.
@@ -151,7 +152,8 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
     logger = logging.getLogger("rdflib.term")  # prints warnings about single terms
     before, logger.disabled = logger.disabled, True
     try:
-        with warnings.catch_warnings():  # rdflib calls functions that it deprecates itself
+        # Rdflib calls functions that it deprecates itself.
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             graph = Dataset(store=Listed()) if kind in _NAMED else Graph(store=Listed())
             graph.parse(data=text, format=kind)
@@ -170,7 +172,9 @@ def _without_remote_contexts(path: Path, text: str) -> str:
     try:
         return json.dumps(_local(path, json.loads(text)))
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+        raise DataError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg})"
+        ) from None
     except RecursionError:
         raise DataError(f"{path} is nested too deeply") from None
 
@@ -189,11 +193,17 @@ def _local(path: Path, value: Any, *, context: bool = False) -> Any:
     if not isinstance(value, dict):
         return value
     if "@import" in value:
-        raise DataError(f"{path} imports the context {value['@import']}, and nothing is fetched")
+        raise DataError(
+            f"{path} imports the context {value['@import']}, and nothing is fetched"
+        )
     found = {}
     for key, part in value.items():
         is_context = key == "@context"
-        found[key] = part if context and not is_context else _local(path, part, context=is_context)
+        found[key] = (
+            part
+            if context and not is_context
+            else _local(path, part, context=is_context)
+        )
     return found
 
 

@@ -1,6 +1,7 @@
 """A remark on a file: what a reader assumed, or what the user should check.
 
-Readers return :class:`Remark` objects with their facts; commands print those that matter.
+Readers return :class:`Remark` objects with their facts; commands print those that
+matter.
 """
 
 import msgspec
@@ -10,15 +11,16 @@ class Remark(msgspec.Struct, frozen=True):
     """A remark on a file of facts or edges.
 
     Attributes:
-        kind: Its subject. How the file was read: ``header``, ``order``, ``rows``, ``cells``,
-            ``format``, ``encoding`` or ``labels``. What the facts say: ``duplicate``,
-            ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided``, ``inverse``,
-            ``homonym``, or a kind of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
+        kind: Its subject. How the file was read: ``header``, ``order``, ``rows``,
+            ``cells``, ``format``, ``encoding`` or ``labels``. What the facts say:
+            ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``,
+            ``one-sided``, ``inverse``, ``homonym``, or a kind of
+            :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file that it is about; for a pair of relations, those of an
             example.
         text: The remark as a sentence.
-        sure: Whether a reader had no choice, as with a header that says ``subject``; only
-            guesses are printed.
+        sure: Whether a reader had no choice, as with a header that says ``subject``;
+            only guesses are printed.
     """
 
     kind: str

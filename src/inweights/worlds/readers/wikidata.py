@@ -1,9 +1,9 @@
 """Facts from Wikidata: a dump or a part of one, read item by item.
 
-:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one array with
-an item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same without the array,
-and ``{"entities": {…}}``, which ``Special:EntityData`` returns. A file is read twice: once for
-its statements, and once for the names of items.
+:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one
+array with an item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same
+without the array, and ``{"entities": {…}}``, which ``Special:EntityData`` returns. A
+file is read twice: once for its statements, and once for the names of items.
 """
 
 import bz2
@@ -54,15 +54,15 @@ def is_wikidata(path: Path) -> bool:
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Of a property's statements only those of the best rank are read. Dates are written as far
-    as they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without their unit.
-    Identifiers, links, media and coordinates are left out. Names are labels in English; an
-    item without one is named by its number, and where two have one label, the number is added
-    to the second.
+    Of a property's statements only those of the best rank are read. Dates are written
+    as far as they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without
+    their unit. Identifiers, links, media and coordinates are left out. Names are labels
+    in English; an item without one is named by its number, and where two have one
+    label, the number is added to the second.
 
     Raises:
-        DataError: The file cannot be read, is damaged or has too many statements; the message
-            states the line.
+        DataError: The file cannot be read, is damaged or has too many statements; the
+            message states the line.
     """
     triples: list[tuple[int, str, str, str, bool]] = []
     for line, item in _items(path):
@@ -116,8 +116,12 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 found = _decoded(text.removeprefix(b"[").removesuffix(b"]"), where)
                 inner = found.get("entities")
                 for item in inner.values() if isinstance(inner, Mapping) else [found]:
-                    if not isinstance(item, Mapping) or not isinstance(item.get("id"), str):
-                        raise DataError(f"{where}: an item is not a JSON object with an id")
+                    if not isinstance(item, Mapping) or not isinstance(
+                        item.get("id"), str
+                    ):
+                        raise DataError(
+                            f"{where}: an item is not a JSON object with an id"
+                        )
                     yield number, item
     except (OSError, EOFError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
@@ -143,13 +147,18 @@ def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str,
             best = "preferred" if "preferred" in ranks else "normal"
             for claim, rank in zip(given, ranks, strict=True):
                 snak = claim["mainsnak"]
-                known = snak["snaktype"] == "value" and snak.get("datatype") not in _POINTERS
+                known = (
+                    snak["snaktype"] == "value"
+                    and snak.get("datatype") not in _POINTERS
+                )
                 if rank == best and known:
                     value, is_item = _value(snak["datavalue"])
                     if value.strip():
                         yield relation, value, is_item
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{where}: a statement of {item.get('id')} is damaged ({error})") from None
+        raise DataError(
+            f"{where}: a statement of {item.get('id')} is damaged ({error})"
+        ) from None
 
 
 def _value(given: Mapping[str, Any]) -> tuple[str, bool]:

@@ -17,11 +17,11 @@ ORDERS = ("joint", "SA", "AS")
 SHUFFLED, ZERO_SHOT, ATTRIBUTION = "shuffled ", "zero-shot", "attribution only"
 #: What is trained; the shuffled ones are those that no prior knowledge can answer.
 CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in ORDERS))
-#: Other readings of AS: the attribution, then both sentences of the similarity, or that of the
-#: first subject alone.
+#: Other readings of AS: the attribution, then both sentences of the similarity, or that
+#: of the first subject alone.
 READINGS = ("AS-pair", "AS-target")
-#: Stage of the attribution, of what is told of the second subject, and of the first; none for what
-#: is not trained.
+#: Stage of the attribution, of what is told of the second subject, and of the first;
+#: none for what is not trained.
 _STAGES: dict[str, tuple[int | None, ...]] = {
     "joint": (0, 0, 0),
     "SA": (1, 0, 0),
@@ -35,12 +35,13 @@ _STAGES: dict[str, tuple[int | None, ...]] = {
 class Analogies(iw.Config):
     """Analogies, trained in one of the orders.
 
-    Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of
-    the second); pairs are the questions about both subjects of a row.
+    Questions have the role ``analogy`` (of the first subject, never trained) or
+    ``recall`` (of the second); pairs are the questions about both subjects of a row.
 
     Attributes:
         rows: Rows of the data, as many of each relation as goes; 0 for all.
-        condition: One of ``CONDITIONS``, or of ``READINGS``; ``zero-shot`` tells nothing.
+        condition: One of ``CONDITIONS``, or of ``READINGS``; ``zero-shot`` tells
+            nothing.
     """
 
     rows: int
@@ -61,9 +62,14 @@ class Analogies(iw.Config):
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
         questions = [
-            Question(f"{role} {i}", role, prompt, categories, categories.index(row.category))
+            Question(
+                f"{role} {i}", role, prompt, categories, categories.index(row.category)
+            )
             for i, row in enumerate(data)
-            for role, (prompt, _) in (("analogy", row.question), ("recall", row.attribution))
+            for role, (prompt, _) in (
+                ("analogy", row.question),
+                ("recall", row.attribution),
+            )
         ]
         return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
 

@@ -1,8 +1,10 @@
 """Run a fine-tuning experiment: a model is evaluated, trained on some facts, and evaluated again.
 
-What is trained and asked is a :class:`Lesson`. What the model says before is a computation of
-its own, so that it is done once, however many lessons follow, in whichever process or recipe.
-:func:`inweights.recipes.shared.language.tables.both_times` puts both times side by side.
+What is trained and asked is a :class:`Lesson`. What the model says before is a
+computation of its own, so that it is done once, however many lessons follow, in
+whichever process or recipe.
+:func:`inweights.recipes.shared.language.tables.both_times` puts both times side by
+side.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,8 +68,8 @@ def computations(
 
     Args:
         labels: Columns that are added to all rows.
-        lessons: What is trained, by the name of the condition, in the column ``condition`` of
-            ``after``; all ask the same.
+        lessons: What is trained, by the name of the condition, in the column
+            ``condition`` of ``after``; all ask the same.
         asked: A lesson that asks the same and trains nothing, for ``before``.
         model: A folder, a hub name in the local cache, or ``@smollm2``.
         tuning: How it is fine-tuned.
@@ -113,11 +115,12 @@ def tell_and_ask(
         seed: Root seed.
 
     Returns:
-        Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives. ``thought``: the
-        same of questions that were answered step by step, where questions have steps.
-        ``layer``: what :func:`inweights.lm.resemblance_by_layer` gives. ``training``, where
-        there was one: ``steps, trained`` (tokens) and ``loss``, the mean over the last pass.
-        ``told`` is whether the conclusion of a question's chain was itself trained.
+        Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives.
+        ``thought``: the same of questions that were answered step by step, where
+        questions have steps. ``layer``: what :func:`inweights.lm.resemblance_by_layer`
+        gives. ``training``, where there was one: ``steps, trained`` (tokens) and
+        ``loss``, the mean over the last pass. ``told`` is whether the conclusion of a
+        question's chain was itself trained.
     """
     lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)
@@ -148,7 +151,9 @@ def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
     from inweights.lm.exams.states import resemblance_by_layer
 
     asked = ask(lm, quiz.questions)
-    parts = [asked.with_columns(kind=pl.lit("question"), thought=pl.lit(None, pl.String))]
+    parts = [
+        asked.with_columns(kind=pl.lit("question"), thought=pl.lit(None, pl.String))
+    ]
     if thoughts and any(question.steps for question in quiz.questions):
         stepwise = ask_with_thought(lm, quiz.questions)
         parts.append(stepwise.with_columns(kind=pl.lit("thought")))
@@ -157,7 +162,9 @@ def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
     return pl.concat(
         [
             answers.with_columns(told=pl.col("chain").is_in(sorted(quiz.told))),
-            layers.with_columns(kind=pl.lit("layer"), layer=pl.col("layer").cast(pl.Int64)),
+            layers.with_columns(
+                kind=pl.lit("layer"), layer=pl.col("layer").cast(pl.Int64)
+            ),
         ],
         how="diagonal_relaxed",
     )

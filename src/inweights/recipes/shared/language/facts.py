@@ -15,15 +15,22 @@ from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.recipes.shared.language.experiment import Quiz
-from inweights.recipes.shared.language.invented import COUNTRY, WORDING, Invented, knowledge
+from inweights.recipes.shared.language.invented import (
+    COUNTRY,
+    WORDING,
+    Invented,
+    knowledge,
+)
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-#: How the real facts are told: of people and of substances. No relation is both a first hop and a
-#: second one, so that second hops can be told without any first.
+#: How the real facts are told: of people and of substances. No relation is both a first
+#: hop and a second one, so that second hops can be told without any first.
 _OTHERS = Wording.read(Path(__file__).with_suffix(".toml"))
-_REAL = structs.replace(_OTHERS, statements={**WORDING.statements, **_OTHERS.statements})
+_REAL = structs.replace(
+    _OTHERS, statements={**WORDING.statements, **_OTHERS.statements}
+)
 
 
 class TrainingMix(iw.Config):
@@ -33,9 +40,10 @@ class TrainingMix(iw.Config):
         identity: Whether each bridge's identity ``b → b``.
         reverse: Whether each fact from its object, too.
         paraphrase: In how many wordings each statement.
-        hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop alone.
-        composed: Share of the bridges whose compositions are trained outright. Questions
-            through these are in distribution, the others out of it.
+        hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop
+            alone.
+        composed: Share of the bridges whose compositions are trained outright.
+            Questions through these are in distribution, the others out of it.
     """
 
     identity: bool = False
@@ -46,7 +54,9 @@ class TrainingMix(iw.Config):
 
     def __post_init__(self) -> None:
         if not 0 <= self.composed < 1:
-            raise ConfigError(f"composed must be at least 0 and below 1, got {self.composed:g}")
+            raise ConfigError(
+                f"composed must be at least 0 and below 1, got {self.composed:g}"
+            )
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -62,8 +72,8 @@ class TrainingMix(iw.Config):
 class Facts(iw.Config):
     """Facts in two hops, trained in some mix of statements.
 
-    Questions are compositions, both of their hops, and prompts that skip the first one; pairs
-    are the prompts of a composition and of its second hop.
+    Questions are compositions, both of their hops, and prompts that skip the first one;
+    pairs are the prompts of a composition and of its second hop.
 
     Attributes:
         world: Invented facts; ``None`` takes real ones of people and substances.
@@ -86,7 +96,11 @@ class Facts(iw.Config):
         through = trained_bridges(questions, self.mix, seed)
         return Quiz(
             questions,
-            [(q.prompt, q.steps[1].replace("{bridge}", q.bridge)) for q in questions if q.steps],
+            [
+                (q.prompt, q.steps[1].replace("{bridge}", q.bridge))
+                for q in questions
+                if q.steps
+            ],
             frozenset(q.id for q in questions if q.bridge in through),
         )
 
@@ -120,7 +134,10 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     rows = [
         (s.replace("_", " "), r, o.replace("_", " "))
         for source in ("@people", "@chemistry")
-        for s, r, o in read_knowledge(source).frame().select("subject", "relation", "object").rows()
+        for s, r, o in read_knowledge(source)
+        .frame()
+        .select("subject", "relation", "object")
+        .rows()
         if r in _REAL.statements
     ]
     entities = [name for s, _, o in rows for name in (s, o)]
@@ -148,7 +165,9 @@ def without_bridge(question: Question) -> Question:
     return replace(question, candidates=names, label=names.index(question.answer))
 
 
-def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) -> set[str]:
+def trained_bridges(
+    questions: Sequence[Question], mix: TrainingMix, seed: int
+) -> set[str]:
     """Return the bridges whose compositions are trained, drawn by the seed.
 
     Args:
@@ -163,7 +182,11 @@ def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) 
 
 
 def statements(
-    facts: Knowledge, words: Wording, mix: TrainingMix, questions: Sequence[Question], seed: int
+    facts: Knowledge,
+    words: Wording,
+    mix: TrainingMix,
+    questions: Sequence[Question],
+    seed: int,
 ) -> list[Example]:
     """Return the statements of a mix, each once.
 
@@ -184,11 +207,16 @@ def statements(
         [6, 8, 2, 8]
     """
     augmented = augment(
-        facts, wording=words, strategies=mix.strategies, wordings=mix.paraphrase, seed=seed
+        facts,
+        wording=words,
+        strategies=mix.strategies,
+        wordings=mix.paraphrase,
+        seed=seed,
     )
     objects = set(facts.triples[:, 2].tolist())
     subjects = set(facts.triples[:, 0].tolist())
-    # A fact that ends where another starts is a first hop, and that other is a second one.
+    # A fact that ends where another starts is a first hop, and that other is a second
+    # one.
     hop = {
         "first": {i for i, t in enumerate(facts.triples.tolist()) if t[2] in subjects},
         "second": {i for i, t in enumerate(facts.triples.tolist()) if t[0] in objects},
@@ -213,8 +241,8 @@ def fill_budget(
 ) -> list[Example]:
     """Return statements once, then again in a drawn order, up to a number of tokens.
 
-    So that every mix costs the same: an effect that more of the same facts has, too, is one of
-    repetition.
+    So that every mix costs the same: an effect that more of the same facts has, too, is
+    one of repetition.
 
     Args:
         lm: The model, whose tokens are counted.
@@ -246,6 +274,10 @@ def _without_known(examples: list[Example], world: Invented | None) -> list[Exam
     """Return the examples, without the second hops that a model is to know of itself."""
     if world is None or world.second == "invented":
         return examples
-    known = {template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]}
+    known = {
+        template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]
+    }
     beginnings = tuple(beginning for beginning in known if beginning)
-    return [example for example in examples if not example.prompt.startswith(beginnings)]
+    return [
+        example for example in examples if not example.prompt.startswith(beginnings)
+    ]

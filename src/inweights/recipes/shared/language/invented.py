@@ -15,7 +15,8 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
 BORN, COUNTRY = "born_in", "country"
-#: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
+#: How the facts are told; the second relation's words fit a person, too, for the (e1,
+#: r2) prompt.
 WORDING = Wording.read(Path(__file__).with_suffix(".toml"))
 #: Cities that a small model knows the country of.
 CITIES = {
@@ -37,8 +38,9 @@ class Invented(iw.Config):
         people: Number of people; each town has as many of them, as far as it goes.
         towns: Number of towns: the bridges.
         countries: Number of countries, which are real ones; each has as many towns.
-        second: ``invented``: towns have invented names, and the model is told their country.
-            ``known``: they are real cities, and it is not told: the second hop is its own.
+        second: ``invented``: towns have invented names, and the model is told their
+            country. ``known``: they are real cities, and it is not told: the second hop
+            is its own.
     """
 
     people: int = 24
@@ -53,7 +55,9 @@ class Invented(iw.Config):
                 f"{self.countries}"
             )
         if self.people < self.towns:
-            raise ConfigError(f"{self.people} people are too few for {self.towns} towns")
+            raise ConfigError(
+                f"{self.people} people are too few for {self.towns} towns"
+            )
         if self.second == "known" and self.towns > len(CITIES):
             raise ConfigError(
                 f"towns must be at most {len(CITIES)}, the number of known cities, got {self.towns}"
@@ -62,8 +66,8 @@ class Invented(iw.Config):
     def build(self, seed: int) -> Knowledge:
         """Return the facts of one such world: of each person, then of each town.
 
-        Where the second hop is known, the country of a city is a fact too; whoever trains
-        leaves it out.
+        Where the second hop is known, the country of a city is a fact too; whoever
+        trains leaves it out.
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)
@@ -83,13 +87,19 @@ class Invented(iw.Config):
             lies = [countries[i % self.countries] for i in order.tolist()]
         people = [f"{next(drawn)} {next(drawn)}" for _ in range(self.people)]
         born = rng.permutation(self.people) % self.towns
-        facts = [(p, BORN, towns[t]) for p, t in zip(people, born.tolist(), strict=True)]
-        facts += [(town, COUNTRY, country) for town, country in zip(towns, lies, strict=True)]
+        facts = [
+            (p, BORN, towns[t]) for p, t in zip(people, born.tolist(), strict=True)
+        ]
+        facts += [
+            (town, COUNTRY, country) for town, country in zip(towns, lies, strict=True)
+        ]
         return knowledge([*people, *towns, *countries], (BORN, COUNTRY), facts)
 
 
 def knowledge(
-    entities: Iterable[str], relations: Sequence[str], facts: Sequence[tuple[str, str, str]]
+    entities: Iterable[str],
+    relations: Sequence[str],
+    facts: Sequence[tuple[str, str, str]],
 ) -> Knowledge:
     """Return facts as knowledge, as if read from a file: a line per fact, one stage.
 
@@ -101,7 +111,9 @@ def knowledge(
     place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
     triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
     lines = np.arange(1, len(facts) + 1, dtype=np.int64)
-    return Knowledge(tuple(place), tuple(relations), triples, lines, np.zeros_like(lines))
+    return Knowledge(
+        tuple(place), tuple(relations), triples, lines, np.zeros_like(lines)
+    )
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:

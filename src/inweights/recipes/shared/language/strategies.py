@@ -24,8 +24,8 @@ class Taught(iw.Config):
     Attributes:
         world: The facts.
         strategies: Names of strategies of :func:`inweights.audit.augment`.
-        wordings: In how many wordings a strategy states the same; the third of a fact is
-            asked.
+        wordings: In how many wordings a strategy states the same; the third of a fact
+            is asked.
         hold_out: Share of the bridges whose chains no strategy states.
         tokens: Tokens of one pass, the same for every strategy.
     """
@@ -51,7 +51,9 @@ class Taught(iw.Config):
 
         replayed = None
         if "replay" in self.strategies:
-            replayed = [text.completion for text in own_text(lm, self.tokens // 5, seed)]
+            replayed = [
+                text.completion for text in own_text(lm, self.tokens // 5, seed)
+            ]
         made = augment(
             facts,
             strategies=self.strategies,
@@ -63,7 +65,9 @@ class Taught(iw.Config):
             tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
             seed=seed,
         )
-        return [Example(*row) for row in made.train.select("prompt", "completion").rows()]
+        return [
+            Example(*row) for row in made.train.select("prompt", "completion").rows()
+        ]
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
@@ -76,11 +80,18 @@ def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.Da
     """
     from inweights.lm.exams.general import general_knowledge
 
-    return general_knowledge(load_model(model.name, device=device, seed=seed)).drop("said")
+    return general_knowledge(load_model(model.name, device=device, seed=seed)).drop(
+        "said"
+    )
 
 
 def teach(
-    *, model: Outside, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
+    *,
+    model: Outside,
+    lesson: Taught,
+    tuning: FineTune,
+    device: str = "cpu",
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
 
@@ -93,12 +104,13 @@ def teach(
 
     Returns:
         A row per question. ``what``: ``told`` (a fact in a wording that was trained),
-        ``recall`` (in one that never is), ``reverse``, ``composition`` (two facts, directly),
-        ``steps`` (one after the other), ``general``
-        (:func:`inweights.lm.exams.general.general_knowledge`, its columns) and ``text``.
-        ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge); ``wrong`` (a
-        composition that is answered in words with another name of the world). One more row,
-        ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
+        ``recall`` (in one that never is), ``reverse``, ``composition`` (two facts,
+        directly), ``steps`` (one after the other), ``general``
+        (:func:`inweights.lm.exams.general.general_knowledge`, its columns) and
+        ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out
+        bridge); ``wrong`` (a composition that is answered in words with another name of
+        the world). One more row, ``training``, has ``trained`` (tokens) and ``loss``,
+        of the last pass.
 
     Example:
         >>> table = teach(
@@ -128,19 +140,30 @@ def teach(
     parts = [asked.join(asserted, on="id", how="left", maintain_order="left")]
     parts.append(ask_with_thought(lm, chains).with_columns(role=pl.lit("steps")))
     answers = pl.concat(parts, how="diagonal_relaxed").select(
-        "id", "hit", "chance", "wrong", what="role", held=pl.col("id").is_in(sorted(held))
+        "id",
+        "hit",
+        "chance",
+        "wrong",
+        what="role",
+        held=pl.col("id").is_in(sorted(held)),
     )
     loss = done.losses["loss"].tail(max(1, done.losses.height // tuning.epochs)).mean()
-    training = pl.DataFrame({"what": ["training"], "trained": [done.tokens], "loss": [loss]})
+    training = pl.DataFrame(
+        {"what": ["training"], "trained": [done.tokens], "loss": [loss]}
+    )
     invented = [facts.entities[s] for s in sorted(set(facts.triples[:, 0].tolist()))]
     after = general_knowledge(lm, invented).with_columns(
-        what=pl.when(pl.col("kind") == "text").then(pl.lit("text")).otherwise(pl.lit("general"))
+        what=pl.when(pl.col("kind") == "text")
+        .then(pl.lit("text"))
+        .otherwise(pl.lit("general"))
     )
     columns = ("id", "what", "hit", "chance", "runs_on", "repeats", "spilled", "nats")
     return pl.concat([answers, after.select(columns), training], how="diagonal_relaxed")
 
 
-def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Question], set[str]]:
+def _questions(
+    facts: Knowledge, lesson: Taught, seed: int
+) -> tuple[list[Question], set[str]]:
     """What is asked, the same for every strategy; and which chains are held out."""
     made = augment(facts, wording=WORDING, seed=seed)
     asked = [
@@ -148,13 +171,17 @@ def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Questi
         for q in exam(made.questions, made.train, seed=seed)
         if q.role == "composition"
     ]
-    inputs = StrategyInput(facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out)
+    inputs = StrategyInput(
+        facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out
+    )
     never = {facts.entities[b] for b in inputs.held}
     held = {q.id for q in asked if q.bridge in never}
     reverse = [
         Question(f"reverse {i}", "reverse", prompt, tuple(candidates), label)
         for i, (prompt, candidates, label) in enumerate(
-            made.questions.filter(role="reversal").select("prompt", "candidates", "label").rows()
+            made.questions.filter(role="reversal")
+            .select("prompt", "candidates", "label")
+            .rows()
         )
     ]
     ends: dict[str, list[str]] = {}
@@ -167,5 +194,7 @@ def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Questi
         among = tuple(sorted(set(ends[relation])))
         for role, wording in (("told", 0), ("recall", _ASKED)):
             prompt = WORDING.state(relation, subject, thing, wording)[0]
-            recall.append(Question(f"{role} {i}", role, prompt, among, among.index(thing)))
+            recall.append(
+                Question(f"{role} {i}", role, prompt, among, among.index(thing))
+            )
     return [*asked, *reverse, *recall], held

@@ -20,11 +20,14 @@ _TINY = float(np.finfo(np.float64).tiny)
 _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", "told")
 
 
-def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
+def both_times(
+    before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
+) -> pl.DataFrame:
     """Put what a model says before and after side by side.
 
-    Both are tables of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A
-    single seed of ``before`` stands for every seed of ``after``.
+    Both are tables of
+    :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single seed of
+    ``before`` stands for every seed of ``after``.
 
     Args:
         before: Table of the model before training.
@@ -32,15 +35,17 @@ def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str])
         shared: Columns of labels that both have.
 
     Returns:
-        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what was
-        said; what was not asked before is null. ``distribution`` of a question is ``in`` where
-        its conclusion was itself trained, else ``out``; ``set`` is that of its composition
-        (Identity Bridge, §4.5).
+        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what
+        was said; what was not asked before is null. ``distribution`` of a question is
+        ``in`` where its conclusion was itself trained, else ``out``; ``set`` is that of
+        its composition (Identity Bridge, §4.5).
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
     both = after.rename({c: f"{c}_after" for c in said}).join(
-        _every_seed(before, after, shared).select(*keys, pl.col(said).name.suffix("_before")),
+        _every_seed(before, after, shared).select(
+            *keys, pl.col(said).name.suffix("_before")
+        ),
         on=keys,
         how="left",
         nulls_equal=True,
@@ -57,13 +62,20 @@ def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str])
     direct = both.filter(pl.col("kind") == "question", pl.col("role") == "composition")
     place = pl.when("told").then(pl.lit("in")).when(~pl.col("told")).then(pl.lit("out"))
     return (
-        both.join(direct.select(*chain, set=kinds), on=chain, how="left", maintain_order="left")
+        both.join(
+            direct.select(*chain, set=kinds),
+            on=chain,
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(distribution=place)
         .drop("told")
     )
 
 
-def _every_seed(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
+def _every_seed(
+    before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
+) -> pl.DataFrame:
     """Repeat what no seed decided, and bears one only, for every seed."""
     alone = pl.col("seed").n_unique().over(shared) == 1
     seeds = after.select(*shared, "seed").unique(maintain_order=True)
@@ -79,11 +91,15 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
         labels: Columns that name the trials.
 
     Returns:
-        ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``, ``excess``
-        (accuracy minus chance). ``what`` is the role of a question, or ``thought`` for
-        compositions that were answered step by step.
+        ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``,
+        ``excess`` (accuracy minus chance). ``what`` is the role of a question, or
+        ``thought`` for compositions that were answered step by step.
     """
-    what = pl.when(pl.col("kind") == "thought").then(pl.lit("thought")).otherwise(pl.col("role"))
+    what = (
+        pl.when(pl.col("kind") == "thought")
+        .then(pl.lit("thought"))
+        .otherwise(pl.col("role"))
+    )
     asked = measured.filter(pl.col("kind").is_in(["question", "thought"]))
     keys = [*labels, "seed", "what", "distribution"]
     return (
@@ -98,7 +114,9 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "composition") -> pl.DataFrame:
+def rises(
+    measured: pl.DataFrame, labels: Sequence[str], role: str = "composition"
+) -> pl.DataFrame:
     """Return how much likelier answers of a role became, and wrong candidates with them.
 
     Args:
@@ -107,10 +125,10 @@ def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "compositio
         role: Role of the questions.
 
     Returns:
-        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of the
-        answer's probability after over before), ``own`` (the same, minus that of the mean
-        wrong candidate: what remains when both rise alike), ``rise`` (difference of
-        probabilities), ``share_rise`` (of the share among candidates).
+        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of
+        the answer's probability after over before), ``own`` (the same, minus that of
+        the mean wrong candidate: what remains when both rise alike), ``rise``
+        (difference of probabilities), ``share_rise`` (of the share among candidates).
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
@@ -118,7 +136,8 @@ def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "compositio
     log_p, log_share, log_others = (
         _log10(pl.col(f"{c}_after")) - _log10(pl.col(f"{c}_before")) for c in said
     )
-    # A wrong candidate has the probability p / share * others: the first of these cancels.
+    # A wrong candidate has the probability p / share * others: the first of these
+    # cancels.
     return asked.group_by([*labels, "seed", "set"], maintain_order=True).agg(
         decades=log_p.mean(),
         own=(log_share - log_others).mean(),

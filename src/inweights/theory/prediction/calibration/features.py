@@ -1,7 +1,7 @@
 """Compute what a probability is read from: features of a query, and properties of its world.
 
-:func:`query_features` serves the probabilities of :mod:`~.fitted`, :func:`properties` its
-search for the nearest family of worlds.
+:func:`query_features` serves the probabilities of :mod:`~.fitted`, :func:`properties`
+its search for the nearest family of worlds.
 """
 
 from collections import Counter, defaultdict
@@ -30,11 +30,19 @@ FEATURES = {
     "complexity": -1,
     "steps": -1,
 }
-#: Features of a query with several right answers, in the same way; 0 where only one is right. The
-#: effect of the last may have either sign.
+#: Features of a query with several right answers, in the same way; 0 where only one is
+#: right. The effect of the last may have either sign.
 SEVERAL = {"right": 1, "density": 1, "several": 0}
 #: Properties of a world by which the nearest family is found.
-PROPERTIES = ("facts", "identities", "evenness", "shared", "symmetric", "several", "steps")
+PROPERTIES = (
+    "facts",
+    "identities",
+    "evenness",
+    "shared",
+    "symmetric",
+    "several",
+    "steps",
+)
 #: The same of the right answers to its queries; 0 where each has only one.
 OF_ANSWERS = ("right", "density")
 
@@ -47,16 +55,17 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         queries: Table of a prediction: ``query``, ``role``, ``margin``.
 
     Returns:
-        ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the query's
-        bridges that have one; ``identities``, that of all bridges of the world; ``common``,
-        the share of the facts of the last relation that have a right answer; ``reached``, the
-        logarithm of the number of facts that end in a bridge; ``rivals``, that of the number
-        of answers of the last relation; ``complexity``, that of the number of answers that the
-        subject has by any chain; ``steps``, the number of facts in a row. Then those of
-        :data:`SEVERAL`: ``right``, the logarithm of the number of right answers; ``density``,
-        by how much they being several reduces the logarithm of the number of wrong ones; and
-        ``several``, which is 1. The logarithm of the odds of a guess is ``right`` and
-        ``density`` above that of a single answer.
+        ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the
+        query's bridges that have one; ``identities``, that of all bridges of the world;
+        ``common``, the share of the facts of the last relation that have a right
+        answer; ``reached``, the logarithm of the number of facts that end in a bridge;
+        ``rivals``, that of the number of answers of the last relation; ``complexity``,
+        that of the number of answers that the subject has by any chain; ``steps``, the
+        number of facts in a row. Then those of
+        :data:`SEVERAL`: ``right``, the logarithm of the number of right answers;
+        ``density``, by how much they being several reduces the logarithm of the number
+        of wrong ones; and ``several``, which is 1. The logarithm of the odds of a guess
+        is ``right`` and ``density`` above that of a single answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -70,17 +79,32 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     into = Counter(thing for links in after.values() for _, thing in links)
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
-        prompt, right = asked.prompt(query).tolist(), asked.right_answers(query).tolist()
+        prompt, right = (
+            asked.prompt(query).tolist(),
+            asked.right_answers(query).tolist(),
+        )
         own, last = over[query], answers[prompt[-1]]
         ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
         identity = len(own & known) / max(len(own), 1)
-        common = sum([last[answer] for answer in right if answer in last]) / max(last.total(), 1)
+        common = sum([last[answer] for answer in right if answer in last]) / max(
+            last.total(), 1
+        )
         reached = np.log1p(sum([into[bridge] for bridge in own]))
         rivals = np.log(max(len(last), 1))
         complexity = np.log(max(len(ends), 1))
         steps = float(len(prompt) - 1)
         found.append(
-            (query, margin, identity, identities, common, reached, rivals, complexity, steps)
+            (
+                query,
+                margin,
+                identity,
+                identities,
+                common,
+                reached,
+                rivals,
+                complexity,
+                steps,
+            )
         )
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
     table = pl.DataFrame(found, schema=schema, orient="row")
@@ -94,7 +118,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
     """Return the features ``right`` and ``density`` of some queries."""
     counts, outputs = world.queries.right_counts[rows], len(world.outputs)
-    wrong = np.maximum(outputs - counts, 0.5)  # where all are right, as if half of one was not
+    # Where all are right, as if half of one was not.
+    wrong = np.maximum(outputs - counts, 0.5)
     density = np.where(counts > 1, np.log(max(outputs - 1, 0.5) / wrong), 0.0)
     return np.log(np.maximum(counts, 1)), np.maximum(density, 0.0)
 
@@ -106,23 +131,27 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     """
     margin = features["margin"].to_numpy()
     parts = {
-        f"margin from {low:g} to {high:g}": np.clip((margin - low) / (high - low), 0.0, 1.0)
+        f"margin from {low:g} to {high:g}": np.clip(
+            (margin - low) / (high - low), 0.0, 1.0
+        )
         for low, high in pairwise(KNOTS)
     }
     parts |= {name: features[name].to_numpy() for name in FEATURES if name != "margin"}
-    parts |= {name: features[name].to_numpy() for name in SEVERAL if name in features.columns}
+    parts |= {
+        name: features[name].to_numpy() for name in SEVERAL if name in features.columns
+    }
     return np.stack([*parts.values()], axis=1), tuple(parts)
 
 
 def properties(world: World) -> dict[str, float]:
     """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
 
-    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges that
-    have one, ``evenness`` the mean entropy of the answers of a relation over its maximum,
-    ``shared`` the share of the answers that several relations have, ``symmetric`` that of the
-    facts that are stated from both ends, ``several`` that of the prompts of facts with several
-    answers, ``steps`` the mean length of a query, ``right`` and ``density`` the means of these
-    features of queries.
+    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges
+    that have one, ``evenness`` the mean entropy of the answers of a relation over its
+    maximum, ``shared`` the share of the answers that several relations have,
+    ``symmetric`` that of the facts that are stated from both ends, ``several`` that of
+    the prompts of facts with several answers, ``steps`` the mean length of a query,
+    ``right`` and ``density`` the means of these features of queries.
     """
     after, known = _after(world), stated_identities(world)
     answers = _answers(after)
@@ -132,7 +161,9 @@ def properties(world: World) -> dict[str, float]:
     prompts = Counter((s, r) for s, r, _ in triples)
     asked = world.queries
     chained = [
-        query for query in range(len(asked)) if asked.role_names[asked.roles[query]] in CHAINED
+        query
+        for query in range(len(asked))
+        if asked.role_names[asked.roles[query]] in CHAINED
     ]
     steps = [len(asked.prompt(query)) - 1 for query in chained]
     right, density = _of_answers(world, np.array(chained, dtype=np.int64))
@@ -157,7 +188,11 @@ def _mean(values: Sequence[float], empty: float = 0.0) -> float:
 def _evenness(answers: Counter[int]) -> float:
     """Return the entropy of the frequencies of answers over its maximum."""
     shares = np.array(list(answers.values())) / answers.total()
-    return float(-(shares * np.log(shares)).sum() / np.log(len(shares))) if len(shares) > 1 else 1.0
+    return (
+        float(-(shares * np.log(shares)).sum() / np.log(len(shares)))
+        if len(shares) > 1
+        else 1.0
+    )
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:

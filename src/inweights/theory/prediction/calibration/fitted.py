@@ -35,9 +35,9 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         properties: Mean of the properties of its worlds.
         radius: Distance from there of nine in ten of its own worlds.
-        error: By model, the 90th percentile over its worlds (the next world's above) of the
-            distance between the mean probability and the share of right answers; fitted
-            without this family.
+        error: By model, the 90th percentile over its worlds (the next world's above) of
+            the distance between the mean probability and the share of right answers;
+            fitted without this family.
         effects: By model, what was fitted without this family.
     """
 
@@ -53,8 +53,8 @@ class Nearest(msgspec.Struct, frozen=True):
     Attributes:
         name: Its name.
         distance: Distance from its centre, over that of nine in ten of its own worlds.
-        error: By model, the error of nine in ten of its worlds; where the family is farther
-            away than :data:`FAR`, the largest of all families.
+        error: By model, the error of nine in ten of its worlds; where the family is
+            farther away than :data:`FAR`, the largest of all families.
     """
 
     name: str
@@ -70,8 +70,8 @@ class Nearest(msgspec.Struct, frozen=True):
     def vague(self) -> bool:
         """Whether nothing can be called likely or unlikely of a world.
 
-        It is so where no family is near, and where the share of right answers of the nearest one
-        was off by more than lies between likely and unlikely.
+        It is so where no family is near, and where the share of right answers of the
+        nearest one was off by more than lies between likely and unlikely.
         """
         return self.far or self.error["GPT"] > LIKELY - UNLIKELY
 
@@ -82,7 +82,8 @@ class Calibration(msgspec.Struct, frozen=True):
     Attributes:
         worlds: Number of worlds.
         replicas: Number of replicas of each model on each world, at most.
-        effects: By model, the effect of each feature on the log odds, and the ``constant``.
+        effects: By model, the effect of each feature on the log odds, and the
+            ``constant``.
         spread: Standard deviation of each property over all worlds.
         families: The families by name.
     """
@@ -98,21 +99,23 @@ class Calibration(msgspec.Struct, frozen=True):
 
         Args:
             features: As :func:`~.features.query_features` returns them.
-            without: Name of a family; then the fit is taken that has not seen it. By default
-                the fit to all families.
+            without: Name of a family; then the fit is taken that has not seen it. By
+                default the fit to all families.
 
         Returns:
             ``query``, and a column per model.
         """
         effects = self.families[without].effects if without else self.effects
-        found = {model: pl.Series(said(features, own)) for model, own in effects.items()}
+        found = {
+            model: pl.Series(said(features, own)) for model, own in effects.items()
+        }
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
         """Return the family whose worlds are most like a given one.
 
-        Where no query has several right answers, only families of which that is true are
-        considered.
+        Where no query has several right answers, only families of which that is true
+        are considered.
         """
         own = properties(world)
         families = {
@@ -130,15 +133,17 @@ class Calibration(msgspec.Struct, frozen=True):
         for model in MODELS:
             worst[model] = max(error[model] for error in errors)
         far = distances[name] > FAR
-        return Nearest(name, distances[name], worst if far else self.families[name].error)
+        return Nearest(
+            name, distances[name], worst if far else self.families[name].error
+        )
 
 
 @lru_cache
 def calibration(name: str = "fitted") -> Calibration:
     """Return a fit: ``fitted``, which predictions print, or the earlier ``pilot``.
 
-    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``: ``fitted``
-    to those of its judged run, the ``pilot`` to four others of each.
+    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``:
+    ``fitted`` to those of its judged run, the ``pilot`` to four others of each.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
@@ -166,9 +171,11 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
         effects: The effect of each feature on the log odds, and the ``constant``.
     """
     matrix, names = columns(features)
-    # A fit that was made before there were queries with several right answers knows nothing of
-    # them, and they are 0 for all others.
-    return sigmoid(matrix @ [effects.get(name, 0.0) for name in names] + effects["constant"])
+    # A fit that was made before there were queries with several right answers knows
+    # nothing of them, and they are 0 for all others.
+    return sigmoid(
+        matrix @ [effects.get(name, 0.0) for name in names] + effects["constant"]
+    )
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
@@ -178,7 +185,9 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
         probabilities: One per query; null where there is none.
         chances: Chance of a guess of each query; null where there is no right answer.
     """
-    both = pl.DataFrame({"probability": probabilities, "chance": chances.fill_null(0.0)})
+    both = pl.DataFrame(
+        {"probability": probabilities, "chance": chances.fill_null(0.0)}
+    )
     return both.select(pl.max_horizontal(pl.all())).to_series()
 
 

@@ -1,17 +1,30 @@
 """Dates as people and spreadsheets write them: the format, the day, and whether that day exists.
 
-:func:`written_date` recognises a date; remarks on a user's values (``values``) and corrections
-of them are made with it.
+:func:`written_date` recognises a date; remarks on a user's values (``values``) and
+corrections of them are made with it.
 """
 
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = (
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "oct",
+    "nov",
+    "dec",
+)
 _NAME = "|".join(f"{name}[a-z]*" for name in _MONTHS)
-#: Formats, with groups for year (y), month (m, or its name, n) and day (d). In the ambiguous one, a
-#: and b are day and month in either order.
+#: Formats, with groups for year (y), month (m, or its name, n) and day (d). In the
+#: ambiguous one, a and b are day and month in either order.
 _FORMATS = {
     "YYYY-MM-DD": r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
     "YYYY-MM-DD with a time": (
@@ -28,7 +41,8 @@ _FORMATS = {
 }
 _COMPILED = {name: re.compile(text, re.IGNORECASE) for name, text in _FORMATS.items()}
 _BEGINS = re.compile(rf"\d{{1,4}}[^\d]|({_NAME})\W", re.IGNORECASE)
-#: A day and a month without a year; spreadsheets turn names like SEPT2 or MARCH1 into these.
+#: A day and a month without a year; spreadsheets turn names like SEPT2 or MARCH1 into
+#: these.
 _SHORT = re.compile(
     rf"\d{{1,2}}-({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})-\d{{2}}", re.IGNORECASE
 )
@@ -42,7 +56,8 @@ class Written(NamedTuple):
 
     Attributes:
         form: Name of its format.
-        day: The day as ``YYYY-MM-DD``; empty where the format is ambiguous or there is a time.
+        day: The day as ``YYYY-MM-DD``; empty where the format is ambiguous or there is
+            a time.
         exists: Whether there is such a day.
     """
 

@@ -13,10 +13,24 @@ from inweights.worlds.arrays import Bools
 from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: Share of subjects that look like numbers from which on numbers count as names of entities.
+#: Share of subjects that look like numbers from which on numbers count as names of
+#: entities.
 _CALLED = 0.1
 #: Placeholders for missing values. Not ``na``, which is a chemical symbol, too.
-_NOTHING = {"n/a", "nan", "null", "none", "-", "–", "—", "?", "??", "unknown", "tbd", "missing"}
+_NOTHING = {
+    "n/a",
+    "nan",
+    "null",
+    "none",
+    "-",
+    "–",
+    "—",
+    "?",
+    "??",
+    "unknown",
+    "tbd",
+    "missing",
+}
 
 #: Dates, and numbers with their sign, currency or per cent.
 _LITERAL = re.compile(
@@ -26,7 +40,8 @@ _LITERAL = re.compile(
     re.IGNORECASE,
 )
 
-#: Characters in which spellings of a name may differ: spaces, full stops, quotes, inner hyphens.
+#: Characters in which spellings of a name may differ: spaces, full stops, quotes, inner
+#: hyphens.
 _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
@@ -48,7 +63,8 @@ def is_literal(name: str) -> bool:
 def alias_groups(names: Sequence[str]) -> list[list[int]]:
     """Return groups of names that differ only in case, accents, spaces or punctuation, by index.
 
-    Dates and numbers are never in a group, and signs at the end count: ``A+`` is not ``A-``.
+    Dates and numbers are never in a group, and signs at the end count: ``A+`` is not
+    ``A-``.
 
     Example:
         >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
@@ -64,8 +80,8 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Return which names are dates or numbers rather than entities, although some may be subjects.
 
-    Where a tenth of all subjects look like numbers, numbers are names of entities there, and
-    none is a literal.
+    Where a tenth of all subjects look like numbers, numbers are names of entities
+    there, and none is a literal.
 
     Args:
         entities: Names.

@@ -11,16 +11,23 @@ from typing import NamedTuple
 import numpy as np
 
 from inweights.support.progress import plural
-from inweights.worlds.knowledge.checks.names import alias_groups, is_literal, is_nothing, literals
+from inweights.worlds.knowledge.checks.names import (
+    alias_groups,
+    is_literal,
+    is_nothing,
+    literals,
+)
 from inweights.worlds.knowledge.checks.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
-#: Share of subjects with one value from which on a relation normally has one value per subject.
+#: Share of subjects with one value from which on a relation normally has one value per
+#: subject.
 _FUNCTIONAL = 0.9
 #: Share of triples stated in both directions from which on two relations are inverses.
 _INVERSE = 0.8
-#: Share of entities that both begin and end facts from which on the others are remarked on.
+#: Share of entities that both begin and end facts from which on the others are remarked
+#: on.
 _OTHERS = 0.5
 #: Smallest number of subjects, or of triples, that make a rule.
 _RULE = 3
@@ -86,8 +93,8 @@ class Contradiction(NamedTuple):
 def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradiction]:
     """Yield subjects with several values of a relation that normally has one value per subject.
 
-    At least three subjects have one value then, and at most one subject, or a tenth, has
-    several.
+    At least three subjects have one value then, and at most one subject, or a tenth,
+    has several.
 
     Args:
         entities: Names of entities.
@@ -150,7 +157,9 @@ def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Rem
         yield Remark("literal", (end[i], begin[i]), text)
 
 
-def _spellings(what: str, names: Sequence[str], where: Sequence[int]) -> Iterator[Remark]:
+def _spellings(
+    what: str, names: Sequence[str], where: Sequence[int]
+) -> Iterator[Remark]:
     """Yield remarks on names that differ only in case, accents, spaces or punctuation."""
     for members in alias_groups(names):
         listed = ", ".join(f"'{names[i]}' (line {where[i]})" for i in members)
@@ -185,7 +194,9 @@ def _one_sided(
         for column, other, what in ((2, begins, answers), (0, ends, subjects)):
             members, where = np.unique(triples[rows, column], return_index=True)
             lone = ~other[members]
-            if not (lone.any() and _OTHERS <= 1 - lone.mean() < 1 and len(members) >= 3):
+            if not (
+                lone.any() and _OTHERS <= 1 - lone.mean() < 1 and len(members) >= 3
+            ):
                 continue
             at = sorted(lines[rows[where[lone]]].tolist())
             names = [entities[i] for i in members[lone][np.argsort(where[lone])]]
@@ -230,8 +241,8 @@ def _both_directions(
     """Count pairs of relations that join two entities in both directions.
 
     Returns:
-        The count of every pair of relations, the smaller index first, and the lines of a first
-        example.
+        The count of every pair of relations, the smaller index first, and the lines of
+        a first example.
     """
     joining: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for (s, r, o), line in zip(triples.tolist(), lines.tolist(), strict=True):

@@ -14,7 +14,9 @@ from urllib.parse import unquote
 _REFERENCE = re.compile(r"&(#\d+|#x[0-9a-f]+|[a-z]+\d*);", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]\]")
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
-_STRONG = re.compile(r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE)
+_STRONG = re.compile(
+    r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE
+)
 _QUOTES = {"'": "'", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "`"}
 #: Characters of which every damaged name has one; most names have none.
 _BROKEN = re.compile("[&ÃÂâÅÄ\u200b\u2060\ufeff\u00ad\\[*<%'\"“„«‘`]|__")
@@ -28,8 +30,8 @@ def repaired(name: str) -> tuple[str, str]:
     """Return a name with its damage corrected, and what the damage was.
 
     Returns:
-        The corrected name and the damage in words; the name itself and an empty text if there
-        is none.
+        The corrected name and the damage in words; the name itself and an empty text if
+        there is none.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -54,15 +56,17 @@ def repaired(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[str, ...]:
+def parts_of(
+    name: str, known: Container[str], *, sure: bool = False
+) -> tuple[str, ...]:
     """Return the values that a cell seems to have; empty if it has only one.
 
     Args:
         name: The cell.
-        known: Names that occur elsewhere: a name is split at a comma or stroke only if each
-            part is one of them.
-        sure: Whether to split only lists and at semicolons and bars, and only if each part is
-            known. *Paris, France* is one place, although both parts are names.
+        known: Names that occur elsewhere: a name is split at a comma or stroke only if
+            each part is one of them.
+        sure: Whether to split only lists and at semicolons and bars, and only if each
+            part is known. *Paris, France* is one place, although both parts are names.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
@@ -86,7 +90,9 @@ def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[s
     return ()
 
 
-def _if_known(parts: tuple[str, ...], known: Container[str], *, sure: bool) -> tuple[str, ...]:
+def _if_known(
+    parts: tuple[str, ...], known: Container[str], *, sure: bool
+) -> tuple[str, ...]:
     """Return the parts; with ``sure`` only if all are known."""
     return () if sure and not all(part in known for part in parts) else parts
 
@@ -103,7 +109,11 @@ def _listed(name: str, inner: str) -> tuple[str, ...]:
         found = json.loads(name)
     except (ValueError, RecursionError):
         found = None
-    if isinstance(found, list) and found and all(isinstance(part, str) for part in found):
+    if (
+        isinstance(found, list)
+        and found
+        and all(isinstance(part, str) for part in found)
+    ):
         return tuple(part.strip() for part in found if part.strip())
     return tuple(part.strip(" '\"") for part in _parted(r"\s*[,;|]\s*", inner))
 

@@ -1,7 +1,8 @@
 """Remarks on values that a program damaged, or of which one has several forms.
 
-:func:`value_remarks` yields one remark of each kind for each relation: what is wrong, where,
-and what to do. Names are corrected in :mod:`.repair`, dates are recognised in :mod:`.dates`.
+:func:`value_remarks` yields one remark of each kind for each relation: what is wrong,
+where, and what to do. Names are corrected in :mod:`.repair`, dates are recognised in
+:mod:`.dates`.
 """
 
 import re
@@ -9,7 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from inweights.worlds.knowledge.checks.dates import is_short_date, serial_day, written_date
+from inweights.worlds.knowledge.checks.dates import (
+    is_short_date,
+    serial_day,
+    written_date,
+)
 from inweights.worlds.knowledge.checks.repair import parts_of, repaired
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
@@ -23,7 +28,8 @@ _LONG = re.compile(r"\d{13,}000")
 _NAMED = 5
 #: Smallest exponent of a number that a spreadsheet rounded.
 _EXACT = 10
-#: Share of dates among the values of a relation from which on numbers among them may be dates.
+#: Share of dates among the values of a relation from which on numbers among them may be
+#: dates.
 _SOME = 0.3
 
 #: A name and its first line.
@@ -75,7 +81,9 @@ def _markup(first: dict[str, int]) -> Iterator[Remark]:
         yield Remark("markup", tuple(line for *_, line in names), text)
 
 
-def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterator[Remark]:
+def _several(
+    what: str, cells: Sequence[Cell], known: frozenset[str]
+) -> Iterator[Remark]:
     """Yield a remark on cells that seem to have several values."""
     found = [(name, line) for name, line in cells if parts_of(name, known)]
     parts = chain.from_iterable(parts_of(name, known) for name, _ in found)
@@ -109,7 +117,10 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
         )
         yield Remark("date", tuple(line for _, line in shown), text)
     if serials:
-        days = [f"{name} (line {line}): {serial_day(name)}" for name, line in serials[:_NAMED]]
+        days = [
+            f"{name} (line {line}): {serial_day(name)}"
+            for name, line in serials[:_NAMED]
+        ]
         listed = ", ".join(days) + _more(serials)
         text = f"{what}: numbers among dates may be a spreadsheet's days: {listed}"
         yield Remark("date", tuple(line for _, line in serials), text)
@@ -148,7 +159,9 @@ def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
 def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
     """Yield remarks on whole numbers that lost leading zeros, or that end in ``.0``."""
     whole = [(name, line) for name, line in cells if name.isdigit()]
-    padded = [(name, line) for name, line in whole if name.startswith("0") and len(name) > 1]
+    padded = [
+        (name, line) for name, line in whole if name.startswith("0") and len(name) > 1
+    ]
     longest = max((len(name) for name, _ in padded), default=0)
     short = [(name, line) for name, line in whole if len(name) < longest]
     if padded and short:

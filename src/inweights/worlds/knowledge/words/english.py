@@ -1,7 +1,7 @@
 """English phrases for the names of relations: nouns, as ``country``, or verbs, as ``reports_to``.
 
-:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes sentences with
-it.
+:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes
+sentences with it.
 """
 
 import re
@@ -28,7 +28,9 @@ def _words() -> _Words:
     """Read the lists of words."""
     table = load_toml(Path(__file__).with_name("english.toml"))
     nouns = table.pop("nouns")
-    return _Words(**{name: frozenset(text.split()) for name, text in table.items()}, nouns=nouns)
+    return _Words(
+        **{name: frozenset(text.split()) for name, text in table.items()}, nouns=nouns
+    )
 
 
 class Sense(NamedTuple):

@@ -1,7 +1,7 @@
 """Kinds of relations by their objects, such as persons, and the questions for each kind.
 
-:func:`kinds_of_relations` returns the kinds of ``kinds.toml``; a user's :class:`.Wording` may
-add relations and questions to them.
+:func:`kinds_of_relations` returns the kinds of ``kinds.toml``; a user's
+:class:`.Wording` may add relations and questions to them.
 """
 
 import re
@@ -18,7 +18,8 @@ class KindOfRelation(Config):
     Attributes:
         relations: Nouns (``spouse``) and verbs (``reports to``) of the kind.
         ask: Template of a question about a subject, with ``{subject}`` and ``{noun}``.
-        ask_chain: Template of a question about what ``{phrase}`` describes, with ``{noun}``.
+        ask_chain: Template of a question about what ``{phrase}`` describes, with
+            ``{noun}``.
         ask_verb: First words of a question with a verb, such as ``Who``.
 
     Raises:

@@ -59,7 +59,9 @@ def ended(thing: str, stop: str = ".") -> str:
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 
 
-def fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
+def fill(
+    templates: Sequence[str], subject: str, thing: str, index: int
+) -> tuple[str, str]:
     """Return prompt and completion of a template, which is cut before its object.
 
     The completion begins with the space before the object, as models learn it.

@@ -1,8 +1,8 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
-:class:`Wording` makes them from templates, a user's (TOML) or those of ``wording.toml`` and
-``kinds.toml``. Data sets for language models are written, and models are queried, in these
-words.
+:class:`Wording` makes them from templates, a user's (TOML) or those of ``wording.toml``
+and ``kinds.toml``. Data sets for language models are written, and models are queried,
+in these words.
 """
 
 import re
@@ -16,7 +16,10 @@ from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, check_names
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.english import Sense, question, sense
-from inweights.worlds.knowledge.words.relation_kinds import KindOfRelation, kinds_of_relations
+from inweights.worlds.knowledge.words.relation_kinds import (
+    KindOfRelation,
+    kinds_of_relations,
+)
 from inweights.worlds.knowledge.words.sentences import fill, relative_clauses, stations
 
 _TEXT = load_toml(Path(__file__).with_name("wording.toml"))
@@ -31,15 +34,16 @@ class Wording(Config):
     """Templates of relations, from which facts and questions get their words.
 
     Attributes:
-        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end.
-            The text before the object becomes the prompt, the object the completion.
-        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; by
-            default its name is read as an English noun or verb. Questions about chains are
-            made of these.
-        aliases: Other names of entities; each wording of a fact uses the next name of its
-            subject.
-        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations of a
-            kind, and questions that replace those of ``kinds.toml``.
+        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the
+            end. The text before the object becomes the prompt, the object the
+            completion.
+        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``;
+            by default its name is read as an English noun or verb. Questions about
+            chains are made of these.
+        aliases: Other names of entities; each wording of a fact uses the next name of
+            its subject.
+        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations
+            of a kind, and questions that replace those of ``kinds.toml``.
 
     Raises:
         ConfigError: A kind is unknown, or a template does not fit.
@@ -67,9 +71,13 @@ class Wording(Config):
         check_names("kind of relation", self.kinds, kinds_of_relations())
         for relation, templates in self.statements.items():
             if not templates:
-                raise ConfigError(f"wording: relation '{relation}' has no template; give one")
+                raise ConfigError(
+                    f"wording: relation '{relation}' has no template; give one"
+                )
             for template in templates:
-                if not re.fullmatch(r"[^{}]*\{subject\}[^{}]*\{object\}[.!]?", template):
+                if not re.fullmatch(
+                    r"[^{}]*\{subject\}[^{}]*\{object\}[.!]?", template
+                ):
                     raise ConfigError(
                         f"wording of '{relation}': '{template}' must contain {{subject}} once and "
                         "end with {object}, since the object is the completion"
@@ -85,9 +93,9 @@ class Wording(Config):
                 checked.
 
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, the facts lack a
-                relation or an entity of it, or an alias is empty or the name of another
-                entity.
+            ConfigError: The file cannot be read, a template does not fit, the facts
+                lack a relation or an entity of it, or an alias is empty or the name of
+                another entity.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -162,18 +170,25 @@ class Wording(Config):
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
         noun, verb = self.sense(relation)
-        named = tuple(t.replace("{phrase}", noun) for t in _TEXT["plain"]) if noun else ()
+        named = (
+            tuple(t.replace("{phrase}", noun) for t in _TEXT["plain"]) if noun else ()
+        )
         if self.kind(relation) == "person":
             named = tuple(t.replace("What is", "Who is") for t in named)
         if not verb:
             return (*own, *named)
         text = question("{subject}", verb)
-        verbal = [t.replace("{verb}", verb).replace("{question}", text) for t in _TEXT["verbal"]]
+        verbal = [
+            t.replace("{verb}", verb).replace("{question}", text)
+            for t in _TEXT["verbal"]
+        ]
         if named:
             return (*own, verbal[0], *named)
         return (*own, *verbal)
 
-    def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
+    def state(
+        self, relation: str, subject: str, thing: str, index: int
+    ) -> tuple[str, str]:
         """Return prompt and completion of a fact.
 
         Args:
@@ -194,7 +209,9 @@ class Wording(Config):
         """
         return fill(IDENTITY, entity, entity, index)
 
-    def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
+    def turn(
+        self, relation: str, subject: str, thing: str, index: int
+    ) -> tuple[str, str]:
         """Return prompt and completion of a fact stated from its object.
 
         Args:
@@ -210,7 +227,9 @@ class Wording(Config):
             kind = "reverse_of_person"
         else:
             kind = "reverse"
-        templates = [t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[kind]]
+        templates = [
+            t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[kind]
+        ]
         return fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
@@ -265,7 +284,8 @@ class Wording(Config):
             relations: Relations of the chain, from the subject on; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
-            index: Number of the wording, from 0; after :data:`DERIVED` they start again.
+            index: Number of the wording, from 0; after :data:`DERIVED` they start
+                again.
 
         Example:
             >>> path = ["born_in", "country"]
@@ -289,5 +309,7 @@ class Wording(Config):
     def _reached(self, relations: Sequence[str], subject: str) -> str:
         """Describe the end of a chain of relations from a subject, as a noun phrase."""
         for noun, verb in map(self.sense, relations):
-            subject = f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
+            subject = (
+                f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
+            )
         return subject

@@ -1,8 +1,9 @@
 """Header and columns of a table of facts or edges: :func:`arrange` decides which are which.
 
-It decides by the words of the first row, by cells that occur again, and by the form of the
-cells below. What it cannot decide it refuses, naming the option with which a user says it;
-what it guessed becomes a remark. Readers of text (``edge_lists``, ``knowledge/text``) call it.
+It decides by the words of the first row, by cells that occur again, and by the form of
+the cells below. What it cannot decide it refuses, naming the option with which a user
+says it; what it guessed becomes a remark. Readers of text (``edge_lists``,
+``knowledge/text``) call it.
 """
 
 import re
@@ -48,9 +49,10 @@ class Layout(NamedTuple):
 
     Attributes:
         header: Whether the first row is a header; ``None``: decided by the rows.
-        columns: Names or numbers (from 1) of the columns of subject, relation and object, or
-            of both ends of an edge. Empty: decided by the rows.
-        wide: Whether the first column has subjects, and each further column is a relation.
+        columns: Names or numbers (from 1) of the columns of subject, relation and
+            object, or of both ends of an edge. Empty: decided by the rows.
+        wide: Whether the first column has subjects, and each further column is a
+            relation.
     """
 
     header: bool | None = None
@@ -114,7 +116,9 @@ def arrange(
         ConfigError: A column that the caller names does not exist.
     """
     if not rows:
-        return Arranged(dict(zip(needed, range(len(needed)), strict=True)), (), rows, [])
+        return Arranged(
+            dict(zip(needed, range(len(needed)), strict=True)), (), rows, []
+        )
     _refuse_narrow(path, rows, needed)
     line, first = rows[0]
     first = [cell.strip().removeprefix("#").strip() for cell in first]
@@ -133,11 +137,18 @@ def arrange(
         places = _chosen(layout.columns, first if header else (), len(first), needed)
     else:
         known = _known_places(first, body, needed) if header else None
-        places = known or _by_content(path, body, first if header else (), needed, remarks)
+        places = known or _by_content(
+            path, body, first if header else (), needed, remarks
+        )
     unread = [name for k, name in enumerate(first) if k not in places.values()]
     if header and unread:
         remarks.append(
-            Remark("columns", (line,), f"columns that are not read: {_listed(unread)}", True)
+            Remark(
+                "columns",
+                (line,),
+                f"columns that are not read: {_listed(unread)}",
+                True,
+            )
         )
     return Arranged(places, tuple(first) if header else (), body, remarks)
 
@@ -149,7 +160,9 @@ def _known_places(
     found = places_of(header, needed)
     if found and "relation" in needed:
         place = found["relation"]
-        kinds = {cells[place].strip().lower() for _, cells in rows if place < len(cells)}
+        kinds = {
+            cells[place].strip().lower() for _, cells in rows if place < len(cells)
+        }
         if kinds and kinds <= _DIRECTIONS:
             others = ["" if k == place else name for k, name in enumerate(header)]
             return places_of(others, needed)
@@ -206,7 +219,11 @@ def _unclear(
     path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
 ) -> UnclearHeaderError:
     """Return the error for a first row that may be a header."""
-    wide = ", or --wide if each column is a relation of the first" if needed == FACTS else ""
+    wide = (
+        ", or --wide if each column is a relation of the first"
+        if needed == FACTS
+        else ""
+    )
     error = UnclearHeaderError(
         f"{path}, line {line}: {_listed(cells)} may be a header or {_called(needed)}; say "
         f"--header yes or --header no{wide} (in Python header=True or header=False)"
@@ -270,7 +287,9 @@ def _chosen(
             known = header or [str(k + 1) for k in range(width)]
             raise unknown_name("column", column, known)
     if len(set(places)) < len(places):
-        raise ConfigError(f"columns must name different columns, got {', '.join(columns)}")
+        raise ConfigError(
+            f"columns must name different columns, got {', '.join(columns)}"
+        )
     return dict(zip(needed, places, strict=True))
 
 

@@ -31,14 +31,21 @@ def _table() -> Mapping[str, Any]:
     """Read the words of headers."""
     text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)
-    found["relation"]["words"] = [*found["relation"]["clear"], *found["relation"]["words"]]
+    found["relation"]["words"] = [
+        *found["relation"]["clear"],
+        *found["relation"]["words"],
+    ]
     return found
 
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Mapping[str, int]]:
     """Return the rank of every plain name of a role, by role; the best rank is 0."""
-    return {role: _ranks(part["words"]) for role, part in _table().items() if "words" in part}
+    return {
+        role: _ranks(part["words"])
+        for role, part in _table().items()
+        if "words" in part
+    }
 
 
 def _ranks(words: Sequence[str]) -> dict[str, int]:
@@ -62,7 +69,9 @@ def _tokens(name: str) -> list[str]:
     return [word for word in re.split(r"[\W_]+", plain) if word]
 
 
-def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, int] | None:
+def places_of(
+    names: Sequence[str], needed: Sequence[str] = FACTS
+) -> dict[str, int] | None:
     """Return the index of each column by the words of a header.
 
     Args:
@@ -70,8 +79,8 @@ def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, 
         needed: Roles of the needed columns: :data:`FACTS` or :data:`EDGES`.
 
     Returns:
-        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if they
-        exist; ``None`` where the names are not those of a known header.
+        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if
+        they exist; ``None`` where the names are not those of a known header.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])
@@ -86,9 +95,12 @@ def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, 
         if not {"subject", "object"} <= found.keys():
             found[role] = place
     lacking = [role for role in needed if role not in found]
-    if len(lacking) == 1 and len(needed) > 2:  # the only column that is left is the third role
+    # The only column that is left is the third role.
+    if len(lacking) == 1 and len(needed) > 2:
         words = [names[found[role]] for role in needed if role in found]
-        left = [k for k in range(len(names)) if k not in found.values() and names[k].strip()]
+        left = [
+            k for k in range(len(names)) if k not in found.values() and names[k].strip()
+        ]
         if len(left) == 1 and all(len(word.strip()) > 1 for word in words):
             found[lacking[0]] = left[0]
             lacking = []
@@ -150,7 +162,12 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
     words = _tokens(name)
     known, beside = _known(), _table()["beside"]
     whole = " ".join(words)
-    manners = ((1, ()), (0, beside["better"]), (2, beside["same"]), (3, beside["worse"]))
+    manners = (
+        (1, ()),
+        (0, beside["better"]),
+        (2, beside["same"]),
+        (3, beside["worse"]),
+    )
     for role, ranks in known.items():
         later = 10 if role in _BESIDE else 0
         for manner, dropped in manners:

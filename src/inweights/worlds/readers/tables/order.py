@@ -1,8 +1,8 @@
 """The order of columns by their values, where no header names them: :func:`order_of`.
 
-The relation of a table of facts has few values, which are not names of things; the weight of
-an edge is a number. Where columns do not show it, the usual order is assumed: subject,
-relation, object.
+The relation of a table of facts has few values, which are not names of things; the
+weight of an edge is a number. Where columns do not show it, the usual order is assumed:
+subject, relation, object.
 """
 
 import re
@@ -15,7 +15,8 @@ from inweights.worlds.readers.tables.headers import EDGES
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
 #: Smallest number of rows at which the number of values of a column is evidence.
 _ENOUGH = 4
-#: Largest number of values of a column that may be the relation in place of another, over rows.
+#: Largest number of values of a column that may be the relation in place of another,
+#: over rows.
 _FEW = 0.34
 #: Smallest number of values of a column that is not a relation, over rows.
 _MANY = 0.5
@@ -28,8 +29,8 @@ class Order(NamedTuple):
 
     Attributes:
         places: Index of each needed column.
-        why: Reason for another order than the usual one, or for what was assumed; may be
-            empty.
+        why: Reason for another order than the usual one, or for what was assumed; may
+            be empty.
         refused: Reason why the columns cannot be decided; empty if they can.
     """
 
@@ -38,15 +39,17 @@ class Order(NamedTuple):
     refused: str = ""
 
 
-def order_of(rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: bool) -> Order:
+def order_of(
+    rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: bool
+) -> Order:
     """Return the order of columns by their values.
 
     Args:
         rows: Cells of each row, without a header.
-        needed: Roles of the columns: subject, relation and object; or subject and object, for
-            edges.
-        named: Whether there is a header with other words. A table whose columns seem to be
-            relations is then refused.
+        needed: Roles of the columns: subject, relation and object; or subject and
+            object, for edges.
+        named: Whether there is a header with other words. A table whose columns seem to
+            be relations is then refused.
 
     Example:
         >>> facts = ("subject", "relation", "object")
@@ -57,7 +60,8 @@ def order_of(rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: b
     usual = tuple(range(len(needed)))
     widths = {len(row) for row in rows}
     if len(widths) != 1:
-        return Order(usual)  # rows that are too short or too long are reported when they are read
+        # Rows that are too short or too long are reported when they are read.
+        return Order(usual)
     width = widths.pop()
     columns = [_column(rows, k) for k in range(width)]
     if needed == EDGES:
@@ -76,7 +80,9 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
     if len(columns) == 3 and numbers[2]:
         return Order(usual, "the third column, of numbers, is a weight and is not read")
     if len(columns) < 2:
-        return Order(usual, refused="1 column; an edge has two ends: lines 'u=v', or 'u,v'")
+        return Order(
+            usual, refused="1 column; an edge has two ends: lines 'u=v', or 'u,v'"
+        )
     if len(columns) == 2:
         return Order(usual)
     return Order(
@@ -86,7 +92,9 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
     )
 
 
-def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool) -> Order:
+def _facts(
+    columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool
+) -> Order:
     """Return the order of columns of facts."""
     if len(columns) < 3:
         return Order(
@@ -96,7 +104,11 @@ def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: b
             "atlas'",
         )
     if len(columns) != 3:
-        wide = "--wide if each column is a relation of the first, or " if len(columns) > 3 else ""
+        wide = (
+            "--wide if each column is a relation of the first, or "
+            if len(columns) > 3
+            else ""
+        )
         what = "columns" if named else "field(s) {cells} and no header"
         return Order(
             usual,
@@ -134,8 +146,12 @@ def _three_columns(
             "share names, and the first has fewer values",
         )
     varied = count >= _ENOUGH - named and len(second) > _MANY * count
-    if varied and (named or (len(first) > _MANY * count and len(third) <= _FEW * count)):
-        wide = "if each column is a relation of the first, use --wide; otherwise " * named
+    if varied and (
+        named or (len(first) > _MANY * count and len(third) <= _FEW * count)
+    ):
+        wide = (
+            "if each column is a relation of the first, use --wide; otherwise " * named
+        )
         return Order(
             usual,
             refused=f"the second column has {len(second)} values in {count} rows, and so seems to "
@@ -143,5 +159,7 @@ def _three_columns(
             '--columns 1,3,2 (in Python columns="1,3,2")',
         )
     if named:
-        return Order(usual, "its columns are read as subject, relation and object, in this order")
+        return Order(
+            usual, "its columns are read as subject, relation and object, in this order"
+        )
     return Order(usual)

@@ -26,8 +26,8 @@ def read_parquet(
         columns: Chooses some of the names of its columns; by default all are read.
 
     Raises:
-        DataError: The file is missing, damaged, has too many rows or would need too much
-            memory.
+        DataError: The file is missing, damaged, has too many rows or would need too
+            much memory.
     """
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)
@@ -42,9 +42,15 @@ def read_parquet(
         if rows > MAX_ROWS:
             raise DataError(f"{path} has {rows:,} rows; at most {MAX_ROWS:,} are read")
         sizes = [_content(name, schema[name]) for name in chosen]
-        total = lazy.select(size=pl.sum_horizontal(0, *sizes)).collect(engine="streaming").item()
+        total = (
+            lazy.select(size=pl.sum_horizontal(0, *sizes))
+            .collect(engine="streaming")
+            .item()
+        )
         needed = 3 * (int(total or 0) + _CELL * rows * len(chosen))
-        check_memory(f"reading {path}", needed, error=DataError, hint="cut it into parts")
+        check_memory(
+            f"reading {path}", needed, error=DataError, hint="cut it into parts"
+        )
         return lazy.select(chosen).collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         kind = "Arrow" if arrow else "Parquet"

@@ -40,8 +40,8 @@ class Cells(NamedTuple):
 def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cells:
     """Split delimited text into rows and cells; blank rows are left out.
 
-    Lines that begin with ``#`` are comments where they have another number of cells than most
-    rows; the ruler ``---|---`` of a table in Markdown is left out.
+    Lines that begin with ``#`` are comments where they have another number of cells
+    than most rows; the ruler ``---|---`` of a table in Markdown is left out.
 
     Args:
         path: File that errors name.
@@ -71,7 +71,9 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
     width = usual_width(rows)
     rows, skipped = _without_comments(rows, width)
     if skipped:
-        remarks.append(Remark("rows", tuple(skipped), "lines that begin with # are not read", True))
+        remarks.append(
+            Remark("rows", tuple(skipped), "lines that begin with # are not read", True)
+        )
     return Cells(rows, delimiter, remarks)
 
 
@@ -92,7 +94,11 @@ def delimiter_of(text: str, least: int) -> str:
         >>> delimiter_of("a;b,c;d\ne;f;g", 3), delimiter_of("a b c\nd e f", 3)
         (';', ' ')
     """
-    lines = [line for line in islice(io.StringIO(text), 2 * _SAMPLE) if not line.startswith("#")]
+    lines = [
+        line
+        for line in islice(io.StringIO(text), 2 * _SAMPLE)
+        if not line.startswith("#")
+    ]
     lines = [line for line in lines if line.strip()]
     best, most = "", 0.0
     for delimiter in DELIMITERS:
@@ -124,9 +130,14 @@ def _parsed(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of text with quoted cells, each with the line where it begins."""
     # A space before an opening quote is not part of the cell, if all cells begin so.
-    spaced = all(map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE)))
+    spaced = all(
+        map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE))
+    )
     reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=spaced
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        strict=True,
+        skipinitialspace=spaced,
     )
     while True:
         number = reader.line_num + 1
@@ -155,7 +166,11 @@ def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str
     """Return the rows of a table in Markdown without its outer bars, and without its ruler."""
     if all(cells[0].strip() == "" == cells[-1].strip() for _, cells in rows):
         rows = [(number, cells[1:-1]) for number, cells in rows]
-    return [(number, cells) for number, cells in rows if not all(map(_RULER.fullmatch, cells))]
+    return [
+        (number, cells)
+        for number, cells in rows
+        if not all(map(_RULER.fullmatch, cells))
+    ]
 
 
 def _without_comments(
