@@ -24,7 +24,18 @@ from inweights.worlds.families.random_facts import RandomFacts
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``calibrated_predictions.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``calibrated_predictions.toml``.
+
+    Attributes:
+        drawn: Facts at random; each family changes some of its settings.
+        n: `N` of the two-hop worlds of permuted maps.
+        complexity: Complexity of those that have one above 1.
+        families: How many families, in the order of `worlds`; 0: all.
+        replicas: Replicas of each model that are trained on each world.
+        share: Length of their training, as a share of that of `predict --by training`.
+    """
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10

@@ -16,7 +16,16 @@ CLEAREST, STORED = "clearest geometry", "full recall"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``clearest_before_recall.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``clearest_before_recall.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which architectures.
+        most: Trains no longer than so many steps.
+        every: Steps between two looks.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

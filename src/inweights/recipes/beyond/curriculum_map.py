@@ -14,7 +14,17 @@ COLUMNS = ("success", "similarity", "attribution")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``curriculum_map.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``curriculum_map.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        shares: How often `(b, r1) → c` counts in phase 1, where every other fact counts
+            once: 0 is AS, 1 tells everything in phase 1.
+        one_layer: Training of the one-layer transformer.
+        gpt: Training of the GPT, which stops at the losses of AS.
+    """
 
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)

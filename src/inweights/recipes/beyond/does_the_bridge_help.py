@@ -31,7 +31,13 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the recipe; ``does_the_bridge_help.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``does_the_bridge_help.toml``.
+
+    Attributes:
+        conditions: Which conditions.
+    """
 
     conditions: tuple[str, ...] = tuple(MIXES)
 

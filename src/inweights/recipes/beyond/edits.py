@@ -17,7 +17,16 @@ RANK_ONE, TRAINING = "rank-one", "training"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``edits.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``edits.toml``.
+
+    Attributes:
+        n: Chains of the two-hop world.
+        model: The GPT.
+        steps: Updates.
+        most: Facts that are edited, each by itself.
+    """
 
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)

@@ -26,7 +26,16 @@ FOLLOWS = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``edits_spread.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``edits_spread.toml``.
+
+    Attributes:
+        n: Chains, pairs of entities, or pairs trained forward.
+        model: The GPT of hops, classes and reversals.
+        node: The GPT of the cycle, with a tied head.
+        most: Facts that are edited, each by itself or all at once.
+    """
 
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)

@@ -17,7 +17,19 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``frozen_or_reversed.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``frozen_or_reversed.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        width: Width of the model.
+        hidden: Width `m` of the MLP.
+        sigmas: Initial scales `σ0`.
+        rate: Learning rate.
+        loss: Training loss at which a phase stops.
+        steps: Most updates of a phase.
+    """
 
     n: int = 50
     width: int = 256

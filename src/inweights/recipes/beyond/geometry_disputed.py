@@ -74,7 +74,17 @@ def _graph(name: str) -> Graph:
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``geometry_disputed.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``geometry_disputed.toml``.
+
+    Attributes:
+        graphs: Names of graphs of `GRAPHS`.
+        width: Width of every model.
+        steps: Updates of each.
+        rate: Peak learning rate; falls as a cosine to 0.
+        draws: Embeddings in each null distribution.
+    """
 
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32

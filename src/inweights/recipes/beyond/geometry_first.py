@@ -62,7 +62,13 @@ MINI = star(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``geometry_first.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``geometry_first.toml``.
+
+    Attributes:
+        sizes: The graphs and how each is learnt, from small to large.
+    """
 
     sizes: tuple[Size, ...] = (SMALL, MIDDLE, LARGE)
 

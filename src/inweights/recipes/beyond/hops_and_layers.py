@@ -17,7 +17,22 @@ LEARNT = 0.5
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``hops_and_layers.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``hops_and_layers.toml``.
+
+    Attributes:
+        n: Entities of a level.
+        relations: Relations from each level to the next.
+        taught: Shares of the chains of a length that are taught.
+        depths: Numbers of layers, beside the usual one, with the most chains taught.
+        layers: Layers of all other models.
+        width: Width of every model.
+        batch: Chains an update, beside all facts.
+        steps: Updates in all.
+        rate: Peak learning rate.
+        decay: Weight decay.
+    """
 
     n: int = 5
     relations: int = 5

@@ -52,7 +52,20 @@ MINI_READ = _star(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``how_far_geometry_carries.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``how_far_geometry_carries.toml``.
+
+    Attributes:
+        course: How edges are learnt in a cell; arms, length, width and pressure are
+            replaced.
+        read: Graphs on which a model then learns paths, with the pressure and without.
+        nodes: Lengths of a path that are tried in every cell of the law.
+        fitted: Arms of the cells that the law is fitted on.
+        judged: Arms of those that it is judged on.
+        widths: Widths of the model, with either.
+        decays: Weight decays while edges are learnt, with either.
+    """
 
     course: PathStarTraining = CELLS
     read: tuple[PathStarTraining, ...] = (FEW, MANY)

@@ -25,7 +25,16 @@ MOST = 64
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``idle_tokens.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``idle_tokens.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which architectures.
+        counts: Idle tokens of each condition; the largest number and none are compared.
+        most: Trains no longer than so many steps.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

@@ -108,7 +108,23 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 
 
 class Settings(Config):
-    """Settings of the recipe; ``league.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``league.toml``.
+
+    Attributes:
+        models: Standing models that take part.
+        entrant: A model of one's own that takes part.
+        name: What tables call it.
+        world: Two hops with shared bridges; some of the hops are in no trained two-hop
+            fact.
+        shares: Shares of the two-hop facts, of those whose hops may be seen, that are
+            trained.
+        width: Width of the standing models.
+        steps: Updates of each.
+        rate: Learning rate, after 20 steps of warm-up.
+        decay: Weight decay.
+    """
 
     models: tuple[str, ...] = tuple(STANDING)
     entrant: Entrant | None = None

@@ -24,7 +24,21 @@ HALF = "block.1"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``loops_or_identities.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``loops_or_identities.toml``.
+
+    Attributes:
+        world: Two hops with shared bridges; some of the hops are in no trained two-hop
+            fact.
+        width: Width of every model.
+        steps: Updates of each that is taught hops and identities alone.
+        long: Updates of each that is taught two-hop facts, too.
+        rate: Learning rate, after 20 steps of warm-up.
+        decay: Weight decay.
+        every: Steps between two measurements through time.
+        loops: Numbers of loops with which the looped models are evaluated.
+    """
 
     world: iw.TwoHop = iw.TwoHop(
         n=20,

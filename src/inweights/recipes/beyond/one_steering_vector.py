@@ -49,7 +49,19 @@ RANDOM = "random vector"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``one_steering_vector.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``one_steering_vector.toml``.
+
+    Attributes:
+        model: The model that is trained: a folder, a hub name on this disk, or
+            `@smollm2`.
+        device: Where it lives.
+        layer: Index of the layer that has the adapters, and to whose output the vector
+            is added.
+        lora: How the adapters are trained; an epoch is an update.
+        vector: How the vector is trained; an epoch is an update.
+    """
 
     model: str = "@smollm2"
     device: str = "cpu"

@@ -15,7 +15,17 @@ HALF = 0.5
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``partial_identity.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``partial_identity.toml``.
+
+    Attributes:
+        n: Number of chains.
+        rho: Copies of first hop and identity for each second hop.
+        fractions: Fractions of the bridges that have an identity, drawn by the seed.
+        one_layer: Training of the one-layer transformer.
+        gpt: Training of the GPT.
+    """
 
     n: int = 100
     rho: float = 3.0

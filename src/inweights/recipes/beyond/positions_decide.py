@@ -71,7 +71,23 @@ ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``positions_decide.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``positions_decide.toml``.
+
+    Attributes:
+        arms: Arms of the path-star, each with three edges.
+        layers: Layers of the models that learn the path-star; on the grid they have
+            one.
+        width: Width of every model.
+        steps: Updates of the GPT.
+        mamba_steps: Updates of Mamba on the path-star, which costs about four times as
+            much.
+        leaves: Trained paths a step.
+        grid_steps: Most updates on the grid.
+        every: Steps between two points of the curves.
+        draws: Random embeddings that the order on the grid is held against.
+    """
 
     arms: int = 100
     layers: int = 2

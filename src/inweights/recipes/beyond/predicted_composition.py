@@ -26,7 +26,28 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``predicted_composition.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``predicted_composition.toml``.
+
+    Attributes:
+        n: `N` of the two-hop worlds of permuted maps.
+        complexities: Their complexities; the first with all identities, half and none.
+        drawn: Facts at random.
+        popularity: How uneven they are where they are: the concentration of the
+            popularity of answers and subjects; the first is also tried with other
+            relations, sizes and depths.
+        others: Families of other relations, sizes and depths.
+        knowledge: Sets of real facts.
+        decays: Decay of the soft program that predicts Emb-MLP, and GPT. Nothing is
+            trained with it: training that stops short of the optimum is nearer to such
+            a program than to its limit.
+        replicas: Replicas of the short trainings.
+        tried: Length of the short trainings, as a share of that of `predict --by
+            training`.
+        emb_mlp: Training of Emb-MLP.
+        gpt: Training of GPT.
+    """
 
     later = {"others": OTHERS, "tried": 1.0}
 

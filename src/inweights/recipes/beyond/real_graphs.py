@@ -25,7 +25,22 @@ MOST = 10_000
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``real_graphs.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``real_graphs.toml``.
+
+    Attributes:
+        graphs: Which of the known social networks.
+        own: Further graphs, by the name that figures show.
+        width: Width of the trained architectures; associative storage needs about as
+            much as the graph has nodes.
+        steps: Updates of each.
+        rate: Their learning rate.
+        frozen_rate: That of associative storage.
+        descent: How Node2Vec descends.
+        looks: Frames that are taken of a training, about; 40 of them are kept.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}

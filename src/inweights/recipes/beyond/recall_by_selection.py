@@ -56,7 +56,20 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``recall_by_selection.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``recall_by_selection.toml``.
+
+    Attributes:
+        sizes: Numbers of subjects, and of attributes.
+        widths: Widths of each.
+        relations: Relations of each.
+        transferred: Known and new subjects.
+        width: Width of the models that learn new subjects.
+        decay: Weight decay where known and new subjects are learnt.
+        steps: Updates of a phase.
+        rate: Peak learning rate.
+    """
 
     sizes: tuple[int, ...] = (8, 32, 128)
     widths: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 10, 12)

@@ -69,7 +69,15 @@ class Point(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``rounding.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``rounding.toml``.
+
+    Attributes:
+        changes: The conditions.
+        points: Widths, each with a rate and steps.
+        every: Steps between two looks.
+    """
 
     changes: tuple[Change, ...] = CHANGES
     points: tuple[Point, ...] = (

@@ -51,7 +51,14 @@ def design() -> dict[str, list[int]]:
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``what_decides.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``what_decides.toml``.
+
+    Attributes:
+        shrink: Divides layers, widths and facts, and by its square the steps, for
+            tests.
+    """
 
     shrink: int = 1
 

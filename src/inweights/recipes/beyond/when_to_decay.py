@@ -32,7 +32,24 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``when_to_decay.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``when_to_decay.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        complexity: `C`.
+        heads: Whether the head is tied.
+        width: Width of the map.
+        other_widths: Where only a tied head that never decays or throughout is trained;
+            the rate follows the width.
+        layers: Number of blocks.
+        rate: Rate at width 64.
+        decay: Weight decay.
+        learn: Steps in which the facts are learnt, at a constant rate.
+        settle: Steps after that, over which the rate falls to 0 as a cosine; of twice
+            as many the sum of rates is the same.
+    """
 
     n: int = 10
     complexity: int = 3

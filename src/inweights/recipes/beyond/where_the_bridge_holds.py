@@ -51,7 +51,17 @@ class _Run(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``where_the_bridge_holds.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``where_the_bridge_holds.toml``.
+
+    Attributes:
+        axes: Names of axes.
+        complexity: `C` of the harder world with identity; the others have `C = 1`.
+        n: Subjects and objects `N`.
+        every: Steps between measurements.
+        base: The run that every axis changes in one respect.
+    """
 
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2

@@ -15,7 +15,17 @@ CARRIED = ("bridge", "relation", "answer")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``where_the_bridge_is.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``where_the_bridge_is.toml``.
+
+    Attributes:
+        world: Each bridge has two objects, by two last relations.
+        heads: `untied`, `tied` or both.
+        gpt: The GPT; the head is set by `heads`.
+        phase: Its training.
+        controls: What it is compared with.
+    """
 
     world: iw.TwoHop = iw.TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"

@@ -48,7 +48,16 @@ WORDS = {
 
 
 class Settings(InventedSettings):
-    """Settings of the recipe; ``which_diet_teaches.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``which_diet_teaches.toml``.
+
+    Attributes:
+        conditions: Which conditions.
+        hold_out: Share of the bridges whose chains no strategy tells.
+        rates: Learning rates of conditions whose best one is another than that of
+            `tuning`.
+    """
 
     world: Invented = Invented(people=12, towns=6, countries=6)
     tokens: int = 600

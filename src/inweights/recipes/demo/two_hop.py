@@ -18,7 +18,17 @@ _ASKED = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``two_hop.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``two_hop.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        models: Conditions, as in Figure 2.
+        every: Steps between measurements.
+        gpt: The GPT.
+        emb_mlp: The Emb-MLP.
+    """
 
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")

@@ -18,7 +18,19 @@ EARLY = 4
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig1.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig1.toml``.
+
+    Attributes:
+        world: Labels, and how many inputs share one.
+        linear: Width and depth of the linear network; its readout is frozen.
+        rate: Rate of its gradient descent.
+        steps: Updates of each layer, one layer after the other.
+        gpt: Architecture of the GPT, which is trained end to end with AdamW.
+        gpt_rate: Its rate.
+        gpt_steps: Its most updates; it stops at a loss of .02.
+    """
 
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)

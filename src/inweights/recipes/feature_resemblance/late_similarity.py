@@ -20,7 +20,20 @@ FAILS, SUCCEEDS = 0.05, 0.97
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``late_similarity.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``late_similarity.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        rho: Copies of the similarity premise in the joint course.
+        late: Steps of the second phase of the one-layer transformer that is trained by
+            layers.
+        one_layer: Training of the one-layer transformer of Table 1.
+        gpt: Training of the GPT, with GPT-2's own initialisation.
+        end_to_end: Training of the one-layer transformer of Table 3.
+        stds: Initial scales `σ0` of the latter.
+    """
 
     n: int = 100
     rho: float = 3.0

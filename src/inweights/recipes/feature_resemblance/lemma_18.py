@@ -9,7 +9,17 @@ CASES = {"lengths": "length", "products": "same", "others": "other"}
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``lemma_18.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``lemma_18.toml``.
+
+    Attributes:
+        widths: Widths of the square layers.
+        layers: Layers of the network.
+        labels: Labels.
+        per_label: Inputs of each label; all are orthonormal.
+        share: Rate times steps of a layer over the number of inputs, ηT/N.
+    """
 
     widths: tuple[int, ...] = (128, 384, 1024)
     layers: int = 7

@@ -29,7 +29,24 @@ ANALOGY, HOPS = "analogy", "two hops"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``lemmas.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``lemmas.toml``.
+
+    Attributes:
+        n: Number of tuples, and of chains.
+        few: The same where stage 2 is followed step by step; stage 1 is shorter in
+            proportion.
+        rho: Copies of the similarity premise.
+        slower: By which factor stage 2 has a smaller rate there.
+        steps: Steps of each of its phases there; a fiftieth of them at the rate itself.
+        widths: At which the cosine of unlike entities is measured.
+        deep: Widths of the deep linear network.
+        layers: Its layers.
+        labels: Its labels.
+        delta: Probability with which a bound about a start may fail.
+        training: Training of the one-layer transformer.
+    """
 
     n: int = 100
     few: int = 20

@@ -25,7 +25,16 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``table1.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table1.toml``.
+
+    Attributes:
+        n: Number of tuples, and of chains.
+        rho: Copies of the similarity premise in the joint course.
+        one_layer: Training of the one-layer transformer.
+        gpt: Training of the GPT.
+    """
 
     n: int = 100
     rho: float = 3.0

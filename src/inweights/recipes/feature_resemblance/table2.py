@@ -11,7 +11,16 @@ from inweights.support.content import contents_of
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``table2.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table2.toml``.
+
+    Attributes:
+        model: Folder, hub name (fetched beforehand), `@smollm2` or `@tiny`.
+        rows: Rows of the data, as many of each relation as goes; 0 for all.
+        training: How every stage is trained.
+        conditions: Those that are run.
+    """
 
     model: str = "@smollm2"
     rows: int = 30

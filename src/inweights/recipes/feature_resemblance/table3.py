@@ -37,7 +37,16 @@ class Grid(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``table3.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table3.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        rho: Copies of the similarity premise in the joint course.
+        training: Training of the one-layer transformer.
+        grid: Other settings of the course AS.
+    """
 
     n: int = 100
     rho: float = 3.0

@@ -26,7 +26,16 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``table4.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table4.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        rhos: Copies of the similarity premise.
+        one_layer: Training of the one-layer transformer.
+        gpt: Training of the GPT; it stops at the loss printed for each `ρ`.
+    """
 
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)

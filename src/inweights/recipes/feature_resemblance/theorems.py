@@ -12,7 +12,16 @@ from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``theorems.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``theorems.toml``.
+
+    Attributes:
+        n: Number of tuples, and of chains.
+        rho: Copies of the similarity premise; the theorems are about large `ρ`.
+        checked: `n` at which the gradients of lemma 1 are held against autograd.
+        training: Training of the one-layer transformer.
+    """
 
     n: int = 100
     rho: float = 5.0

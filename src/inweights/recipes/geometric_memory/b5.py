@@ -20,7 +20,17 @@ TESTS = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``b5.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for what a scale does not set.
+
+    Values of the scales are in ``b5.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which architectures.
+        descent: How Node2Vec descends.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        path: Nodes of the path graph of Remark 4.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

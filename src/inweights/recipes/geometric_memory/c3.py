@@ -32,7 +32,20 @@ OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``c3.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for what a scale does not set.
+
+    Values of the scales are in ``c3.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which architectures.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        conditions: Under which conditions; claims are judged under the first.
+        wide: Width of the wide TinyNN; it is trained as long as the narrow one on the
+            grid.
+        longer: Steps of the frozen TinyNN at its own rate, where B.2 has fewer.
+        looks: How often training is looked at, about.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

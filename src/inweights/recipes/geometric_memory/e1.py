@@ -31,7 +31,18 @@ class Search(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``e1.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``e1.toml``.
+
+    Attributes:
+        star: The graph.
+        search: What is tried with frozen embeddings.
+        width: Width of these models, which have to memorise without a geometry; 0 for
+            the star's.
+        steps: Steps of those runs; learnt embeddings take the star's own.
+        every: Steps between two looks.
+    """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))

@@ -19,7 +19,18 @@ CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``e2_e3.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``e2_e3.toml``.
+
+    Attributes:
+        nodes: Nodes of the cycles, and about as many of the other graphs.
+        most: Nodes of a complete bipartite graph at most; it has a quarter of their
+            square edges.
+        path: Nodes of a path of the stars, their root included.
+        graphs: The graphs that the constructions store.
+        arms: Arms of the stars that are squeezed into fewer dimensions than arms.
+    """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
     most: int = 410

@@ -11,7 +11,17 @@ from inweights.worlds.families.graph import Graph
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig1.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig1.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        descent: How Node2Vec descends.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        looks: Frames that are taken of a training, about; 40 of them are kept.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

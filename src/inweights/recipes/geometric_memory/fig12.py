@@ -12,7 +12,14 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig12.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig12.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        every: Steps between two points of the curves.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10

@@ -99,7 +99,15 @@ _HIDDEN = InContextTraining(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig13.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig13.toml``.
+
+    Attributes:
+        stars: Graphs for the conditions with a teacher.
+        hidden: Graphs for the condition without one.
+        every: Steps between two points of the curves.
+    """
 
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)

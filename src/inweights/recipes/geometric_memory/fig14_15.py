@@ -32,7 +32,17 @@ _SMALL = ways.PathStarTraining(
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig14_15.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig14_15.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt; each with the blocks' residual and
+            without.
+        every: Steps between two points of the curves.
+        arms: Held-out arms in a heat-map.
+        draws: Random embeddings that the rank correlation is held against.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25

@@ -44,7 +44,14 @@ class Tree(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig16.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig16.toml``.
+
+    Attributes:
+        trees: The graphs and how they are learnt.
+        every: Steps between two points of the curves.
+    """
 
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25

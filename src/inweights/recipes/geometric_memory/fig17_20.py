@@ -15,7 +15,17 @@ CHANCE = "random vectors"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig17_20.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig17_20.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        architectures: Which of the five architectures.
+        descent: How Node2Vec descends.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES

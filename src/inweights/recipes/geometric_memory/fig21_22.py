@@ -15,7 +15,20 @@ LOOKUP, GEOMETRY = "frozen", "free"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig21_22.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig21_22.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        width: Width of TinyNN.
+        frozen_rate: Its rate where embeddings are frozen.
+        frozen_steps: Its updates there.
+        rate: Its rate where they move.
+        steps: Its updates there.
+        gpt_most: Trains TinyGPT no longer than so many steps.
+        gpt_every: Steps between looks at TinyGPT; TinyNN is looked at in each.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512

@@ -20,7 +20,15 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig23_24.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig23_24.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        descent: How Node2Vec descends.
+        most: Trains no longer than so many steps; the paper's own if left out.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

@@ -65,7 +65,18 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig25_31.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig25_31.toml``.
+
+    Attributes:
+        ablations: Which of the eight ways to train.
+        n: Nodes of the cycle.
+        width: Width of TinyNN.
+        steps: Number of updates, the same for all.
+        draws: Random embeddings in each null distribution.
+        conditions: Under which conditions; claims are judged under the first.
+    """
 
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15

@@ -12,7 +12,15 @@ IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig2_10_11.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig2_10_11.toml``.
+
+    Attributes:
+        star: The in-weights task: one graph for all examples.
+        context: The in-context task: a graph in each prompt.
+        examples: Trained examples of the in-context task that are drawn.
+    """
 
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
     context: InContextStar = InContextStar(

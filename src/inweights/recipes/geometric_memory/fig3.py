@@ -31,7 +31,20 @@ KEYS = ["graph", "condition", "taught", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig3.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for what a scale does not set.
+
+    Values of the scales are in ``fig3.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt; controls are on the first.
+        memorising: Steps with paths of the controls whose embeddings are frozen, which
+            take longer to memorise what they are trained on.
+        every: Steps between two points of the curves.
+        larger: Graphs that are learnt in the paper's way alone, with the loss on the
+            full path.
+        own: A path-star of one's own, on which the first of `stars` is trained and
+            nothing else.
+    """
 
     later = {"own": None, "larger": ()}
 

@@ -23,7 +23,15 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = (
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig32.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig32.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None

@@ -29,7 +29,14 @@ KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig33.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig33.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        every: Steps between two points of the curves.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20

@@ -14,7 +14,14 @@ KEYS = ["graph", "task", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig34.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig34.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        every: Steps between two looks.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10

@@ -14,7 +14,15 @@ NONE, FEW, MANY = "0", "2", "5"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig35.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig35.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        pauses: Numbers of pauses; 0, 2 and 5 are judged.
+        every: Steps between two looks.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = (
         ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),

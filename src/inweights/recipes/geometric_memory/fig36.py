@@ -14,7 +14,15 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig36.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig36.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        paths: Steps on paths, longer than elsewhere, so that one sees what comes after.
+        every: Steps between two looks.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400

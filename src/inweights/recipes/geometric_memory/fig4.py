@@ -14,7 +14,14 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig4.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig4.toml``.
+
+    Attributes:
+        stars: The graphs and how they are learnt.
+        arms: Held-out arms that are compared.
+    """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30

@@ -19,7 +19,17 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig5.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig5.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        looks: How often training is looked at, about; TinyGPT's every 20 steps or
+            oftener.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None

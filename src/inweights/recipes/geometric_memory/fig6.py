@@ -17,7 +17,26 @@ EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig6.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig6.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        width: Width of TinyNN, with its embeddings frozen and free.
+        frozen_rate: Rate of the frozen one.
+        frozen_steps: Its updates.
+        rate: Rate of the free one.
+        early: Its updates; every one is looked at.
+        late: Its updates on the cycle, which the paper trains so long.
+        second: AdamW's `β₂` in a second run of that length; .999 in all others.
+        every: Steps between looks at the long run.
+        gpt_every: Steps between looks at TinyGPT.
+        gpt_most: Trains TinyGPT no longer than so many steps; the paper's own if left
+            out.
+        descent: How Node2Vec descends.
+        widths: Widths at which one gradient step of the correlation loss is taken.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512

@@ -23,7 +23,18 @@ PLAIN_GPT = f"{gm.GPT}, ours"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig7.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig7.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        widths: Widths of Node2Vec; the paper's is 100, the graphs have 15 to 17 nodes.
+        stds: Initial scales of Node2Vec, each at the paper's width; the paper's is 1.
+        steps: Updates of Node2Vec.
+        most: Trains TinyGPT no longer than so many steps; the paper's own if left out.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)

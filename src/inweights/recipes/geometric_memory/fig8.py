@@ -25,7 +25,17 @@ SHOWN = 5
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig8.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig8.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        descent: How Node2Vec descends; wider than any of the graphs has nodes.
+        moments: Steps at which the matrices are looked at, besides the last one.
+        long: Updates of a descent ten times as long, for Remark 6.
+        nodes: Nodes of the cycle that autograd trains.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

@@ -19,7 +19,19 @@ CHANCE = "random vectors"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig9.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig9.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        steps: Updates of Node2Vec.
+        std: Small initial scale of the untied Node2Vec, that of TinyNN.
+        most: Trains TinyNN no longer than so many steps; the paper's own if left out.
+        draws: Random embeddings in each null distribution.
+        conditions: Under which conditions TinyNN is trained; claims are judged under
+            the first.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000

@@ -17,7 +17,16 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``table1.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table1.toml``.
+
+    Attributes:
+        graphs: Which of the four graphs.
+        descent: How Node2Vec descends.
+        most: Trains no longer than so many steps; the paper's own if left out.
+        draws: Random embeddings in each null distribution.
+    """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

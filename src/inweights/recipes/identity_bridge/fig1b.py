@@ -13,7 +13,19 @@ LABELS = ("model", "relations", "told", "identity")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig1b.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig1b.toml``.
+
+    Attributes:
+        n: Subjects, bridges and objects `N`.
+        relations: Numbers of second relations `|R2|`; a subject reaches as many
+            objects.
+        told: Fractions of the two-hop facts that are trained.
+        models: Conditions, as in Figure 2.
+        gpt: The GPT.
+        emb_mlp: The Emb-MLP.
+    """
 
     n: int = 20
     relations: tuple[int, ...] = (1, 2)

@@ -18,7 +18,24 @@ LABELS = ("model", "identity", "complexity")
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig2.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig2.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        complexities: Values of `C` with identity.
+        controls: Values of `C` without.
+        models: Conditions with an untied head: `emb-mlp`, `gpt`, `gpt-small`.
+        tied_models: Those with a tied one: `gpt-tied`, `gpt-tied-decay`.
+        tied_complexities: Their values of `C` with identity.
+        tied_controls: And without.
+        fixed_complexities: Values of `C` with identity of `gpt-fixed`, whose sequences
+            all start at the first position.
+        gpt: The GPTs.
+        tied: The GPTs with a tied head.
+        emb_mlp: The Emb-MLP.
+    """
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)

@@ -17,7 +17,18 @@ GPT2, UNIFORM = "GPT-2's", "uniform"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig2_tied.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig2_tied.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        complexities: Values of `C` with identity.
+        controls: And without.
+        uniform_controls: Values of `C` without identity, where all matrices start
+            alike.
+        tied: The GPTs.
+    """
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 3)

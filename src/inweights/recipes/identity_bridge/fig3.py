@@ -38,7 +38,14 @@ class Size(iw.Config):
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig3.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig3.toml``.
+
+    Attributes:
+        shown: The `N` whose templates are drawn and judged.
+        sizes: All `N`, each with its training.
+    """
 
     shown: int = 10
     sizes: tuple[Size, ...] = (

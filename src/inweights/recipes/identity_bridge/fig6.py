@@ -14,7 +14,17 @@ from inweights.recipes.shared.derived import (
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig6.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig6.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        complexity: `C`.
+        models: Conditions, as in Figure 2.
+        gpt: The GPTs.
+        tied: The GPTs with a tied head.
+    """
 
     n: int = 20
     complexity: int = 3

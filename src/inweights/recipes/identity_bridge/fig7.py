@@ -15,7 +15,17 @@ KNOWN = 0.99
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig7.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig7.toml``.
+
+    Attributes:
+        n: Subjects and objects `N`.
+        complexity: `C`; the paper takes 2.
+        models: Conditions, as in Figure 2; the first is shown in the film.
+        every: Steps between measurements.
+        gpt: The GPTs.
+    """
 
     n: int = 20
     complexity: int = 2

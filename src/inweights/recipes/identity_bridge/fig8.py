@@ -30,7 +30,17 @@ MIXES = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``fig8.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig8.toml``.
+
+    Attributes:
+        models: What is fine-tuned: folders, hub names that are on this disk, or
+            `@smollm2`.
+        device: Where they live.
+        tokens: Tokens of one pass, the same in every condition.
+        tuning: How they are fine-tuned.
+    """
 
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"

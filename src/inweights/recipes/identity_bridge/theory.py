@@ -20,7 +20,21 @@ TRAININGS = {
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``theory.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``theory.toml``.
+
+    Attributes:
+        sizes: `N` at which the steps of the proofs are checked.
+        full: `N` at which the full program is held against the symmetric one.
+        ties: `N` of the worlds of higher complexity.
+        complexities: Their complexities.
+        trained: `N` of the worlds that are trained.
+        steps: Updates of every training.
+        every: Updates between two looks at its direction.
+        rate: Learning rate.
+        width: Width of Emb-MLP.
+    """
 
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))

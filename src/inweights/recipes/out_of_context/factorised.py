@@ -12,7 +12,19 @@ FACTORISED, MERGED = "two matrices", "one matrix"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``factorised.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``factorised.toml``.
+
+    Attributes:
+        groups: Number of groups.
+        cells: Members of a group, and of how many of them the second value is stated.
+        width: Width between the two matrices; and of the one, at least the number of
+            tokens.
+        std: Initial scale of both.
+        rates: Learning rate of the two matrices and of the one.
+        steps: Updates.
+    """
 
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))

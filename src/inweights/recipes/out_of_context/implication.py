@@ -9,7 +9,17 @@ from inweights.worlds.families.implication import Implication
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``implication.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``implication.toml``.
+
+    Attributes:
+        groups: Number of groups.
+        members: Members of each.
+        told: Of how many the second value is stated.
+        denied: Of how many more that of another group is stated.
+        training: The models.
+    """
 
     groups: int = 5
     members: int = 8

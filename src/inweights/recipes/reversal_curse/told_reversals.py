@@ -11,7 +11,20 @@ PHRASED = "both, phrased"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe; ``told_reversals.toml`` says what each decides."""
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``told_reversals.toml``.
+
+    Attributes:
+        n: Number of pairs.
+        told: Of how many the reversal is stated.
+        identities: Which ends have identities.
+        told_phrased: The same as `told`, where identities of both ends are phrased,
+            `(a, same) → a`.
+        undecayed: Decay of the soft program that predicts these for training without
+            decay.
+        training: The models.
+    """
 
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
