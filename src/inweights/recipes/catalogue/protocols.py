@@ -57,7 +57,7 @@ def computed_protocol(claim: str) -> Protocol | None:
         claim: Id of the claim.
 
     Example:
-        >>> computed_protocol("geometric-memory/c3/tinynn-is-geometric-free")
+        >>> computed_protocol("geometric-memory/c3/wide-is-geometric-free")
         'scaled'
     """
     found = stored().get(claim.rpartition("/")[0])
@@ -74,7 +74,7 @@ def farther(claim: str, stated: Protocol | None) -> Protocol | None:
         stated: The protocol that its recipe states.
 
     Example:
-        >>> name = "geometric-memory/c3/tinynn-is-geometric-free"
+        >>> name = "geometric-memory/c3/wide-is-geometric-free"
         >>> farther(name, "exact"), farther(name, "substitute")
         ('scaled', None)
     """
