@@ -19,11 +19,13 @@ from inweights.actions.training import (
     teaching,
     training_recipe,
 )
+from inweights.actions.training.pairs import pairs_of, say_pairs
 from inweights.cli import main
 from inweights.config.outside import Outside
 from inweights.errors import ConfigError, DataError
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
+from inweights.support.intervals import interval, paired_interval
 
 PEOPLE = {
     "Ann": "Rome",
@@ -172,6 +174,50 @@ def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
     assert [part for part in done if 2000 < part < 8000], "updates"
 
 
+def answers(hits: dict[str, list[list[int]]]) -> pl.DataFrame:
+    """Return rows of answers by way, seed and question, beside a row of another kind."""
+    rows: list[tuple[str, int, str, str, float]] = []
+    for way, seeds in hits.items():
+        for seed, questions in enumerate(seeds):
+            for number, hit in enumerate(questions):
+                name = f"held out: {number}"
+                rows.append((way, seed, "answered", name, float(hit)))
+            rows.append((way, seed, "accuracy", "held out", 0.5))
+    schema = ("way", "seed", "kind", "name", "value")
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def test_two_ways_are_compared_on_the_same_questions() -> None:
+    one, other = [0] * 8 + [1] * 4, [1] * 7 + [0] + [1] * 3 + [0]
+    pairs = pairs_of(answers({"facts": [one], "mixture": [other]}))
+    (row,) = pairs.rows(named=True)
+    assert (row["way"], row["other"], row["kind"]) == ("facts", "mixture", "accuracy")
+    assert (row["gained"], row["lost"], row["questions"]) == (7, 1, 12)
+    assert row["p"] == pytest.approx(2 * (1 + 8) / 2**8)
+    assert row["difference"] == pytest.approx(0.5)
+    assert (row["low"], row["high"]) == pytest.approx(
+        paired_interval(7, 1, 12)[1:], abs=1e-12
+    )
+    (said,) = say_pairs(pairs)
+    assert "no two ways differ" in said
+    assert say_pairs(pairs_of(answers({"facts": [one]}))) == []
+    old = answers({"facts": [one]}).filter(kind="accuracy")
+    assert pairs_of(old).is_empty(), "a run of an earlier version has no answers"
+
+
+def test_with_several_seeds_a_question_has_a_share() -> None:
+    pairs = pairs_of(
+        answers({"untrained": [[0, 0, 1]], "facts": [[1, 0, 1], [1, 1, 0]]})
+    )
+    (row,) = pairs.rows(named=True)
+    change = [1.0, 0.5, -0.5]
+    mean, low, high = interval(change)
+    assert (row["difference"], row["low"], row["high"]) == pytest.approx(
+        (mean, low, high)
+    )
+    assert (row["gained"], row["lost"], row["p"]) == (2, 1, 1.0)
+
+
 @pytest.mark.slow
 def test_a_page_says_what_was_compared_and_what_came_out(
     facts: Path, tmp_path: Path
@@ -189,6 +235,15 @@ def test_a_page_says_what_was_compared_and_what_came_out(
     }
     compared, known, *others, knowledge, cost = done.results
     assert compared.startswith("Compared: untrained, facts, with @tiny and 2 seeds")
+    asked = done.tables["pairs"].filter(kind="accuracy")
+    for name, share in (
+        done.tables["overview"]
+        .filter(kind="accuracy")
+        .select("name", pl.col("facts") - pl.col("untrained"))
+        .rows()
+    ):
+        found = asked.filter(name=name)["difference"].to_list()
+        assert found == [pytest.approx(share)] or "held out, " in name
     number = dict(
         done.tables["measured"].filter(kind="accuracy").select("name", "n").rows()
     )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
+    from inweights.lm.exams.answer_files import compare_answers as compare_answers
+    from inweights.lm.exams.answer_files import read_answers as read_answers
     from inweights.lm.exams.compare import Paired as Paired
     from inweights.lm.exams.compare import changes as changes
     from inweights.lm.exams.compare import compositionality as compositionality

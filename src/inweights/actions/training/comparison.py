@@ -10,17 +10,18 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
+from inweights.actions.training.pairs import pairs_of, say_pairs
 from inweights.actions.training.settings import WAYS, WORDS, TrainingSettings
 from inweights.actions.training.teaching import Size, teach_and_ask
 from inweights.config import decode
 from inweights.experiments import Computation, Figure, Plan, Recipe
-from inweights.lm.exams.compare import GROUPS, HELD_OUT
+from inweights.lm.exams.compare import ALL_HELD_OUT, GROUPS, HELD_OUT
 from inweights.lm.model.load import TINY
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 
 #: Groups of questions in their order, and after what is stated all that is held out.
-_ORDER = (*GROUPS[:3], "held out", *GROUPS[3:])
+_ORDER = (*GROUPS[:3], ALL_HELD_OUT, *GROUPS[3:])
 _FIXED = ("untrained", "retrieval")
 #: Share of the facts below which they are not learnt; growth of perplexity that is
 #: damage.
@@ -54,6 +55,7 @@ def training_recipe(
         name=name,
         title=f"Ways to give a model facts: {Path(own.facts.name).name}",
         paper="Facts of one's own",
+        version=2,
         place=own.facts.name,
         summary=f"{' '.join(WORDS['summary'].split())} {ways}.",
         scales={"cpu": own},
@@ -120,9 +122,11 @@ def _expected(size: Size | None) -> dict[str, Any]:
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what figures draw, and means over seeds, a column per way."""
-    # What is no group comes last.
+    pairs = pairs_of(tables["measured"])
+    # Answers one by one are in ``pairs``; what is no group comes last.
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)
-    measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
+    shares = tables["measured"].filter(~pl.col("kind").str.starts_with("answered"))
+    measured = shares.sort(order, nulls_last=True, maintain_order=True)
     # What is known, and so how many questions a group has, differs by way.
     n = pl.col("n")
     one = pl.col("kind").is_in(["accuracy", "in words"]) & (
@@ -144,7 +148,8 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     ways = tables["measured"]["way"].unique(maintain_order=True)
     overview = means.pivot("way", index=["kind", "name"], values="value")
-    return {**drawn, "overview": overview.select("kind", "name", *ways)}
+    overview = overview.select("kind", "name", *ways)
+    return {**drawn, "pairs": pairs, "overview": overview}
 
 
 def _results(
@@ -175,6 +180,7 @@ def _results(
             for name in _ORDER
             if name in asked and name not in HELD_OUT
         ),
+        *(say_pairs(tables["pairs"]) if "pairs" in tables else []),
         f"Earlier knowledge. Plain questions: {ends('kept', 'plain questions')}. Perplexity of "
         f"plain text, lower is better: {ends('language', 'perplexity', '.1f')}.",
         f"Cost. Minutes of training a seed: {ends('minutes', 'training', '.1f')}. Tokens of a "

@@ -15,7 +15,7 @@ import polars as pl
 from inweights import lm as language
 from inweights.actions.training.settings import TrainingSettings
 from inweights.audit import augment
-from inweights.lm.exams.compare import HELD_OUT, groups
+from inweights.lm.exams.compare import ALL_HELD_OUT, HELD_OUT, groups, kind_of
 from inweights.lm.exams.retrieval import with_retrieved
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.writing import tokens_to_write
@@ -145,10 +145,12 @@ def teach_and_ask(
 
     Returns:
         ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words``
-        (generated), by group of questions; ``kept``: plain questions, and the share of
-        them answered with a ``new name``; ``language``: ``perplexity`` of plain text;
-        ``minutes`` of ``training`` and of ``asking``; ``cost``: ``tokens`` read,
-        ``updates`` and mean tokens of a ``question``.
+        (generated), by group of questions; ``answered`` and ``answered in words``, of
+        each question by its kind, a colon and its id: 1 where it is right; ``kept``:
+        plain questions, and the share of them answered with a ``new name``;
+        ``language``: ``perplexity`` of plain text; ``minutes`` of ``training`` and of
+        ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a
+        ``question``.
 
     Raises:
         ConfigError: The model cannot be loaded, or the tuning does not fit.
@@ -172,6 +174,8 @@ def teach_and_ask(
         "in words": groups(said, questions),
     }
     rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
+    rows += _answered("answered", answers, made.questions)
+    rows += _answered("answered in words", said, made.questions)
     general = language.general_knowledge(
         lm, sorted({name for q in questions for name in q.candidates})
     )
@@ -196,8 +200,19 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
     held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
     total = sum(n for _, n in held)
     return rows + (
-        [("held out", sum(hit * n for hit, n in held) / total, total)] if held else []
+        [(ALL_HELD_OUT, sum(hit * n for hit, n in held) / total, total)] if held else []
     )
+
+
+def _answered(
+    what: str, table: pl.DataFrame, questions: Sequence[language.Question]
+) -> list[tuple[str, str, float, int]]:
+    """Return which questions are right, so that two ways can be compared on the same ones."""
+    hits = dict(table.select("id", "hit").iter_rows())
+    asked = {q.prompt: q for q in questions}  # a fact may be a hop of several chains
+    return [
+        (what, f"{kind_of(q)}: {q.id}", float(hits[q.id]), 1) for q in asked.values()
+    ]
 
 
 def _mean(column: pl.Series) -> float:

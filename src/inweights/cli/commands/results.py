@@ -66,14 +66,28 @@ def compare(
     which: base.Finished = base.Finished(),
     common: base.Common = base.Common(),
 ) -> None:
-    """Compare two runs: verdicts, scores, and different settings.
+    """Compare two runs, or the answers of two models to the same questions.
+
+    Of runs: verdicts, scores, and different settings. Of answers: the difference by kind
+    of question, with its 95% interval and McNemar's exact test.
 
     Args:
         first: A recipe, a run's folder or the first letters of its hash, or last: the
-            newest.
-        second: The other run.
+            newest. Or answers: JSON that 'inweights evaluate --json' printed, or a file
+            or folder of lm-eval --log_samples.
+        second: The other run, or the other model's answers.
         which.scale: Scale of the runs, if recipes are given.
     """
+    from inweights.lm.exams.answer_files import (
+        compare_answers,
+        holds_answers,
+        read_answers,
+    )
+
+    if holds_answers(first) and holds_answers(second):
+        answers = [read_answers(path) for path in (first, second)]
+        console.comparisons.answers(compare_answers(*answers), json=common.json)
+        return
     both = [which.open(name) for name in (first, second)]
     console.results.compared(actions.compare(*both), json=common.json)
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 from rich.text import Text
 
-from inweights.cli.console.base import cut, out, print_json, say, table, written_page
+from inweights.cli.console.base import (
+    cut,
+    listing,
+    out,
+    print_json,
+    say,
+    table,
+    written_page,
+)
 from inweights.cli.console.results import outcome as print_outcome
 from inweights.support.progress import duration, plural
 
@@ -89,6 +97,31 @@ def ways(done: Outcome, *, json: bool) -> None:
         out.print()
     say(("means over seeds; accuracy: among candidates; cost: of one seed\n", "dim"))
     print_outcome(done, json=False)
+
+
+def answers(rows: pl.DataFrame, *, json: bool) -> None:
+    """Print a paired comparison of two models' answers.
+
+    Args:
+        rows: Table of :func:`inweights.lm.compare_answers`.
+        json: Whether JSON is printed.
+    """
+    if json:
+        print_json(rows)
+        return
+    cells = {"questions": "{role}", "n": "{questions:,}"}
+    cells |= {"first": "{before:.2f}", "second": "{after:.2f}"}
+    cells |= {
+        "difference": "{difference:+.2f}",
+        "95% interval": "{low:+.2f} to {high:+.2f}",
+    }
+    cells |= {"gained": "{gained}", "lost": "{lost}", "p": "{p:.2g}"}
+    listing(rows, cells)
+    legend = (
+        "first, second: share right; difference: second minus first, over the same "
+        "questions; p: McNemar's exact test of those gained and lost"
+    )
+    say((legend, "dim"))
 
 
 def standings(

@@ -47,6 +47,8 @@ _GROUP = {
     "reversal": "reversals",
     "analogy": "analogies",
 }
+#: Kind of all compositions that no training text states, whatever is known.
+ALL_HELD_OUT = "held out"
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,29 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
     )
 
 
+def kind_of(question: Question) -> str:
+    """Return the kind of a question, which does not depend on the answers.
+
+    Args:
+        question: The question.
+
+    Returns:
+        One of ``GROUPS``, for compositions that no text states ``held out``; empty for
+        another role.
+
+    Example:
+        >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))
+        'reversals'
+    """
+    if question.role in _HOPS:
+        return GROUPS[0]
+    if question.itself:
+        return ITSELF
+    if question.role == "composition" and not question.stated:
+        return ALL_HELD_OUT
+    return _GROUP.get(question.role, "")
+
+
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Return accuracy with its 95% interval (Clopper and Pearson) by kind of question.
 
@@ -172,18 +197,17 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     known = {q.facts: hits[q.id] for q in questions if q.role in _HOPS}
     for q in questions:
         hit = hits[q.id]
-        if q.role in _HOPS:
+        kind = kind_of(q)
+        if kind == GROUPS[0]:
             facts[q.prompt] = hit  # one fact may be a hop of several chains
-        elif q.itself:
-            found[ITSELF].append(hit)
-        elif q.role == "composition" and not q.stated:
+        elif kind == ALL_HELD_OUT:
             own = [known.get((fact,)) for fact in q.facts]
             both = [
                 hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)
             ]
             found[_held_out(both)].append(hit)
-        elif q.role in _GROUP:
-            found[_GROUP[q.role]].append(hit)
+        elif kind:
+            found[kind].append(hit)
     found["facts"] = list(facts.values())
     shares = []
     for name, right in found.items():

@@ -1,0 +1,102 @@
+"""Compare two ways to give a model facts on the same questions, by kind of question.
+
+:func:`pairs_of` makes the table ``pairs`` of ``inweights compare-training`` from the
+answers that each way stored, and :func:`say_pairs` says its clearest rows.
+"""
+
+from dataclasses import asdict
+from itertools import combinations
+
+import polars as pl
+
+from inweights.lm.exams.compare import ALL_HELD_OUT, paired
+
+#: Kinds of rows with the answers, and the name of what they are in the table.
+_ANSWERS = {"answered": "accuracy", "answered in words": "in words"}
+#: Error probability below which two ways are said to differ.
+_ALPHA = 0.05
+_SCHEMA = {
+    "kind": pl.String,
+    "name": pl.String,
+    "way": pl.String,
+    "other": pl.String,
+    "questions": pl.Int64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "gained": pl.Int64,
+    "lost": pl.Int64,
+    "p": pl.Float64,
+}
+
+
+def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
+    """Compare every two ways on the same questions.
+
+    With one seed an answer is right or wrong: the interval is Tango's (1998), the test
+    McNemar's exact one. With several seeds a question has the share of seeds that are
+    right: the interval is Student's over questions, the test the exact sign test.
+
+    Args:
+        measured: ``way, seed, kind, name, value`` of all ways, as
+            :func:`~inweights.actions.training.teach_and_ask` makes them.
+
+    Returns:
+        A row per kind of answer (``kind``: among candidates, or in words), kind of
+        question (``name``) and two ways: ``difference``, the share right with ``other``
+        minus that with ``way``; its 95% interval ``low`` to ``high``; ``gained`` and
+        ``lost`` questions; ``p``; and the number of ``questions``.
+    """
+    answers = measured.filter(pl.col("kind").is_in(list(_ANSWERS))).with_columns(
+        pl.col("kind").replace_strict(_ANSWERS, default=None),
+        pl.col("name").str.splitn(": ", 2).struct.rename_fields(["asked", "id"]),
+    )
+    if answers.is_empty():  # a run of an earlier version
+        return pl.DataFrame(schema=_SCHEMA)
+    answers = answers.unnest("name").group_by(
+        "kind", "asked", "id", "way", maintain_order=True
+    )
+    means = answers.agg(hit=pl.mean("value"), seeds=pl.len())
+    ways = measured["way"].unique(maintain_order=True).to_list()
+    rows = []
+    for (kind, asked), group in means.group_by("kind", "asked", maintain_order=True):
+        for way, other in combinations(ways, 2):
+            before, after = _hits(group, way), _hits(group, other)
+            found = asdict(paired(before, after))
+            found["difference"] = found.pop("mean")
+            rows.append(
+                {"kind": kind, "name": asked, "way": way, "other": other, **found}
+            )
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
+    """Return the answers of a way: right or wrong with one seed, else a share of seeds."""
+    if group["seeds"].max() == 1:
+        group = group.with_columns(pl.col("hit").cast(pl.Boolean))
+    return group.filter(way=way)
+
+
+def say_pairs(pairs: pl.DataFrame) -> list[str]:
+    """Say of held-out questions which two ways differ, with the interval and the test.
+
+    Args:
+        pairs: Table of :func:`pairs_of`.
+
+    Returns:
+        One sentence, or none where there are no held-out questions.
+    """
+    held = pairs.filter(kind="accuracy", name=ALL_HELD_OUT).sort("p")
+    if held.is_empty():
+        return []
+    told = [
+        f"'{row['other']}' against '{row['way']}' {row['difference']:+.0%} "
+        f"({row['low']:+.0%} to {row['high']:+.0%}, p {row['p']:.2g})"
+        for row in held.filter(pl.col("p") < _ALPHA).iter_rows(named=True)
+    ]
+    differ = "; ".join(told) if told else "no two ways differ (every p is .05 or more)"
+    return [
+        f"The same held-out questions, pair by pair: {differ}. p is of an exact paired "
+        f"test of one pair; with {held.height} pairs one below .05 is no surprise. All "
+        "pairs and kinds of questions are in the table 'pairs'."
+    ]

@@ -1,0 +1,207 @@
+"""Read answers that were given earlier, and compare two models on the same questions.
+
+:func:`read_answers` reads what lm-eval logs of each question, and what ``inweights
+evaluate --json`` prints; :func:`compare_answers` has the paired test of each kind of
+question. ``inweights compare`` prints its table where two files of answers are given.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from inweights.errors import DataError
+from inweights.lm.exams.compare import paired
+from inweights.support.border import guarded
+from inweights.support.limits import read_text
+
+#: Role of the row that has all questions of two tables.
+ALL = "all"
+_SAMPLES = "samples_*.jsonl"
+#: Metrics of lm-eval that say of one question whether it is right, the usual one first.
+_METRICS = ("acc", "exact_match", "acc_norm")
+_COLUMNS = ("id", "role", "question", "hit")
+
+
+def holds_answers(path: str | Path) -> bool:
+    """Return whether a path is a file of answers, or a folder that lm-eval wrote.
+
+    Args:
+        path: The path; it need not exist.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return any(place.rglob(_SAMPLES))
+    return place.suffix in (".json", ".jsonl") and place.is_file()
+
+
+@guarded
+def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
+    """Read which questions a model answered rightly, from a file or folder of results.
+
+    Args:
+        path: A folder or file that lm-eval wrote with ``--log_samples``
+            (``samples_TASK_TIME.jsonl``; of several runs in a folder the latest of each
+            task), or a JSON file that ``inweights evaluate --json`` printed.
+        metric: Metric of lm-eval that is compared; by default the first of ``acc``,
+            ``exact_match`` and ``acc_norm`` that the file has.
+
+    Returns:
+        ``id``, ``role`` (the task, or the kind of question), ``question`` (what two
+        files must share, to be of the same question) and ``hit``: a yes-or-no value, or
+        the number where the metric is no yes or no.
+
+    Raises:
+        DataError: There is no such file, it is neither, or it has no such metric.
+    """
+    place = Path(path)
+    if place.is_dir():
+        files = _latest(place)
+        if not files:
+            raise DataError(
+                f"{place} has no answers: expected {_SAMPLES} of lm-eval (--log_samples)"
+            )
+        rows = [row for file in files for row in _of_lm_eval(file, metric)]
+    elif place.suffix == ".jsonl":
+        rows = list(_of_lm_eval(place, metric))
+    else:
+        rows = list(_of_evaluate(place))
+    if not rows:
+        raise DataError(f"{place} has no answers")
+    table = pl.DataFrame(rows, schema=list(_COLUMNS), orient="row", strict=False)
+    if table["hit"].is_in([0.0, 1.0]).all():
+        table = table.with_columns(pl.col("hit").cast(pl.Boolean))
+    return table
+
+
+def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
+    """Compare two models on the same questions, by kind of question and in all.
+
+    Args:
+        before: Table of :func:`read_answers` of one model.
+        after: The same of the other.
+
+    Returns:
+        A row per role, and one of the role ``all`` where there are several:
+        ``questions``, ``before`` and ``after`` (shares right); ``difference`` with its
+        95% interval ``low`` to ``high``; ``gained`` and ``lost`` questions; ``p`` of
+        McNemar's exact test. See :class:`~inweights.lm.Paired`.
+
+    Raises:
+        DataError: The tables are not of the same questions.
+
+    Example:
+        >>> one = pl.DataFrame({"id": list("abcd"), "role": "skip", "question": list("abcd"),
+        ...                     "hit": [False, False, False, True]})
+        >>> other = one.with_columns(hit=True)
+        >>> compare_answers(one, other).select("difference", "gained", "lost", "p").row(0)
+        (0.75, 3, 0, 0.25)
+    """
+    _check_same(before, after)
+    roles = before["role"].unique(maintain_order=True).to_list()
+    rows = [_row(role, before, after) for role in roles]
+    if len(roles) > 1:
+        rows.append(_row(ALL, before, after))
+    return pl.DataFrame(rows)
+
+
+def _row(role: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
+    if role != ALL:
+        before, after = before.filter(role=role), after.filter(role=role)
+    found = asdict(paired(before, after))
+    return {
+        "role": role,
+        "questions": found["questions"],
+        "before": before["hit"].cast(pl.Float64).mean(),
+        "after": after["hit"].cast(pl.Float64).mean(),
+        "difference": found["mean"],
+        **{name: found[name] for name in ("low", "high", "gained", "lost", "p")},
+    }
+
+
+def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
+    """Raise a DataError that names the first question that only one table has."""
+    for one, other, name in (
+        (before, after, "the first has"),
+        (after, before, "the second has"),
+    ):
+        alone = one.join(other, on=["id", "question"], how="anti")
+        if alone.height:
+            raise DataError(
+                f"two models are compared on the same questions; {alone.height} of "
+                f"{one.height} that {name} are not in the other, such as "
+                f"'{alone['id'][0]}'"
+            )
+
+
+def _latest(folder: Path) -> list[Path]:
+    """Return the latest file of each task; the time at the end of its name sorts."""
+    latest: dict[str, Path] = {}
+    for file in sorted(
+        folder.rglob(_SAMPLES), key=lambda file: file.stem.rpartition("_")[2]
+    ):
+        latest[_task(file)] = file
+    return [latest[task] for task in sorted(latest)]
+
+
+def _task(file: Path) -> str:
+    """Return the task of ``samples_TASK_TIME.jsonl``."""
+    return file.stem.removeprefix("samples_").rpartition("_")[0] or file.stem
+
+
+def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]]:
+    """Yield a row per logged question; a second filter of one task is a role of its own."""
+    task = _task(file)
+    lines = [line for line in _read(file).splitlines() if line.strip()]
+    samples = [_decoded(line, file) for line in lines]
+    filters = {sample.get("filter", "none") for sample in samples}
+    for sample in samples:
+        name = _metric_of(sample, metric, file)
+        filtered = sample.get("filter", "none")
+        role = task if len(filters) == 1 else f"{task}, {filtered}"
+        question = str(sample.get("doc_hash", sample.get("doc")))
+        yield f"{role} {sample.get('doc_id')}", role, question, float(sample[name])
+
+
+def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
+    there = sample.get("metrics") or [name for name in _METRICS if name in sample]
+    names = [wanted] if wanted else [name for name in _METRICS if name in there]
+    if not names or not isinstance(sample.get(names[0]), int | float):
+        expected = (
+            f"no metric '{wanted}'" if wanted else "none of " + ", ".join(_METRICS)
+        )
+        raise DataError(
+            f"{file}: {expected} of one question; it has "
+            f"{', '.join(there) or 'no metric, so lm-eval did not write it'}"
+        )
+    return names[0]
+
+
+def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
+    """Yield a row per answer after training, of what ``evaluate --json`` printed."""
+    made = _decoded(_read(file), file)
+    answers = made.get("answers")
+    if not isinstance(answers, list):
+        raise DataError(
+            f"{file} has no answers; expected what 'inweights evaluate MODEL DATA --json' "
+            "prints, or samples_*.jsonl of lm-eval"
+        )
+    for row in answers:
+        if row.get("when", "after") == "after":
+            question = f"{row['prompt']} {row['answer']}"
+            # A composition has a second row, answered step by step.
+            yield f"{row['role']} {row['id']}", row["role"], question, float(row["hit"])
+
+
+def _read(file: Path) -> str:
+    return read_text(file)
+
+
+def _decoded(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{file} is not JSON: {error}") from None
