@@ -38,7 +38,7 @@ from transformers import (
 
 import inweights as iw
 from inweights.models import pack
-from inweights.models.outside.modules import logits_of
+from inweights.models.outside.forms import logits_of
 from inweights.runs import environment
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.machine import keep_memory

@@ -23,7 +23,7 @@ from inweights.models import (
     pack,
 )
 from inweights.models.base import Model
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.phase_update import compute_gradients, update_parameters
 from inweights.training.steps.flat_parameters import FlatParameters

@@ -24,7 +24,7 @@ from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.probes import accuracy, graph_recall, margins
 from inweights.support.sources import plain
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase

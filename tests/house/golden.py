@@ -31,7 +31,7 @@ from inweights.models.configs import (
     OneLayerConfig,
     TinyNNConfig,
 )
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges

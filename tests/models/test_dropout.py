@@ -11,7 +11,7 @@ from tests.model_case import ModelCase
 
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig, Init, TinyNNConfig
-from inweights.models.dropout import Dropout, DropoutMasks
+from inweights.models.layers.dropout import Dropout, DropoutMasks
 from inweights.probes import graph_recall
 from inweights.training import Checkpoint, Curriculum, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph

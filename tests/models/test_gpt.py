@@ -196,7 +196,7 @@ def test_short_attention_is_the_general_one(
     """The two ways agree, and so do their gradients."""
     gradients = []
     for longest in (4, 0):
-        monkeypatch.setattr("inweights.models.gpt._SHORT", longest)
+        monkeypatch.setattr("inweights.models.layers.attention._SHORT", longest)
         model = gpt()
         model(sequences(length)).square().mean().backward()
         gradients.append([p.grad for p in model.parameters()])

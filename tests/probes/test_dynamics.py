@@ -10,7 +10,7 @@ import pytest
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, Node2VecConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.probes import graph_recall, hop_correlation, zigzag
 from inweights.probes.dynamics import along_descent, off_descent
 from inweights.probes.geometry.reference_graph import without_self_edges

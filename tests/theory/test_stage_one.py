@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from inweights.models import OneLayerConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.theory.feature_resemblance import gradients as closed_form
 from inweights.theory.feature_resemblance import stage_one as module
 from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models import OneLayerConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.theory.feature_resemblance import stage_two as module
 from inweights.theory.feature_resemblance.resemblance import weights_of
 from inweights.theory.feature_resemblance.stage_one import StageOneResult

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from inweights.config import check_size
 from inweights.errors import DataError, RunError
 from inweights.models.configs import EmbMLPConfig, GPTConfig
-from inweights.models.model_config import ModelConfig
+from inweights.models.configs.model_config import ModelConfig
 from inweights.seeds import Streams
 from inweights.support.intervals import interval, share_interval
 from inweights.support.progress import Progress

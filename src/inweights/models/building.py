@@ -1,6 +1,6 @@
 """How a config becomes a model: its architecture is imported, made, and initialised.
 
-:func:`build_model` serves the method ``build`` of every config in ``configs.py``. The
+:func:`build_model` serves the method ``build`` of every config in ``configs``. The
 table ``ARCHITECTURES`` joins configs, which know nothing of modules, with the classes
 that compute; an architecture, and torch with it, is imported when the first model of it
 is built.
@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from inweights.models.initial_scale import Init
 from inweights.seeds import as_seeds
+
+if TYPE_CHECKING:
+    from inweights.models.configs.initial_scale import Init
 
 #: Module and class of each architecture of the library, by the tag of its config.
 ARCHITECTURES = {
@@ -42,7 +44,7 @@ def build_model(
 
     Args:
         kind: The architecture, a key of ``ARCHITECTURES``.
-        config: Its settings, a config of ``configs.py``.
+        config: Its settings, a config of ``inweights.models.configs``.
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica; a number is so many seeds, counted from 0.
         inits: Initial scale of each replica; by default ``config.init`` for all.

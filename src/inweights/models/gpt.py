@@ -20,9 +20,13 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.dropout import Dropout
-from inweights.models.fused import attend_in_pairs
 from inweights.models.layers import Embedding, LayerNorm, Linear
+from inweights.models.layers.attention import (
+    attend_causally,
+    attend_uniformly,
+    sinusoids,
+)
+from inweights.models.layers.dropout import Dropout
 from inweights.models.packing import Packed, pack
 from inweights.worlds.arrays import Float, Int
 
@@ -68,7 +72,7 @@ class GPT(Model):
         if config.positions == "learned":
             self.positions = Embedding(replicas, config.context, config.width)
         elif config.positions == "sinusoidal":
-            waves = _sinusoids(config.context, config.width)
+            waves = sinusoids(config.context, config.width)
             self.register_buffer("waves", waves, persistent=False)
         self.blocks = nn.ModuleList(
             Block(config, replicas) for _ in range(config.layers)
@@ -287,54 +291,10 @@ class Block(nn.Module):
 
     def _mix(self, projected: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
         """Return what attention gives within each group of sequences of one length."""
-        mix = _causal if self.config.attention == "causal" else _uniform
+        mix = attend_causally if self.config.attention == "causal" else attend_uniformly
         groups = projected.split([b * t for b, t in shapes], dim=1)
         mixed = [
             mix(group.unflatten(1, shape), self.config.heads).flatten(1, 2)
             for group, shape in zip(groups, shapes, strict=True)
         ]
         return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]
-
-
-# Up to this length it is faster on a CPU to attend one position after another with
-# element-wise products than to call a kernel that was made for long sequences.
-_SHORT = 4
-
-
-def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
-    """Return what causal attention gives; ``qkv`` is queries, keys and values side by side."""
-    replicas, batch, length, _ = qkv.shape
-    if length == 2:
-        return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
-    # Each [R·B, T, H, D/H].
-    q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)
-    if length == 1:
-        return v.reshape(replicas, batch, 1, -1)
-    if length > _SHORT:
-        q, k, v = (part.transpose(1, 2) for part in (q, k, v))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-    else:
-        q = q * (1.0 / math.sqrt(q.shape[-1]))
-        rows = [v[:, 0]]
-        for t in range(1, length):
-            weights = (q[:, t : t + 1] * k[:, : t + 1]).sum(-1).softmax(1)
-            rows.append((weights.unsqueeze(-1) * v[:, : t + 1]).sum(1))
-        mixed = torch.stack(rows, dim=1)
-    return mixed.reshape(replicas, batch, length, -1)
-
-
-def _uniform(v: Float[Tensor, "R B T D"], heads: int) -> Float[Tensor, "R B T D"]:
-    """Return at each position the mean over the positions up to it."""
-    del heads
-    counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
-    return v.cumsum(2) / counts.view(1, 1, -1, 1)
-
-
-def _sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
-    """Return sinusoidal position embeddings (Vaswani et al. 2017, §3.5)."""
-    frequencies = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
-    angles = torch.arange(positions).unsqueeze(1) * frequencies
-    waves = torch.zeros(positions, width)
-    waves[:, 0::2] = angles.sin()
-    waves[:, 1::2] = angles.cos()[:, : width // 2]
-    return waves

@@ -62,6 +62,9 @@ def reading(model: Any) -> Iterator[Reading]:
 
     Args:
         model: Its ``states`` and ``deepest`` are given a batch.
+
+    Yields:
+        The record of what the model reads.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks
@@ -89,6 +92,11 @@ def checked_edit(
     layer: str, edit: Edit, state: Float[Tensor, "R B T D"]
 ) -> Float[Tensor, "R B T D"]:
     """Return what an edit makes of a state, after checking that it is a state.
+
+    Args:
+        layer: Name of the layer, for messages.
+        edit: Function of a state that returns its replacement.
+        state: What is replaced.
 
     Raises:
         DataError: It is no tensor, or one of another shape.

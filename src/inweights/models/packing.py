@@ -55,14 +55,14 @@ class Packed:
         return torch.cat(ends)
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
-        """Token ids of each group of sequences of one length, as views ``[B, T]``."""
-        parts = self.tokens.split(
-            [batch * length for batch, length in self.shapes], dim=-1
-        )
-        return [
-            part.unflatten(-1, shape)
-            for part, shape in zip(parts, self.shapes, strict=True)
-        ]
+        """Return the token ids of each group of sequences of one length, views ``[B, T]``."""
+        groups = []
+        start = 0
+        for batch, length in self.shapes:
+            end = start + batch * length
+            groups.append(self.tokens[..., start:end].unflatten(-1, (batch, length)))
+            start = end
+        return groups
 
     def to(self, device: torch.device | str) -> Packed:
         """Return the same batch on ``device``."""
@@ -105,16 +105,17 @@ def pack(
         [torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes]
     )
     if isinstance(offset, Tensor):
-        counts = torch.tensor([b for b, _ in shapes])
-        lengths = (
-            torch.tensor([t for _, t in shapes])
-            .repeat_interleave(counts)
-            .to(tokens.device)
-        )
+        lengths = _lengths(shapes).to(tokens.device)
         positions = positions + offset.repeat_interleave(lengths, dim=-1)
     elif offset:
         positions = positions + offset
     return Packed(tokens, positions, shapes)
+
+
+def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
+    """Return the length of every sequence of a packed batch."""
+    counts, lengths = torch.tensor(shapes).unbind(1)
+    return lengths.repeat_interleave(counts)
 
 
 def check_tokens(tokens: Any) -> None:
@@ -127,9 +128,9 @@ def check_tokens(tokens: Any) -> None:
     if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         raise DataError(f"expected token ids, which are integers, got {tokens.dtype}")
     if tokens.dim() not in (2, 3):
-        one = "; write prompts[:1], or prompt[None], for a single prompt" * (
-            tokens.dim() < 2
-        )
+        one = ""
+        if tokens.dim() < 2:
+            one = "; write prompts[:1], or prompt[None], for a single prompt"
         raise DataError(
             "expected token ids [B, T] (prompts, positions) or [R, B, T] (a matrix for each "
             f"replica), got the shape {list(tokens.shape)}{one}"

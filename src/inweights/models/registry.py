@@ -52,9 +52,12 @@ def model_kind(name: str) -> type[msgspec.Struct]:
 
 
 def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known kinds of models, under its tag, and return it.
+    """Add a config class to the known kinds of models, under its tag.
 
     Files and the command line then name it by the tag. It can be used as a decorator.
+
+    Returns:
+        The class itself.
 
     Raises:
         ConfigError: The class has no tag or no method ``build``, or the name is taken.

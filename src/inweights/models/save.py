@@ -43,11 +43,14 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def save_model(model: Model, path: str | Path) -> Path:
-    """Write a model with all of its replicas to a file, atomically, and return the path.
+    """Write a model with all of its replicas to a file, atomically.
 
     Args:
         model: Any model that has the config it was built from as ``config``.
         path: The file, usually ``NAME.safetensors``; replaced if it exists.
+
+    Returns:
+        The path of the file.
 
     Raises:
         ConfigError: The model has no config.
@@ -124,6 +127,9 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
         model: Has the config it was built from as ``config``.
         replica: Index of the replica; by default all replicas are encoded.
 
+    Returns:
+        A safetensors file with the config in its header.
+
     Raises:
         ConfigError: The model has no config, there is no such replica, or a tensor has
             no replica axis.
@@ -164,7 +170,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Decode what :func:`encode_model` returned.
+    """Return the model that :func:`encode_model` made bytes of.
 
     Args:
         content: The bytes.
@@ -215,15 +221,14 @@ def decode_model(
     )
     if _shapes(model.state_dict()) != _shapes(tensors):
         raise DataError(f"{where} has other parameters than a model of its config")
-    floating = next(
-        (v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32
-    )
-    model.to(floating).load_state_dict(tensors)
+    # A model that was saved in double or half precision is read in the same.
+    floating = [v.dtype for v in tensors.values() if v.is_floating_point()]
+    model.to(floating[0] if floating else torch.float32).load_state_dict(tensors)
     return model
 
 
 def join_replicas(models: Sequence[Model]) -> Model:
-    """Join models of one config into one model, with the replicas of all in the given order.
+    """Return one model with the replicas of several models of one config, in the given order.
 
     Raises:
         ConfigError: The models differ in architecture, size or vocabulary, or have no

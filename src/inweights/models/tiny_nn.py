@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from inweights.models.base import Model
-from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
+from inweights.models.layers.dropout import Dropout
 from inweights.models.packing import Packed
 from inweights.worlds.arrays import Float
 

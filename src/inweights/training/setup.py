@@ -18,7 +18,7 @@ import torch
 from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.dropout import DropoutMasks
+from inweights.models.layers.dropout import DropoutMasks
 from inweights.seeds import as_seeds
 from inweights.training import records
 from inweights.training.batches.worlds import as_worlds

@@ -21,7 +21,7 @@ from inweights.config import digest
 from inweights.errors import ConfigError
 from inweights.experiments.engine.tasks import LearnTask, Run
 from inweights.models.base import Model
-from inweights.models.model_config import Init, ModelConfig
+from inweights.models.configs.model_config import Init, ModelConfig
 from inweights.models.save import decode_model
 from inweights.runs.tables.store import Store
 from inweights.support.limits import check_memory, memory_limit

@@ -27,7 +27,7 @@ from inweights.support.sources import plain_call
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.models.model_config import ModelConfig
+    from inweights.models.configs.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
-from inweights.models.outside.modules import numbers
+from inweights.models.outside.stacking import numbers
 from inweights.support.source_code import file_of, is_own
 from inweights.support.sources import sources_of
 
@@ -25,6 +25,13 @@ _LENGTH = 20
 #: How deeply settings within settings are read; a config object holds tables, and these
 #: lists.
 _DEPTH = 5
+#: Layers of the library were in these modules before. A module that holds one keeps its
+#: hash, and so do the keys of its runs.
+_FORMER_HOMES = {
+    "inweights.models.layers.dense": "inweights.models.layers",
+    "inweights.models.layers.layer": "inweights.models.layers",
+    "inweights.models.layers.dropout": "inweights.models.dropout",
+}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
 #: What a module holds besides settings; the last are of transformers, and say where it
 #: was read.
@@ -65,11 +72,17 @@ def settings_of(module: nn.Module) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, part in module.named_modules():
-        found[f"{name}:"] = f"{type(part).__module__}.{type(part).__qualname__}"
+        found[f"{name}:"] = _class_name(type(part))
         for key, value in _held(part):
             place = f"{name}.{key}" if name else key
             found[place] = _as_text(value, _DEPTH)
     return found
+
+
+def _class_name(kind: type) -> str:
+    """Return the whole name of a class, by the module that had it when hashes began."""
+    home = _FORMER_HOMES.get(kind.__module__, kind.__module__)
+    return f"{home}.{kind.__qualname__}"
 
 
 def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:

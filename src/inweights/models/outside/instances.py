@@ -17,7 +17,8 @@ from torch import nn
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.outside.fingerprints import content_hash, settings_of
-from inweights.models.outside.modules import checked, logits_of
+from inweights.models.outside.forms import logits_of
+from inweights.models.outside.modules import checked
 from inweights.models.outside.weights_file import modules_from_file
 from inweights.support.extras import optional
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.models.model_config import Start
+from inweights.models.configs.model_config import Start
 from inweights.models.outside.token_ids import Tokens, number_of, token_ids
 from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of

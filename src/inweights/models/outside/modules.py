@@ -1,58 +1,25 @@
-"""Modules of a factory: how one is made from a seed, and what it reads, gives and drops.
+"""Modules of a factory: how one is made from a seed, and which cannot be replicas.
 
-Shapes: ``B`` sequences, ``T`` positions, ``V`` tokens.
+:func:`made` calls a factory, :func:`checked` refuses modules that replicas cannot have,
+and :func:`check_new` a factory that returns one module again and again.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from inweights.errors import ConfigError, InweightsError
-from inweights.models.outside.rowwise import Noise, Rows
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
-
-#: Shape of the batch that a module is tried with: no width of a state is likely to be
-#: the same.
-_TRIED = (3, 2)
-_USES_TOKENS = "; does it use the number of tokens that the factory is given?"
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a module does with token ids.
-
-    Attributes:
-        states: Names of the submodules whose output is a state ``[B, T, D]``, in the
-            order in which they end.
-        last_only: Whether there are logits of the last position alone.
-        dropout: The largest rate of its dropout.
-        table: Name of the embedding that reads the token ids; empty where there is
-            none.
-        head: Name of the linear layer that gives the logits, and
-        norm: of the norm that it reads; empty where there is none.
-        lens: Names of the states that the head can read, and
-        deepest: of those that it reads.
-    """
-
-    states: tuple[str, ...] = ()
-    last_only: bool = False
-    dropout: float = 0.0
-    table: str = ""
-    head: str = ""
-    norm: str = ""
-    lens: tuple[str, ...] = ()
-    deepest: tuple[str, ...] = ()
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
@@ -110,16 +77,20 @@ def checked(module: nn.Module, label: str) -> nn.Module:
                 f"{place} draws its dropout itself; put nn.Dropout between layers"
             )
         for key, value in vars(part).items():
-            inside = value if isinstance(value, list | tuple) else ()
-            hidden = [
-                one for one in inside if isinstance(one, nn.Module | nn.Parameter)
-            ]
-            if any(id(one) not in known for one in hidden):
+            if isinstance(value, list | tuple) and _hides(value, known):
                 raise ConfigError(
                     f"{place} holds modules in a plain list, '{key}', where PyTorch does not find "
                     "their parameters; use nn.ModuleList or nn.ParameterList"
                 )
     return module.eval()
+
+
+def _hides(values: Sequence[Any], known: set[int]) -> bool:
+    """Whether there is a module or parameter among values that is none of the known ones."""
+    for value in values:
+        if isinstance(value, nn.Module | nn.Parameter) and id(value) not in known:
+            return True
+    return False
 
 
 @contextmanager
@@ -135,48 +106,6 @@ def _seeded(seed: int) -> Iterator[None]:
         finally:
             random.setstate(python)
             np.random.set_state(numpy)  # noqa: NPY002
-
-
-def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
-    """Return the logits within what a module returned.
-
-    Args:
-        output: A tensor, an object with ``.logits``, or a tuple that begins with one of
-            them.
-        read: Returns the logits of any other output; by default they are found as
-            above.
-    """
-    if read is not None:
-        return read(output)
-    if isinstance(output, tuple) and output and not hasattr(output, "logits"):
-        output = output[0]
-    return getattr(output, "logits", output)
-
-
-def state_of_output(output: Any) -> Any:
-    """Return the state within what a submodule returned: a tensor, or the first of several."""
-    if hasattr(output, "last_hidden_state"):
-        return output.last_hidden_state
-    return output[0] if isinstance(output, tuple) and output else output
-
-
-def exactly(state: Tensor) -> Tensor:
-    """Return a state as numbers that probes can read; half precision widens to the same numbers."""
-    return state.float() if state.dtype in (torch.bfloat16, torch.float16) else state
-
-
-def with_state(output: Any, state: Tensor) -> Any:
-    """Return an output of a submodule with another state in it, in the precision that it had.
-
-    Args:
-        output: What the submodule returned.
-        state: The state, of the shape of the one in the output.
-    """
-    state = state.to(state_of_output(output).dtype)
-    if hasattr(output, "last_hidden_state"):
-        output.last_hidden_state = state
-        return output
-    return (state, *output[1:]) if isinstance(output, tuple) else state
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
@@ -199,183 +128,3 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
                 "iw.wrap(module) has its weights, copied. If each seed is to start anew, make a "
                 "new one in the factory"
             )
-
-
-@torch.no_grad()
-def form_of(
-    module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
-) -> Form:
-    """Find out what a module does with token ids, by calling it with a small batch.
-
-    Args:
-        module: The module.
-        vocabulary: Number of tokens.
-        read: Returns the logits of its output; ``None`` where they are found by
-            themselves.
-        label: What messages call it.
-
-    Raises:
-        ConfigError: It fails, draws random numbers other than dropout, or does not give
-            finite logits of all tokens.
-    """
-    batch, length = _TRIED
-    tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
-    seen: dict[str, Tensor] = {}
-    tables: list[str] = []
-    calls: dict[str, tuple[nn.Module, Tensor, Tensor]] = {}
-
-    def watch(name: str) -> Any:
-        def note(part: nn.Module, inputs: Any, output: Any) -> None:
-            if isinstance(part, nn.Embedding) and any(one is tokens for one in inputs):
-                tables.append(f"{name}.weight")
-            state = state_of_output(output)
-            if (
-                isinstance(state, Tensor)
-                and state.dim() == 3
-                and state.shape[:2] == _TRIED
-            ):
-                seen.pop(name, None)
-                seen[name] = state
-            if inputs and isinstance(inputs[0], Tensor) and isinstance(state, Tensor):
-                calls[name] = (part, inputs[0], state)
-
-        return note
-
-    hooks = [
-        part.register_forward_hook(watch(n)) for n, part in module.named_modules() if n
-    ]
-    noise = Noise(Rows(0, 1), None)
-    try:
-        with torch.random.fork_rng(devices=[]), noise.drawn():
-            before = torch.get_rng_state()
-            output = module.train()(tokens)
-            drew = not torch.equal(before, torch.get_rng_state())
-    except Exception as error:
-        raise ConfigError(
-            f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, from 0 to "
-            f"{vocabulary - 1}, and failed: {type(error).__name__}: {error}"
-            + _USES_TOKENS
-            * isinstance(error, IndexError)
-        ) from error
-    finally:
-        module.eval()
-        for hook in hooks:
-            hook.remove()
-    if drew:
-        raise ConfigError(
-            f"'{label}' draws random numbers while it trains, and not by torch.nn.functional's "
-            "dropout or attention, so that its runs could not be repeated; use nn.Dropout"
-        )
-    logits = logits_of(output, read)
-    if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise ConfigError(
-            f"'{label}' returns a {type(logits).__name__} and no logits; return a tensor "
-            "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
-        )
-    shape = tuple(logits.shape)
-    of_last = shape[:-1] in (_TRIED[:1], (batch, 1))
-    if not (of_last or shape[:-1] == _TRIED) or shape[-1] < vocabulary:
-        raise ConfigError(
-            f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
-            f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
-            f"{vocabulary}]{_USES_TOKENS}"
-        )
-    if not bool(logits.isfinite().all()):
-        raise ConfigError(
-            f"'{label}' gives logits that are infinite or not numbers before it is trained; look "
-            "at its initialisation"
-        )
-    states = {name: state for name, state in seen.items() if state is not logits}
-    form = Form(tuple(states), of_last, noise.rate, tables[0] if tables else "")
-    of = {name: type(part).__name__ for name, (part, _, _) in calls.items()}
-    heads = [
-        n
-        for n, (_, _, out) in calls.items()
-        if "Linear" in of[n] and _same(out, logits)
-    ]
-    if not heads:
-        return form
-    fed = calls[heads[-1]][1]
-    norms = [
-        n for n, (_, _, out) in calls.items() if "Norm" in of[n] and _same(out, fed)
-    ]
-    return replace(
-        form,
-        head=heads[-1],
-        norm=norms[-1] if norms else "",
-        lens=tuple(
-            n for n, state in states.items() if state.shape[-1] == fed.shape[-1]
-        ),
-        deepest=tuple(n for n, state in states.items() if _same(state, fed)),
-    )
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same numbers in memory, one maybe sliced as a whole."""
-    return (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)
-
-
-class _Node(nn.Module):
-    def extra_repr(self) -> str:
-        own = [
-            *self.named_parameters(recurse=False),
-            *self.named_buffers(recurse=False),
-        ]
-        return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
-
-
-def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
-    """Keep a tensor below a module under a dotted name.
-
-    The tree is written directly, as a name such as ``hidden`` may be that of a method,
-    too.
-
-    Args:
-        root: The module.
-        name: Dotted name; modules on the way are made.
-        value: A parameter, or a tensor that becomes a buffer.
-        stored: Whether a buffer is part of the state that is saved.
-
-    Raises:
-        ConfigError: The library uses the name itself.
-    """
-    *path, last = name.split(".")
-    for step in path:
-        root = root._modules.setdefault(step, _Node())  # type: ignore[assignment]
-    if isinstance(value, nn.Parameter):
-        root._parameters[last] = value
-        return
-    if last in root._buffers:
-        raise ConfigError(
-            f"the name '{last}' is reserved by the library; choose another"
-        )
-    root._buffers[last] = value
-    if not stored:
-        root._non_persistent_buffers_set.add(last)
-
-
-def find(root: nn.Module, name: str) -> Tensor:
-    """Return the tensor that :func:`place` keeps under a name.
-
-    Args:
-        root: The module.
-        name: Dotted name.
-    """
-    *path, last = name.split(".")
-    for step in path:
-        root = root._modules[step]  # type: ignore[assignment]
-    found = root._parameters.get(last)
-    return root._buffers[last] if found is None else found  # type: ignore[return-value]
-
-
-def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
-    """Return parameters and buffers of a module, by name.
-
-    Args:
-        module: The module.
-        again: Whether those with several names are returned under each of them.
-    """
-    kinds = (module.named_parameters, module.named_buffers)
-    return {
-        name: one for kind in kinds for name, one in kind(remove_duplicate=not again)
-    }

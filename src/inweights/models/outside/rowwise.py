@@ -31,7 +31,8 @@ class Rows:
     """
 
     def __init__(self, row: int | Tensor, replicas: int) -> None:
-        self._row, self._replicas = row, replicas
+        self._row = row
+        self._replicas = replicas
 
     def apply(self, function: Rowwise, x: Tensor) -> Tensor:
         """Return what a function of all replicas makes of this one's tensor.
@@ -49,11 +50,13 @@ class Rows:
     def _of_replicas(self, function: Rowwise) -> Rowwise:
         """Return the function, without the row that only fills up; see ``Wrapped``."""
         count = self._replicas
-        return lambda x: (
-            torch.cat([function(x[:count]), x[count:]])
-            if len(x) > count
-            else function(x)
-        )
+
+        def apply(x: Tensor) -> Tensor:
+            if len(x) <= count:
+                return function(x)
+            return torch.cat([function(x[:count]), x[count:]])
+
+        return apply
 
     def masked(
         self, x: Tensor, rate: float, generators: Sequence[torch.Generator]
@@ -64,6 +67,9 @@ class Rows:
             x: Tensor of one replica.
             rate: Share of the entries that are dropped; the others are scaled up.
             generators: One per replica.
+
+        Returns:
+            A new tensor of the shape of ``x``.
         """
         if not isinstance(self._row, Tensor):
             return x * _mask(x.shape, rate, generators[self._row]).to(x)
@@ -93,9 +99,10 @@ class _Batched(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:
-        every = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x
         del row
-        return function(every.movedim(in_dims[0] or 0, 0)), 0
+        if in_dims[0] is None:  # the same for all replicas
+            return function(x.expand(info.batch_size, *x.shape)), 0
+        return function(x.movedim(in_dims[0], 0)), 0
 
 
 class Noise:
@@ -112,12 +119,17 @@ class Noise:
     def __init__(
         self, rows: Rows, generators: Sequence[torch.Generator] | None
     ) -> None:
-        self._rows, self._generators = rows, generators
+        self._rows = rows
+        self._generators = generators
         self.rate = 0.0
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace the two functions of torch that drop, until the block is left."""
+        """Replace the two functions of torch that drop, until the block is left.
+
+        Returns:
+            A context manager, which gives nothing.
+        """
         with patch.multiple(
             F, dropout=self.dropout, scaled_dot_product_attention=self.attention
         ):
@@ -137,14 +149,18 @@ class Noise:
             p: Share of the entries that are dropped.
             training: Whether anything is dropped.
             inplace: Has no effect; a new tensor is returned.
+
+        Returns:
+            A tensor of the shape of ``input``; ``input`` itself where nothing is
+            dropped.
         """
         del inplace
         if not training or not p:
             return input
         self.rate = max(self.rate, p)
-        return (
-            self._rows.masked(input, p, self._generators) if self._generators else input
-        )
+        if not self._generators:
+            return input
+        return self._rows.masked(input, p, self._generators)
 
     def attention(
         self,
@@ -167,19 +183,18 @@ class Noise:
             dropout_p: Share of the weights that are dropped.
             is_causal: Whether a position attends to itself and earlier ones only.
             **options: ``scale`` of the scores, and ``enable_gqa``.
+
+        Returns:
+            The weighted means of the values, ``[..., T, D]``.
         """
         scale: float | None = options.get("scale")
         if options.get("enable_gqa"):
             groups = query.shape[-3] // key.shape[-3]
-            key, value = (
-                key.repeat_interleave(groups, -3),
-                value.repeat_interleave(groups, -3),
-            )
-        scores = (
-            query
-            @ key.mT
-            * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)
-        )
+            key = key.repeat_interleave(groups, -3)
+            value = value.repeat_interleave(groups, -3)
+        if scale is None:
+            scale = 1.0 / math.sqrt(query.shape[-1])
+        scores = query @ key.mT * scale
         if is_causal:
             seen = torch.ones(
                 scores.shape[-2:], dtype=torch.bool, device=scores.device

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.models.outside.modules import find, numbers, place
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,9 @@ def stack(
         each_stored: Whether everything that a ``state_dict`` holds has a replica axis,
             also buffers that are equal in all modules.
 
+    Returns:
+        The names by which the numbers are found in the model.
+
     Raises:
         ConfigError: A module has a number of another shape.
     """
@@ -60,15 +62,20 @@ def stack(
             raise ConfigError(f"'{name}' has another shape in another module")
         apart = name in learnt or (each_stored and name in stored)
         same = not apart and all(row.is_meta or row.equal(start) for row in rows)
-        value = start.detach() if same else torch.stack([row.detach() for row in rows])
-        value = nn.Parameter(value) if name in learnt else value
-        place(model, name, value, stored=name in stored and not same)
         if same:
             shared.add(name)
+            # It is the factory's own, and made again with the module.
+            place(model, name, start.detach(), stored=False)
+            continue
+        value = torch.stack([row.detach() for row in rows])
+        if name in learnt:
+            value = nn.Parameter(value)
+        place(model, name, value, stored=name in stored)
+    # Tied parameters are one tensor with several names; each leads to the first of them.
     first = {id(value): name for name, value in every.items()}
-    alias = {
-        name: first[id(value)] for name, value in numbers(base, again=True).items()
-    }
+    alias = {}
+    for name, value in numbers(base, again=True).items():
+        alias[name] = first[id(value)]
     return Names(
         own={name: own for name, own in alias.items() if own not in shared},
         shared={name: own for name, own in alias.items() if own in shared},
@@ -118,3 +125,68 @@ def _row(model: nn.Module, names: Names, name: str, replica: int) -> Tensor:
     if name in names.shared:
         return find(model, names.shared[name])
     return find(model, names.own[name])[replica]
+
+
+class _Node(nn.Module):
+    def extra_repr(self) -> str:
+        own = [
+            *self.named_parameters(recurse=False),
+            *self.named_buffers(recurse=False),
+        ]
+        return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
+
+
+def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
+    """Keep a tensor below a module under a dotted name.
+
+    The tree is written directly, as a name such as ``hidden`` may be that of a method,
+    too.
+
+    Args:
+        root: The module.
+        name: Dotted name; modules on the way are made.
+        value: A parameter, or a tensor that becomes a buffer.
+        stored: Whether a buffer is part of the state that is saved.
+
+    Raises:
+        ConfigError: The library uses the name itself.
+    """
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules.setdefault(step, _Node())  # type: ignore[assignment]
+    if isinstance(value, nn.Parameter):
+        root._parameters[last] = value
+        return
+    if last in root._buffers:
+        raise ConfigError(
+            f"the name '{last}' is reserved by the library; choose another"
+        )
+    root._buffers[last] = value
+    if not stored:
+        root._non_persistent_buffers_set.add(last)
+
+
+def find(root: nn.Module, name: str) -> Tensor:
+    """Return the tensor that :func:`place` keeps under a name.
+
+    Args:
+        root: The module.
+        name: Dotted name.
+    """
+    *path, last = name.split(".")
+    for step in path:
+        root = root._modules[step]  # type: ignore[assignment]
+    found = root._parameters.get(last)
+    return root._buffers[last] if found is None else found  # type: ignore[return-value]
+
+
+def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
+    """Return parameters and buffers of a module, by name.
+
+    Args:
+        module: The module.
+        again: Whether those with several names are returned under each of them.
+    """
+    found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=not again))
+    found.update(module.named_buffers(remove_duplicate=not again))
+    return found

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import CautionWarning, ConfigError, DataError
-from inweights.models.outside.modules import Form, form_of
+from inweights.models.outside.forms import Form, form_of
 from inweights.models.outside.stacking import stack
 from inweights.models.outside.wrapped import LOGITS, Wrapped
 from inweights.models.packing import Packed
@@ -49,12 +49,10 @@ class Trained(Wrapped):
         # Only its parameters are: there is nothing to call.
         counted = self.candidates.is_meta
         form = Form() if counted else form_of(base, config.outputs, read, config.label)
-        self._adopt(
-            config, base, stack(self, base, modules, each_stored=True), form, read
-        )
-        self._mapped = (
-            False  # together they would be rounded otherwise than by their owner
-        )
+        names = stack(self, base, modules, each_stored=True)
+        self._adopt(config, base, names, form, read)
+        # Together they would be rounded otherwise than by their owner.
+        self._mapped = False
         self._ids = config.tokens or tuple(
             (token,) for token in range(config.vocabulary)
         )
@@ -107,13 +105,11 @@ class Trained(Wrapped):
         """Logits at all positions of a module that gives the last ones: of every prefix."""
         found = []
         for group in batch.groups():
-            ends = [
-                self._each(group[..., : t + 1], ())[LOGITS]
-                for t in range(group.shape[-1])
-            ]
-            found.append(
-                torch.stack([logits[:, :, -1] for logits in ends], 2).flatten(1, 2)
-            )
+            ends = []
+            for length in range(1, group.shape[-1] + 1):
+                logits = self._each(group[..., :length], ())[LOGITS]
+                ends.append(logits[:, :, -1])
+            found.append(torch.stack(ends, 2).flatten(1, 2))
         return torch.cat(found, dim=1)
 
     def _each(
@@ -134,11 +130,13 @@ class Trained(Wrapped):
     ) -> dict[str, Float[Tensor, "R B T D"]]:
         """Read names of several ids: the state of a name is that at its last id."""
         if tokens.dim() == 3:
+            # Prompts of each replica are read by all of them; of these, its own counts.
             each = [self._by_length(own, names) for own in tokens]
-            return {
-                name: torch.stack([each[r][name][r] for r in range(self.replicas)])
-                for name in (*names, LOGITS)
-            }
+            joined = {}
+            for name in (*names, LOGITS):
+                rows = [each[r][name][r] for r in range(self.replicas)]
+                joined[name] = torch.stack(rows)
+            return joined
         parts: dict[str, list[Tensor]] = defaultdict(list)
         order: list[int] = []
         for places, ids, ends in self._grouped(tokens):

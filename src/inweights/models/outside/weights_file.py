@@ -46,18 +46,19 @@ def modules_from_file(
         ConfigError: Several numbers of tokens fit, or the factory fails.
     """
     state, replicas = read_state(path)
-    rows = [state]
-    if replicas:
-        rows = [
-            {name: value[r] for name, value in state.items()} for r in range(replicas)
-        ]
+    rows = [_row(state, r) for r in range(replicas)] if replicas else [state]
     size = vocabulary or _fitting_size(source, rows[0], path)
     modules = []
     for row in rows:
+        # The seed does not matter, as every number is overwritten.
         module = made(source, size, seed=0)
         fill(module, row, path)
         modules.append(module)
     return modules
+
+
+def _row(state: Mapping[str, Tensor], replica: int) -> dict[str, Tensor]:
+    return {name: value[replica] for name, value in state.items()}
 
 
 def read_state(path: str) -> tuple[dict[str, Tensor], int]:

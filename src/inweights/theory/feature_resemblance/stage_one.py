@@ -21,7 +21,7 @@ import torch
 from torch.nn import functional as F
 
 from inweights.models.configs import OneLayerConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.models.one_layer import OneLayer
 from inweights.theory.feature_resemblance.gradients import gradients, softmax
 from inweights.theory.feature_resemblance.resemblance import (

@@ -15,7 +15,7 @@ import polars as pl
 
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
-from inweights.models.model_config import Init
+from inweights.models.configs.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig

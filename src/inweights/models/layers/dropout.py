@@ -3,8 +3,7 @@
 A mask is a function of the replica's root seed, the layer's name, the phase and the
 step. So a resumed run drops what an uninterrupted one does, and a replica drops the
 same alone or among others. :class:`Dropout` is a layer of the architectures; it only
-drops within
-:meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model,
+drops within :meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model,
 whatever its mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
 """
 
@@ -76,10 +75,10 @@ class DropoutMasks:
     """
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
-        named = model.named_modules()
-        self._layers = [
-            (name, m) for name, m in named if isinstance(m, Dropout) and m.rate > 0
-        ]
+        self._layers: list[tuple[str, Dropout]] = []
+        for name, layer in model.named_modules():
+            if isinstance(layer, Dropout) and layer.rate > 0:
+                self._layers.append((name, layer))
         self._streams = [Streams(seed) for seed in seeds]
 
     @property
@@ -94,11 +93,14 @@ class DropoutMasks:
         Args:
             phase: Index of the phase.
             step: Step of the phase, from 0.
+
+        Returns:
+            A context manager, which gives nothing.
         """
         for name, layer in self._layers:
-            layer.generators = [
-                s.torch(DROPOUT, name, phase, step) for s in self._streams
-            ]
+            layer.generators = []
+            for stream in self._streams:
+                layer.generators.append(stream.torch(DROPOUT, name, phase, step))
         try:
             yield
         finally:

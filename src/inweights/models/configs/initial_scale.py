@@ -6,7 +6,13 @@ here imports torch.
 
 from __future__ import annotations
 
+import sys
+
 from inweights.config import Config, check_size
+from inweights.errors import ConfigError
+
+#: The largest scale of logits, or of a start: any finite one.
+MAX_SCALE = sys.float_info.max
 
 
 class Init(Config):
@@ -40,3 +46,17 @@ class Init(Config):
         if self.gamma is None:
             return self.std
         return float(fan_in) ** -self.gamma
+
+
+def check_std(name: str, std: float | None) -> None:
+    """Refuse a standard deviation of a start that is not above 0; ``None`` stands for ``init``.
+
+    Args:
+        name: Name of the setting, as files write it.
+        std: The standard deviation.
+
+    Raises:
+        ConfigError: It is not above 0, or not finite.
+    """
+    if std is not None and not 0 < std <= MAX_SCALE:
+        raise ConfigError(f"{name} must be above 0, got {std}; leave it out for init")

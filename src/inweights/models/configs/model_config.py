@@ -1,6 +1,6 @@
 """What every config of an architecture offers: :class:`ModelConfig`, a method ``build``.
 
-Configs are values without torch (``configs.py``); what a model is built from besides
+Configs are values without torch (``sequence.py``, ``small.py``); what a model is built from besides
 its config is a :class:`Start`. Recipes and sweeps name configs, and ``building.py``
 makes the models.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict
 
-from inweights.models.initial_scale import Init
+from inweights.models.configs.initial_scale import Init
 
 if TYPE_CHECKING:
     from inweights.models.base import Model

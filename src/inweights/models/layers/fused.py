@@ -1,11 +1,9 @@
 """Operations with a gradient written by hand, in fewer kernels than autograd would take.
 
 A step of a small model takes as long as launching its kernels, so that their number
-counts.
-:class:`~inweights.models.layers.LayerNorm` and the GPT's attention call
-:func:`layer_norm` and
-:func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of
-tokens, ``D`` width, ``H`` heads.
+counts. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention call
+:func:`layer_norm` and :func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed
+tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from inweights.worlds.arrays import Float
 def layer_norm(
     x: Float[Tensor, "R S D"], weight: Float[Tensor, "R D"], bias: Float[Tensor, "R D"]
 ) -> Float[Tensor, "R S D"]:
-    """Normalise over the width, then scale and shift (Ba et al. 2016), with ε = 1e-5.
+    """Return states normalised over the width, scaled and shifted (Ba et al. 2016), ε = 1e-5.
 
     Args:
         x: States.

@@ -1,0 +1,35 @@
+"""Configs of the built-in architectures: their settings, as values without torch.
+
+A world, a config of a model and a learner make a trial.
+``GPTConfig().build(vocabulary=9, seeds=3)`` makes the model; its architecture is
+imported then (``building.py``). The initial scale, ``init``, may differ between
+replicas. Each class raises a ``ConfigError`` for values that are out of range or
+contradict each other.
+"""
+
+from inweights.models.configs.initial_scale import MAX_SCALE, Init
+from inweights.models.configs.model_config import ModelConfig, Start
+from inweights.models.configs.sequence import GPTConfig, MambaConfig, Mixing, Positions
+from inweights.models.configs.small import (
+    DeepLinearConfig,
+    EmbMLPConfig,
+    Node2VecConfig,
+    OneLayerConfig,
+    TinyNNConfig,
+)
+
+__all__ = [
+    "MAX_SCALE",
+    "DeepLinearConfig",
+    "EmbMLPConfig",
+    "GPTConfig",
+    "Init",
+    "MambaConfig",
+    "Mixing",
+    "ModelConfig",
+    "Node2VecConfig",
+    "OneLayerConfig",
+    "Positions",
+    "Start",
+    "TinyNNConfig",
+]

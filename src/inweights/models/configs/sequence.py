@@ -1,0 +1,176 @@
+"""Configs of the architectures that read sequences: :class:`GPTConfig` and :class:`MambaConfig`.
+
+Their models are built by ``building.py``, which imports the architecture then; nothing
+here loads torch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from inweights.config import Config, check_size
+from inweights.errors import ConfigError
+from inweights.models.building import build_model
+from inweights.models.configs.initial_scale import Init, check_std
+from inweights.models.configs.model_config import Start
+
+if TYPE_CHECKING:
+    from inweights.models.gpt import GPT
+    from inweights.models.mamba import Mamba
+
+Positions = Literal["learned", "sinusoidal", "none"]
+Mixing = Literal["causal", "uniform", "none"]
+
+
+class GPTConfig(Config, tag_field="kind", tag="gpt"):
+    """Settings of a :class:`GPT`, a GPT-2 (Radford et al. 2019).
+
+    Attributes:
+        layers: Number ``L`` of blocks.
+        loops: How often a sequence passes through all blocks, with the same weights.
+        inject: Whether the embedding is added again before each further pass.
+        memory: Slots of a key-value memory that every block reads, the same for all; 0
+            for none.
+        width: Width ``D`` of the residual stream.
+        heads: Number ``H`` of attention heads; it divides the width.
+        positions: ``learned``, ``sinusoidal`` or ``none``: the position embeddings.
+        context: Number of positions; longer inputs are refused.
+        tied: Whether the head is the token embedding.
+        attention: ``causal``; ``uniform`` gives every visible position the same weight;
+            ``none`` lets no position see another.
+        residual: Whether blocks add to their input.
+        norm: Whether there is layer normalisation.
+        embedding_std: Initial standard deviation of the token embeddings, such as 1 for
+            PyTorch's own; by default that of :attr:`init`.
+        position_std: Initial standard deviation of learned position embeddings; by
+            default that of :attr:`init`.
+        depth_scaled: Whether the last matrices of attention and MLP, which write into
+            the residual stream, start ``√(2L)`` times smaller than :attr:`init` says,
+            as those of GPT-2 do.
+        dropout: Probability with which an entry of what attention and MLP add to the
+            residual stream is set to 0 while training.
+        init: Initial scale of every weight matrix; biases start at 0.
+    """
+
+    later = {
+        "embedding_std": None,
+        "position_std": None,
+        "dropout": 0.0,
+        "loops": 1,
+        "inject": False,
+        "memory": 0,
+        "depth_scaled": False,
+    }
+    newer = ("loops", "inject", "memory", "depth_scaled")
+
+    layers: int = 8
+    loops: int = 1
+    inject: bool = False
+    memory: int = 0
+    width: int = 64
+    heads: int = 2
+    positions: Positions = "learned"
+    context: int = 8
+    tied: bool = True
+    attention: Mixing = "causal"
+    residual: bool = True
+    norm: bool = True
+    embedding_std: float | None = None
+    position_std: float | None = None
+    depth_scaled: bool = False
+    dropout: float = 0.0
+    init: Init = Init()
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "loops", "width", "heads", "context"):
+            check_size(f"gpt.{name}", getattr(self, name))
+        check_size("gpt.memory", self.memory, least=0)
+        if self.inject and self.loops == 1:
+            raise ConfigError("gpt.inject has no effect with one loop; leave it out")
+        if self.width % self.heads:
+            raise ConfigError(
+                f"gpt.heads must divide gpt.width: {self.heads} does not divide {self.width}"
+            )
+        check_std("gpt.embedding_std", self.embedding_std)
+        check_std("gpt.position_std", self.position_std)
+        if self.position_std is not None and self.positions != "learned":
+            raise ConfigError(
+                f"gpt.position_std has no effect on positions = '{self.positions}'; leave it out"
+            )
+        check_size("gpt.dropout", self.dropout, least=0, below=1)
+
+    def build(self, **start: Unpack[Start]) -> GPT:
+        """Build the model, one replica a seed, with logits for all tokens.
+
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: GPT = build_model("gpt", self, **start)
+        return model
+
+
+class MambaConfig(Config, tag_field="kind", tag="mamba"):
+    """Settings of a :class:`Mamba`.
+
+    Sizes are those of Geometric Memory (B.3), and blocks are those of the paper of
+    Mamba. What the code of Geometric Memory has instead is ``residual=False,
+    norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
+
+    Attributes:
+        layers: Number ``L`` of blocks.
+        width: Width ``D`` of the residual stream.
+        state: Size ``N`` of the state of each channel.
+        kernel: Number of positions that the convolution sees.
+        expand: Inner width as a multiple of the width.
+        rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the
+            width, rounded up.
+        tied: Whether the head is the token embedding.
+        residual: Whether blocks add to their input.
+        norm: What normalises the input of a block: ``rms``, by its root mean square, or
+            ``layer``.
+        final_norm: Whether the last block's state is normalised before the head.
+        convolution: How the short convolution starts: ``init``, as matrices do;
+            ``uniform``, weights and biases within ``±1/√kernel``, PyTorch's own start.
+        first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or
+            ``equal``, all .69, which is what biases of 0 give.
+        init: Initial scale of matrices; ``A`` and ``D`` start as in the paper of Mamba.
+    """
+
+    later = {
+        "norm": "rms",
+        "final_norm": True,
+        "convolution": "init",
+        "first_steps": "spread",
+    }
+    newer = ("norm", "final_norm", "convolution", "first_steps")
+
+    layers: int = 12
+    width: int = 384
+    state: int = 16
+    kernel: int = 4
+    expand: int = 2
+    rank: int | None = None
+    tied: bool = True
+    residual: bool = True
+    norm: Literal["rms", "layer"] = "rms"
+    final_norm: bool = True
+    convolution: Literal["init", "uniform"] = "init"
+    first_steps: Literal["spread", "equal"] = "spread"
+    init: Init = Init()
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "width", "state", "kernel", "expand", "steps_rank"):
+            check_size(f"mamba.{name}", getattr(self, name))
+
+    @property
+    def steps_rank(self) -> int:
+        """Rank of the map to the step sizes ``Δ``."""
+        return math.ceil(self.width / 16) if self.rank is None else self.rank
+
+    def build(self, **start: Unpack[Start]) -> Mamba:
+        """Build the model, one replica a seed, with logits for all tokens.
+
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: Mamba = build_model("mamba", self, **start)
+        return model

@@ -1,0 +1,192 @@
+"""Configs of the architectures of one or two layers, and of deep linear networks.
+
+:class:`EmbMLPConfig`, :class:`TinyNNConfig`, :class:`Node2VecConfig`,
+:class:`DeepLinearConfig` and :class:`OneLayerConfig` are small models of the papers,
+about which there is theory. Nothing here loads torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from inweights.config import Config, check_size
+from inweights.models.building import build_model
+from inweights.models.configs.initial_scale import MAX_SCALE, Init, check_std
+from inweights.models.configs.model_config import Start
+
+if TYPE_CHECKING:
+    from inweights.models.deep_linear import DeepLinear
+    from inweights.models.emb_mlp import EmbMLP
+    from inweights.models.node2vec import Node2Vec
+    from inweights.models.one_layer import OneLayer
+    from inweights.models.tiny_nn import TinyNN
+
+
+class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
+    """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
+
+    Attributes:
+        width: Width ``D`` of the embeddings. Theory about the least norm needs at least
+            the rank of the solution.
+        init: Initial scale of both matrices.
+    """
+
+    width: int = 64
+    init: Init = Init(std=0.01)
+
+    def __post_init__(self) -> None:
+        check_size("emb-mlp.width", self.width)
+
+    def build(self, **start: Unpack[Start]) -> EmbMLP:
+        """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``).
+
+        Arguments are those of :meth:`ModelConfig.build`.
+        """
+        model: EmbMLP = build_model("emb-mlp", self, **start)
+        return model
+
+
+class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
+    """Settings of a :class:`TinyNN` (Geometric Memory B.2.2, B.5).
+
+    Attributes:
+        width: Width ``D``. The paper takes 32 for the star and the grid, 16 for the
+            irregular graph, and 512 for the cycle and wherever the width shall not
+            limit what is stored.
+        frozen: Whether the embeddings stay as they were drawn: associative storage,
+            with nothing trained but ``W`` and ``b``.
+        embedding_std: Initial standard deviation of the embeddings, such as 1 for
+            PyTorch's own (Fig. 28); by default that of :attr:`init`.
+        dropout: Probability with which an entry of the middle layer is set to 0 while
+            training (Fig. 31).
+        init: Initial scale of every weight matrix; ``b`` starts at 0.
+    """
+
+    later = {"dropout": 0.0}
+
+    width: int = 32
+    frozen: bool = False
+    embedding_std: float | None = None
+    dropout: float = 0.0
+    init: Init = Init()
+
+    def __post_init__(self) -> None:
+        check_size("tiny-nn.width", self.width)
+        check_std("tiny-nn.embedding_std", self.embedding_std)
+        check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
+
+    def build(self, **start: Unpack[Start]) -> TinyNN:
+        """Build the model, one replica a seed, with logits for all tokens.
+
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: TinyNN = build_model("tiny-nn", self, **start)
+        return model
+
+
+class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
+    """Settings of a :class:`Node2Vec` (Geometric Memory §4).
+
+    Attributes:
+        width: Width ``D``; 100 in the paper, more than any of its tiny graphs has
+            nodes.
+        tied: Whether a node has the same vector as input and as output. Untied models
+            zigzag along negative eigendirections (§4.4, Fig. 9).
+        init: Initial scale of the vectors; standard normal in the paper.
+    """
+
+    width: int = 100
+    tied: bool = True
+    init: Init = Init(std=1.0)
+
+    def __post_init__(self) -> None:
+        check_size("node2vec.width", self.width)
+
+    def build(self, **start: Unpack[Start]) -> Node2Vec:
+        """Build the model, one replica a seed, with logits for all tokens.
+
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: Node2Vec = build_model("node2vec", self, **start)
+        return model
+
+
+class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
+    """Settings of a :class:`DeepLinear` (Feature Resemblance §7).
+
+    Attributes:
+        width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
+        layers: Number ``L`` of square layers, at least 1; the readout is one more.
+        readout: Whether a matrix ``A`` of its own gives the logits; it is trained as
+            ``readout.weight``. Without it the first ``K`` coordinates of the last layer
+            do.
+        init: Initial scale of every matrix; by default entries from ``N(0, 1/D)``.
+    """
+
+    width: int = 1024
+    layers: int = 8
+    readout: bool = True
+    init: Init = Init(gamma=0.5)
+
+    def __post_init__(self) -> None:
+        check_size("deep-linear.width", self.width)
+        check_size("deep-linear.layers", self.layers)
+
+    def build(self, **start: Unpack[Start]) -> DeepLinear:
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+
+        Arguments are those of :meth:`ModelConfig.build`.
+
+        Raises:
+            ConfigError: The width is too small for unit vectors of all tokens.
+        """
+        model: DeepLinear = build_model("deep-linear", self, **start)
+        return model
+
+
+class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
+    """Settings of a :class:`OneLayer`; the defaults are those of Feature Resemblance N.1.
+
+    Attributes:
+        width: Width ``D`` of embeddings and values.
+        hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
+            ``k``.
+        kappa: ``κ0``, the fixed scale of the logits.
+        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one
+            with its ``m`` vectors a label replaced by the one direction ``u = Σ_r w_r /
+            √m`` that the logits see, ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient
+            descent, with the same rate, momentum and weight decay, it is the linear
+            model exactly, as the other directions do not matter, and it is about ``m``
+            times smaller. Under Adam the two models differ.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. Nothing is
+            lost by that, since the distribution of the initial matrices is the same in
+            every basis. ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly
+            orthonormal, for more than ``D`` tokens.
+        init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
+    """
+
+    width: int = 512
+    hidden: int = 10
+    kappa: float = 300.0
+    mlp: Literal["linear", "relu", "folded"] = "linear"
+    embedding: Literal["orthonormal", "gaussian"] = "orthonormal"
+    init: Init = Init(std=1e-3)
+
+    def __post_init__(self) -> None:
+        check_size("one-layer.width", self.width)
+        check_size("one-layer.hidden", self.hidden)
+        check_size("one-layer.kappa", self.kappa, above=0, most=MAX_SCALE)
+
+    def build(self, **start: Unpack[Start]) -> OneLayer:
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+
+        Arguments are those of :meth:`ModelConfig.build`.
+
+        Raises:
+            ConfigError: The width is too small for unit vectors of all tokens.
+        """
+        # Embeddings have length 1, whatever the initial scale of what is trained.
+        model: OneLayer = build_model(
+            "one-layer", self, embedding_std=self.width**-0.5, **start
+        )
+        return model

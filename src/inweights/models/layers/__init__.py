@@ -1,0 +1,34 @@
+"""Layers whose parameters start with a replica axis, and their initialisation.
+
+Architectures are made of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`,
+and :func:`initialise` draws their initial parameters. ``attention.py`` and ``fused.py``
+hold arithmetic of the GPT and of the norm, ``dropout.py`` the masks of training.
+"""
+
+from inweights.models.layers.dense import (
+    Embedding,
+    LayerNorm,
+    Linear,
+    check_ids,
+    rows_of,
+)
+from inweights.models.layers.layer import (
+    Draw,
+    Elementwise,
+    Layer,
+    in_whole_blocks,
+    initialise,
+)
+
+__all__ = [
+    "Draw",
+    "Elementwise",
+    "Embedding",
+    "Layer",
+    "LayerNorm",
+    "Linear",
+    "check_ids",
+    "in_whole_blocks",
+    "initialise",
+    "rows_of",
+]

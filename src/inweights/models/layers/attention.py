@@ -1,0 +1,84 @@
+"""Attention of a GPT between positions: :func:`attend_causally` and :func:`attend_uniformly`.
+
+The blocks of ``gpt.py`` call them for each group of sequences of one length. Shapes: ``R``
+replicas, ``B`` sequences, ``T`` positions, ``D`` width, ``H`` heads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.models.layers.fused import attend_in_pairs
+from inweights.worlds.arrays import Float
+
+# Up to this length it is faster on a CPU to attend one position after another with
+# element-wise products than to call a kernel that was made for long sequences.
+_SHORT = 4
+
+
+def attend_causally(
+    qkv: Float[Tensor, "R B T _"], heads: int
+) -> Float[Tensor, "R B T D"]:
+    """Attend from each position to itself and those before it, by softmax of scaled products.
+
+    Args:
+        qkv: Queries, keys and values side by side, ``[R, B, T, 3 D]``.
+        heads: Number of heads ``H``; it divides ``D``.
+
+    Returns:
+        What the heads give, side by side, ``[R, B, T, D]``.
+    """
+    replicas, batch, length, _ = qkv.shape
+    # Most statements of a world are two tokens long. Two have a kernel of their own,
+    # and one attends to nothing but itself.
+    if length == 2:
+        return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
+    # Each [R·B, T, H, D/H].
+    q, k, v = qkv.unflatten(-1, (3, heads, -1)).flatten(0, 1).unbind(2)
+    if length == 1:
+        return v.reshape(replicas, batch, 1, -1)
+    if length > _SHORT:
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+    else:
+        q = q * (1.0 / math.sqrt(q.shape[-1]))
+        rows = [v[:, 0]]
+        for t in range(1, length):
+            weights = (q[:, t : t + 1] * k[:, : t + 1]).sum(-1).softmax(1)
+            rows.append((weights.unsqueeze(-1) * v[:, : t + 1]).sum(1))
+        mixed = torch.stack(rows, dim=1)
+    return mixed.reshape(replicas, batch, length, -1)
+
+
+def attend_uniformly(
+    v: Float[Tensor, "R B T D"], heads: int
+) -> Float[Tensor, "R B T D"]:
+    """Return at each position the mean over the positions up to it.
+
+    Args:
+        v: Values ``[R, B, T, D]``.
+        heads: Has no effect, as a mean is the same for every head; it is there so that
+            both ways to attend are called alike.
+    """
+    del heads
+    counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
+    return v.cumsum(2) / counts.view(1, 1, -1, 1)
+
+
+def sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
+    """Return sinusoidal position embeddings (Vaswani et al. 2017, §3.5).
+
+    Args:
+        positions: Number of positions ``T``.
+        width: Width ``D``; even coordinates are sines, odd ones cosines.
+    """
+    frequencies = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+    angles = torch.arange(positions).unsqueeze(1) * frequencies
+    waves = torch.zeros(positions, width)
+    waves[:, 0::2] = angles.sin()
+    waves[:, 1::2] = angles.cos()[:, : width // 2]
+    return waves

@@ -1,0 +1,148 @@
+"""What every layer with a replica axis is: :class:`Layer`, and how its parameters start.
+
+:func:`initialise` draws the initial parameters of all layers of a model: from one
+generator for each replica and parameter, so that a replica starts with the same numbers
+alone and among others. ``dense.py`` beside it holds the layers themselves. Shapes:
+``R`` replicas.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from inweights.errors import ConfigError
+from inweights.models.configs.initial_scale import Init
+from inweights.seeds import INITIALISATION, Streams
+from inweights.worlds.arrays import Float
+
+Elementwise = Callable[[Tensor], Tensor]
+
+
+class Draw(Protocol):
+    """What fills a parameter with normal numbers, its own for each replica."""
+
+    def __call__(
+        self,
+        name: str,
+        parameter: nn.Parameter,
+        fan_in: int,
+        *,
+        std: float | None = None,
+    ) -> None:
+        """Fill a parameter in place.
+
+        Args:
+            name: Name of the parameter within its layer, which decides its random
+                numbers.
+            parameter: What is filled, with a leading replica axis.
+            fan_in: Input width, from which each replica's scale follows.
+            std: Standard deviation of every replica in place of that scale.
+        """
+        ...
+
+
+# Without this setting MKL rounds a product by the place of its factors in memory, so
+# that a replica would differ alone and among others. It costs nothing measurable, and
+# MKL reads it at the first product of a process.
+os.environ.setdefault("MKL_CBWR", "AUTO")
+
+#: Numbers that torch's vectorised loops take at once: two of the widest registers.
+_BLOCK = 32
+
+
+class Layer(nn.Module):
+    """A module that owns parameters with a leading replica axis."""
+
+    def initialise(self, draw: Draw) -> None:
+        """Fill the layer's parameters in place.
+
+        Args:
+            draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal
+                numbers, whose scale follows from the input width ``fan_in``, unless
+                ``std=`` says it.
+        """
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        own = [
+            *self.named_parameters(recurse=False),
+            *self.named_buffers(recurse=False),
+        ]
+        return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
+
+
+def in_whole_blocks(
+    operation: Elementwise, x: Float[Tensor, "R ..."]
+) -> Float[Tensor, "R ..."]:
+    """Apply an elementwise operation so that each replica's bits do not depend on the others.
+
+    Some kernels of PyTorch round the last numbers of a tensor, which fill no whole
+    register, differently. So each replica is padded to whole blocks of 32 numbers.
+
+    Args:
+        operation: Elementwise, such as ``torch.nn.functional.silu``.
+        x: Any tensor with a leading replica axis.
+
+    Returns:
+        ``operation(x)``, in the shape of ``x``.
+
+    Example:
+        >>> in_whole_blocks(F.relu, torch.tensor([[-1.0, 2.0]])).tolist()
+        [[0.0, 2.0]]
+    """
+    size = x[0].numel()
+    if size % _BLOCK == 0:
+        return operation(x)
+    padded = F.pad(x.flatten(1), (0, -size % _BLOCK))
+    return operation(padded)[:, :size].unflatten(1, x.shape[1:])
+
+
+def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:
+    """Draw the initial parameters of every layer of a model, in place.
+
+    Args:
+        model: A module whose parameters are those of :class:`Layer` modules.
+        seeds: Root seed of each of the ``R`` replicas; the random stream is
+            ``initialisation``.
+        inits: Initial scale of each replica.
+
+    Raises:
+        ConfigError: There is not one seed and one scale for every replica.
+
+    Example:
+        >>> from inweights.models import Init, Linear
+        >>> layer = Linear(2, 3, 4)
+        >>> initialise(layer, seeds=[0, 1], inits=[Init(std=1.0), Init(std=1e-6)])
+        >>> bool(layer.weight[0].abs().max() > 0.1 > layer.weight[1].abs().max())
+        True
+    """
+    if len(seeds) != len(inits):
+        raise ConfigError(
+            f"{len(seeds)} seeds but {len(inits)} initial scales were given"
+        )
+    for path, module in model.named_modules():
+        numbers = (*module.parameters(), *module.buffers())
+        if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
+            continue  # on the device `meta` parameters are counted, but have no values
+
+        def draw(
+            name: str,
+            parameter: nn.Parameter,
+            fan_in: int,
+            *,
+            std: float | None = None,
+            path: str = path,
+        ) -> None:
+            for row, seed, init in zip(parameter, seeds, inits, strict=True):
+                generator = Streams(seed).torch(INITIALISATION, path, name)
+                scale = init.sigma(fan_in) if std is None else std
+                row.copy_(torch.randn(row.shape, generator=generator) * scale)
+
+        with torch.no_grad():
+            module.initialise(draw)

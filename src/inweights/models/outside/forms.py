@@ -1,0 +1,245 @@
+"""What a module does with token ids, found by calling it once: :class:`Form`.
+
+:func:`form_of` tries a module with a small batch and notes its states, its head and its
+dropout; the other functions read and replace what a module or a part of it returned.
+Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``V`` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError
+from inweights.models.outside.rowwise import Noise, Rows
+
+#: Shape of the batch that a module is tried with: no width of a state is likely to be
+#: the same.
+_TRIED = (3, 2)
+_USES_TOKENS = "; does it use the number of tokens that the factory is given?"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a module does with token ids.
+
+    Attributes:
+        states: Names of the submodules whose output is a state ``[B, T, D]``, in the
+            order in which they end.
+        last_only: Whether there are logits of the last position alone.
+        dropout: The largest rate of its dropout.
+        table: Name of the embedding that reads the token ids; empty where there is
+            none.
+        head: Name of the linear layer that gives the logits, and
+        norm: of the norm that it reads; empty where there is none.
+        lens: Names of the states that the head can read, and
+        deepest: of those that it reads.
+    """
+
+    states: tuple[str, ...] = ()
+    last_only: bool = False
+    dropout: float = 0.0
+    table: str = ""
+    head: str = ""
+    norm: str = ""
+    lens: tuple[str, ...] = ()
+    deepest: tuple[str, ...] = ()
+
+
+def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
+    """Return the logits within what a module returned.
+
+    Args:
+        output: A tensor, an object with ``.logits``, or a tuple that begins with one of
+            them.
+        read: Returns the logits of any other output; by default they are found as
+            above.
+    """
+    if read is not None:
+        return read(output)
+    if isinstance(output, tuple) and output and not hasattr(output, "logits"):
+        output = output[0]
+    return getattr(output, "logits", output)
+
+
+def state_of_output(output: Any) -> Any:
+    """Return the state within what a submodule returned: a tensor, or the first of several."""
+    if hasattr(output, "last_hidden_state"):
+        return output.last_hidden_state
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+def exactly(state: Tensor) -> Tensor:
+    """Return a state as numbers that probes can read; half precision widens to the same numbers."""
+    return state.float() if state.dtype in (torch.bfloat16, torch.float16) else state
+
+
+def with_state(output: Any, state: Tensor) -> Any:
+    """Return an output of a submodule with another state in it, in the precision that it had.
+
+    Args:
+        output: What the submodule returned.
+        state: The state, of the shape of the one in the output.
+    """
+    state = state.to(state_of_output(output).dtype)
+    if hasattr(output, "last_hidden_state"):
+        output.last_hidden_state = state
+        return output
+    return (state, *output[1:]) if isinstance(output, tuple) else state
+
+
+@torch.no_grad()
+def form_of(
+    module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
+) -> Form:
+    """Find out what a module does with token ids, by calling it with a small batch.
+
+    Args:
+        module: The module.
+        vocabulary: Number of tokens.
+        read: Returns the logits of its output; ``None`` where they are found by
+            themselves.
+        label: What messages call it.
+
+    Returns:
+        Names of its states and of what gives the logits, and its largest dropout.
+
+    Raises:
+        ConfigError: It fails, draws random numbers other than dropout, or does not give
+            finite logits of all tokens.
+    """
+    batch, length = _TRIED
+    # The largest ids, so that a table that is too small is noticed at once.
+    tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
+    calls = _Calls(tokens)
+    noise = Noise(Rows(0, 1), None)
+    output = _tried(module, calls, noise, vocabulary, label)
+    logits = logits_of(output, read)
+    of_last = _check_logits(logits, vocabulary, label)
+    states = {n: state for n, state in calls.states.items() if state is not logits}
+    form = Form(
+        states=tuple(states),
+        last_only=of_last,
+        dropout=noise.rate,
+        table=calls.tables[0] if calls.tables else "",
+    )
+    heads = calls.returning(logits, "Linear")
+    if not heads:
+        return form
+    # What the head reads is the deepest state, after the last norm if there is one.
+    fed = calls.inputs[heads[-1]]
+    norms = calls.returning(fed, "Norm")
+    width = fed.shape[-1]
+    return replace(
+        form,
+        head=heads[-1],
+        norm=norms[-1] if norms else "",
+        lens=tuple(n for n, state in states.items() if state.shape[-1] == width),
+        deepest=tuple(n for n, state in states.items() if _same(state, fed)),
+    )
+
+
+class _Calls:
+    """What the parts of a module read and returned while it was called once."""
+
+    def __init__(self, tokens: Tensor) -> None:
+        self.tokens = tokens
+        self.states: dict[str, Tensor] = {}
+        self.tables: list[str] = []
+        self.kinds: dict[str, str] = {}
+        self.inputs: dict[str, Tensor] = {}
+        self.outputs: dict[str, Tensor] = {}
+
+    def hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
+        """Return a forward hook that notes the calls of the part with that name."""
+
+        def note(part: nn.Module, inputs: Any, output: Any) -> None:
+            reads_tokens = any(one is self.tokens for one in inputs)
+            if isinstance(part, nn.Embedding) and reads_tokens:
+                self.tables.append(f"{name}.weight")
+            state = state_of_output(output)
+            if not isinstance(state, Tensor):
+                return
+            if state.dim() == 3 and state.shape[:2] == _TRIED:
+                # A part that is called again is listed where it ends last.
+                self.states.pop(name, None)
+                self.states[name] = state
+            if inputs and isinstance(inputs[0], Tensor):
+                self.kinds[name] = type(part).__name__
+                self.inputs[name] = inputs[0]
+                self.outputs[name] = state
+
+        return note
+
+    def returning(self, wanted: Tensor, kind: str) -> list[str]:
+        """Return the parts of a kind, such as ``Linear``, that returned a tensor."""
+        found = []
+        for name, output in self.outputs.items():
+            if kind in self.kinds[name] and _same(output, wanted):
+                found.append(name)
+        return found
+
+
+def _tried(
+    module: nn.Module, calls: _Calls, noise: Noise, vocabulary: int, label: str
+) -> Any:
+    """Call a module as it trains, with hooks that note its parts, and return its output."""
+    hooks = []
+    for name, part in module.named_modules():
+        if name:
+            hooks.append(part.register_forward_hook(calls.hook(name)))
+    try:
+        with torch.random.fork_rng(devices=[]), noise.drawn():
+            before = torch.get_rng_state()
+            output = module.train()(calls.tokens)
+            drew = not torch.equal(before, torch.get_rng_state())
+    except Exception as error:
+        hint = _USES_TOKENS if isinstance(error, IndexError) else ""
+        raise ConfigError(
+            f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, from 0 to "
+            f"{vocabulary - 1}, and failed: {type(error).__name__}: {error}{hint}"
+        ) from error
+    finally:
+        module.eval()
+        for hook in hooks:
+            hook.remove()
+    if drew:
+        raise ConfigError(
+            f"'{label}' draws random numbers while it trains, and not by torch.nn.functional's "
+            "dropout or attention, so that its runs could not be repeated; use nn.Dropout"
+        )
+    return output
+
+
+def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
+    """Refuse what are no logits of all tokens; return whether they are of the last position."""
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise ConfigError(
+            f"'{label}' returns a {type(logits).__name__} and no logits; return a tensor "
+            "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
+        )
+    batch, length = _TRIED
+    shape = tuple(logits.shape)
+    of_last = shape[:-1] in ((batch,), (batch, 1))
+    of_all = shape[:-1] == _TRIED
+    if not (of_last or of_all) or shape[-1] < vocabulary:
+        raise ConfigError(
+            f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
+            f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
+            f"{vocabulary}]{_USES_TOKENS}"
+        )
+    if not bool(logits.isfinite().all()):
+        raise ConfigError(
+            f"'{label}' gives logits that are infinite or not numbers before it is trained; look "
+            "at its initialisation"
+        )
+    return of_last
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same numbers in memory, one maybe sliced as a whole."""
+    return (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)

@@ -1,0 +1,223 @@
+"""Hidden states of a model by name: read, decoded and replaced (:class:`ReadableStates`).
+
+It is the part of :class:`~inweights.models.Model` that probes and interventions use.
+An architecture computes :meth:`ReadableStates.states`, passing each through
+:meth:`ReadableStates.hook`. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions,
+``S`` packed tokens, ``D`` width, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError, check_names
+from inweights.models.hooking import Edit, Reading, checked_edit, reading
+from inweights.models.packing import Packed, pack
+from inweights.worlds.arrays import Float, Int
+
+
+class ReadableStates(nn.Module):
+    """A module whose hidden states have names, by which they are read and replaced.
+
+    A subclass implements :meth:`states`, :attr:`layer_names` and :meth:`unembed`.
+
+    Attributes:
+        reading: What is read while hooks are set: the batch, and the prompts that a
+            hook is called for.
+    """
+
+    reading: Reading | None = None
+
+    _edits: Mapping[str, Edit] = {}
+
+    @property
+    def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
+        raise NotImplementedError
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """Names of the outputs of parts of a layer, which :meth:`hooks` may replace, too."""
+        return ()
+
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, from shallow to deep."""
+        raise NotImplementedError
+
+    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
+        raise NotImplementedError
+
+    def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
+        """Return a state after the norm before the head; by default there is none."""
+        return state
+
+    def hidden(
+        self,
+        inputs: Packed | Int[Tensor, "*R B T"],
+        *,
+        layers: Sequence[str] | None = None,
+        at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
+    ) -> dict[str, Float[Tensor, "R *_ D"]]:
+        """Compute hidden states by layer.
+
+        Args:
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
+                packed batch.
+            layers: Some of :attr:`layer_names`; by default all.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in
+                the packed axis ``S``.
+
+        Returns:
+            ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
+            ``[R, B, T, D]`` for ``all`` positions of token ids.
+
+        Raises:
+            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
+
+        Example:
+            >>> import torch
+            >>> from inweights.models import EmbMLPConfig
+            >>> model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=2)
+            >>> states = model.hidden(torch.tensor([[1, 2], [3, 4], [5, 6]]))
+            >>> {name: tuple(state.shape) for name, state in states.items()}
+            {'embedding': (2, 3, 8), 'sum': (2, 3, 8)}
+        """
+        if isinstance(at, str):
+            check_names("place", [at], ("last", "all"))
+        batch = inputs if isinstance(inputs, Packed) else pack([inputs])
+        wanted = self._known(self.layer_names if layers is None else layers)
+        states = self.states(batch)
+        if isinstance(at, str) and at == "all":
+            if isinstance(inputs, Packed):
+                return {name: states[name] for name in wanted}
+            return {
+                name: states[name].unflatten(1, inputs.shape[-2:]) for name in wanted
+            }
+        indices = batch.last if isinstance(at, str) else at
+        return {name: self._select(states[name], indices) for name in wanted}
+
+    def logit_lens(
+        self,
+        inputs: Packed | Int[Tensor, "*R B T"],
+        *,
+        layers: Sequence[str] | None = None,
+        at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
+    ) -> dict[str, Float[Tensor, "R *_ K"]]:
+        """Compute the logits that each layer's state gives by :meth:`decode`: the logit lens.
+
+        Args:
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
+                packed batch.
+            layers: Some of :attr:`decodable`; by default all of them.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in
+                the packed axis ``S``.
+
+        Returns:
+            For each layer what :meth:`hidden` returns, with ``K`` logits in place of
+            ``D`` numbers.
+
+        Raises:
+            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
+        """
+        states = self.hidden(
+            inputs, layers=self.decodable if layers is None else layers, at=at
+        )
+        return {name: self.decode(name, state) for name, state in states.items()}
+
+    @property
+    def decodable(self) -> tuple[str, ...]:
+        """Names of the layers whose states :meth:`decode` can read; by default all."""
+        return self.layer_names
+
+    def decode(
+        self, name: str, state: Float[Tensor, "R *n D"]
+    ) -> Float[Tensor, "R *n K"]:
+        """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
+
+        Args:
+            name: The layer. The state of any but the deepest goes through the final
+                norm first.
+            state: Its state, with any axes between ``R`` and ``D``.
+
+        Returns:
+            Logits ``[R, ..., K]``.
+        """
+        flat = state.flatten(1, -2)
+        read = flat if name == self.layer_names[-1] else self.final_norm(flat)
+        return self.unembed(read).unflatten(1, state.shape[1:-1])
+
+    def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return a state, or what replaces it within :meth:`hooks`; subclasses call it in `states`.
+
+        Args:
+            name: Layer or part that the state belongs to.
+            state: ``[R, S, D]``, and so is the result.
+        """
+        edit = self._edits.get(name)
+        if edit is None:
+            return state
+        return edit(state) if self.reading is None else self.reading.edited(edit, state)
+
+    @contextmanager
+    def hooks(self, edits: Mapping[str, Edit]) -> Iterator[None]:
+        """Replace hidden states in every forward pass within the ``with`` block.
+
+        Args:
+            edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by
+                the name of a layer (:attr:`layer_names`) or of a part of one
+                (:attr:`part_names`). Where prompts differ in length, a function is
+                called for those of each length.
+
+        Raises:
+            ConfigError: A layer is unknown, or the model was not run within the block.
+            DataError: A function returns no tensor, or one of another shape.
+
+        Returns:
+            A context manager, which gives nothing; the model itself is used within it.
+
+        Example:
+            >>> import torch
+            >>> from inweights.models import EmbMLPConfig
+            >>> model = EmbMLPConfig().build(vocabulary=9, seeds=[0])
+            >>> with model.hooks({"sum": torch.zeros_like}):
+            ...     model(torch.tensor([[1, 2]])).abs().max().item()
+            0.0
+        """
+        unused = set(self._known(edits, parts=True))
+
+        def marked_as_used(name: str, edit: Edit) -> Edit:
+            def replace(state: Tensor) -> Tensor:
+                unused.discard(name)
+                return checked_edit(name, edit, state)
+
+            return replace
+
+        before = self._edits
+        added = {name: marked_as_used(name, edit) for name, edit in edits.items()}
+        self._edits = {**before, **added}
+        try:
+            with reading(self):
+                yield
+        finally:
+            self._edits = before
+        if unused:  # after an exception of the model this line is not reached
+            raise ConfigError(
+                f"nothing was replaced at {', '.join(sorted(unused))}: run the model within "
+                f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
+                "self.hook"
+            )
+
+    def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
+        """Return names as a tuple; all must be layers, or, with ``parts``, parts of layers."""
+        known = self.layer_names + self.part_names if parts else self.layer_names
+        check_names("layer", names, known)
+        return tuple(names)
+
+    @staticmethod
+    def _select(state: Tensor, at: Tensor | None) -> Tensor:
+        return state if at is None else state.index_select(1, at)
