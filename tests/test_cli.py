@@ -207,7 +207,7 @@ def test_predict_reads_facts_and_speaks_to_people(capsys, tmp_path) -> None:
     assert "beth,is,beth  dora,is,dora" in out
     assert "then 2 more of all 2 queries with an answer" in out
     _, every, _ = call(
-        capsys, "predict", "two-hop", "--set", "n=9", "--no-advise", "--all"
+        capsys, "predict", "two-hop", "--set", "n=9", "--no-advice", "--all"
     )
     assert every.count(", follows") + every.count(" follows +") == 9
     _, some, _ = call(
@@ -218,9 +218,9 @@ def test_predict_reads_facts_and_speaks_to_people(capsys, tmp_path) -> None:
 
 def test_predict_says_when_it_is_not_certain(capsys) -> None:
     few = ["--set", "n=12", "--set", "complexity=3", "--gap", "1e-7", "--seconds", "0"]
-    _, out, _ = call(capsys, "predict", "two-hop", *few, "--no-advise")
+    _, out, _ = call(capsys, "predict", "two-hop", *few, "--no-advice")
     assert "not certified" in out
-    (_, out, _) = call(capsys, "predict", "two-hop", *few, "--no-advise", "--json")
+    (_, out, _) = call(capsys, "predict", "two-hop", *few, "--no-advice", "--json")
     assert json.loads(out)["status"] == "not certified"
 
 

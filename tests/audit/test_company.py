@@ -13,7 +13,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from inweights.audit import augment, write_augmented
 from inweights.cli import main
+from inweights.worlds import read_knowledge
 
 NAMES = [
     "Zoë",
@@ -150,17 +152,8 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     asked = {q["prompt"] for q in forecast["queries"] if q["role"] == "composition"}
     assert asked == {f"{a} {r} {s}" for a, r, b in left for b2, s, _ in left if b == b2}
 
-    run(
-        capsys,
-        "augment",
-        mended,
-        "--strategy",
-        "derive",
-        "--most",
-        50,
-        "--out",
-        folder / "data",
-    )
+    made = augment(read_knowledge(mended), strategies=["derive"], most=50, floor=0.25)
+    write_augmented(made, folder / "data")
     questions = pl.read_parquet(folder / "data" / "questions.parquet")
     for q in questions.filter(role="composition").sample(20, seed=0).to_dicts():
         assert (q["subject"], q["first"], q["bridge"]) in left

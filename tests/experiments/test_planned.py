@@ -226,7 +226,6 @@ def test_a_damaged_plan_is_told_in_a_line(tmp_path, capsys, name, damage) -> Non
     ("option", "says"),
     [
         ("--jobs=-1", "jobs must be at least 1, got -1"),
-        ("--threads=0", "threads"),
         ("--device=cpx", "cpx"),
     ],
 )

@@ -74,7 +74,6 @@ def test_device(folder, capsys, words, device) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((*FIG2, "--threads", "0"), "threads must be at least 1, got 0"),
         ((*FIG2, "--jobs=-2"), "jobs must be at least 1, got -2"),
         ((*FIG2, "--seeds=-1"), "seed"),
         (

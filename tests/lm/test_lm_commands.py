@@ -248,11 +248,10 @@ def test_epochs_are_scored_until_the_training_ends(
             str(data),
             "--watch",
             "--no-words",
-            "--seconds",
-            "5",
+            "--chat",
         ]
         assert main(words) == 2
-        assert "leave out --words and --seconds" in " ".join(
+        assert "leave out --chat and --words" in " ".join(
             capsys.readouterr().err.split()
         )
     (weights,) = last.glob("*.safetensors")

@@ -104,7 +104,7 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 
 
 def choices(
-    seeds: str | None, changes: Iterable[str], plugins: Iterable[str]
+    seeds: str | None, changes: Iterable[str], plugins: Iterable[str] = ()
 ) -> list[str]:
     """Return the arguments that repeat the same choices in a printed command.
 
@@ -354,17 +354,15 @@ class Choice:
 
 @options
 class RunOptions:
-    """Where and how a run is computed.
+    """Where a run is kept, and by how many processes it is computed.
 
     Attributes:
         runs: Folder of all runs; None for the default.
-        device: ``cpu`` or ``cuda``.
         jobs: Number of parallel processes; 0 for one per core.
         fresh: Whether an earlier run of the same config is discarded.
     """
 
     runs: Runs = None
-    device: Device = "cpu"
     jobs: Whole = 0
     fresh: Fresh = False
 
@@ -374,6 +372,7 @@ class Doing(RunOptions):
     """Where and how a run is computed, also on a cluster, or only estimated.
 
     Attributes:
+        device: ``cpu`` or ``cuda``.
         store: Folder or address of the tables of single runs; empty: below the folder
             of all runs.
         on: Address of a Ray cluster; empty for this machine.
@@ -383,6 +382,7 @@ class Doing(RunOptions):
         tracker_per: What is one run of the tracker.
     """
 
+    device: Device = "cpu"
     store: Place = ""
     on: On = ""
     keep_models: KeepModels = False

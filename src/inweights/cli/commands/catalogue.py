@@ -10,6 +10,7 @@ from inweights import actions, recipes
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.errors import unknown_name
+from inweights.support.plugins import load_plugins
 
 claims_app = App(
     name="claims", help="State claims before they are run, and see what became of them."
@@ -76,7 +77,7 @@ def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
 
 
 @base.app.command
-def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
+def models(part: str = "", /, *, json: base.Json = False) -> None:
     """List the trained models that come with the library; iw.load(NAME) opens one.
 
     Args:
@@ -84,22 +85,22 @@ def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     """
     from inweights.actions.zoo import cards
 
-    console.catalogue.models(
-        [card for card in cards() if part in card.name], json=common.json
-    )
+    console.catalogue.models([card for card in cards() if part in card.name], json=json)
 
 
 @base.options
-class Place(base.Common):
+class Place:
     """Which ledger, and the runs of which scale.
 
     Attributes:
         scale: Scale of the runs that judge the claims.
         results: Folder of the results; None for the default.
+        json: Whether JSON is printed instead of text.
     """
 
     scale: Annotated[str, Parameter(help=_SCALE)] = "cpu"
     results: Annotated[Path | None, Parameter(help=_RESULTS)] = None
+    json: base.Json = False
 
 
 @claims_app.command
@@ -114,7 +115,14 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
 
 
 @claims_app.command
-def state(only: str = "", /, *, anew: str = "", place: Place = Place()) -> None:
+def state(
+    only: str = "",
+    /,
+    *,
+    anew: str = "",
+    plugin: base.Plugins = (),
+    place: Place = Place(),
+) -> None:
     """State the claims of the recipes in the ledger, before they are run.
 
     Adds a line for each claim that is new or changed: a changed score, target, rule,
@@ -127,6 +135,7 @@ def state(only: str = "", /, *, anew: str = "", place: Place = Place()) -> None:
             versions where score, target and rule are the same; for a change of the
             whole library that favours no claim.
     """
+    load_plugins(plugin)
     with console.progress() as progress:
         lines = actions.state(
             place.scale, only=only, anew=anew, results=place.results, progress=progress

@@ -23,23 +23,16 @@ class Compared:
         model: A folder, a GGUF file, a hub name, or @smollm2.
         way: untrained, retrieval, facts, entities or mixture; may be repeated. By
             default all.
-        strategy: What the mixture adds to the facts, as for 'inweights augment'; may be
-            repeated.
-        hold_out: Share of the bridges whose chains no way states.
         tokens: Tokens of one pass, the same for each way; 0 takes the mixture once.
         questions: Number of questions of each kind, at most.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
-        chat: Use the chat template of an instruct model.
     """
 
     model: str
     way: Annotated[tuple[str, ...], Parameter(negative=())] = ()
-    strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ("auto",)
-    hold_out: float = 0.2
     tokens: base.Whole = 0
     questions: base.Whole = 40
     wording: Path | None = None
-    chat: base.Flag = False
 
 
 @base.app.command
@@ -53,7 +46,7 @@ def compare_training(
     how: base.RunOptions = base.RunOptions(),
     download: base.Download = False,
     dry_run: base.DryRun = False,
-    common: base.Common = base.Common(),
+    json: base.Json = False,
 ) -> int:
     """Compare ways to give a language model facts: fine-tuned in three, retrieved, untrained.
 
@@ -84,12 +77,8 @@ def compare_training(
     own = {
         "wording": {"name": str(compared.wording or "")},
         "ways": compared.way or tuple(WAYS),
-        "strategy": compared.strategy,
-        "hold_out": compared.hold_out,
         "tokens": compared.tokens,
         "questions": compared.questions,
-        "device": how.device,
-        "chat": compared.chat,
         "header": layout.header_of(facts),
         "columns": layout.columns,
         "wide": layout.wide,
@@ -103,16 +92,16 @@ def compare_training(
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
     done = RunStore(how.runs).folder(recipe.name, config).complete
     if dry_run or not (done and not how.fresh):
-        with console.progress(quiet=common.json) as progress:
+        with console.progress(quiet=json) as progress:
             progress(0, 1, "measuring what it takes")
             found = sizes(settings, settings.load(download=download))
         recipe = training_recipe(recipe.name, given, found)
-        if dry_run or not common.json:
-            console.comparisons.sizes(found, settings, seeds, json=common.json)
+        if dry_run or not json:
+            console.comparisons.sizes(found, settings, seeds, json=json)
     if dry_run:
         return 0
-    repeated = base.choices(choice.seeds, changes, common.plugin)
-    with console.progress(quiet=common.json) as progress:
+    repeated = base.choices(choice.seeds, changes)
+    with console.progress(quiet=json) as progress:
         outcome = actions.run(
             recipe,
             "cpu",
@@ -121,11 +110,10 @@ def compare_training(
             runs=how.runs,
             fresh=how.fresh,
             jobs=how.jobs or 1,
-            plugins=common.plugin,
             progress=progress,
             command=("compare-training", facts, "--model", compared.model, *repeated),
         )
-    console.comparisons.ways(outcome, json=common.json)
+    console.comparisons.ways(outcome, json=json)
     return 0
 
 
@@ -173,7 +161,7 @@ def league(
     plugins = [*common.plugin, *([file] if file else [])]
     load_plugins(plugins)
     execution: dict[str, Any] = {**vars(how), "plugins": plugins}
-    execution["jobs"] = how.jobs or console.cores(how.device, scale)
+    execution["jobs"] = how.jobs or console.cores("cpu", scale)
     outcome = None
     with console.progress() as progress:
         if replay is not None:

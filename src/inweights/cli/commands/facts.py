@@ -43,12 +43,7 @@ def world(
 class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
-    advise: Annotated[
-        bool,
-        Parameter(
-            name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"]
-        ),
-    ] = True
+    advise: Annotated[bool, Parameter(name="--advice")] = True
     intervals: base.Flag = False
 
 
@@ -151,7 +146,7 @@ def audit(
     written: Written = Written(),
     wording: Path | None = None,
     source: base.Source = base.Source(),
-    common: base.Common = base.Common(),
+    json: base.Json = False,
 ) -> None:
     """Examine a file of facts: what can be composed, what prevents it, what to add.
 
@@ -188,7 +183,7 @@ def audit(
         write_mended(mended, written.fix)
     console.audits.audit(
         made,
-        json=common.json,
+        json=json,
         page=written.page,
         name=facts,
         mended=mended,

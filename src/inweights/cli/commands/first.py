@@ -46,7 +46,6 @@ def ask(
     question: str,
     /,
     *,
-    best: base.Whole = 3,
     download: base.Download = False,
     changes: base.Changes = base.Changes(),
     common: base.Common = base.Common(),
@@ -59,7 +58,6 @@ def ask(
         world: What it learnt: a kind of world, a file of facts, or a folder with a
             world.
         question: Names of tokens with spaces between, as in "a1 r1 r2".
-        best: Number of answers of each replica.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
     """
@@ -68,6 +66,4 @@ def ask(
     read = (
         models.load_model(model) if stored else lm.load_model(model, download=download)
     )
-    console.first.answers(
-        actions.ask(read, made, question, best=best), json=common.json
-    )
+    console.first.answers(actions.ask(read, made, question), json=common.json)

@@ -26,6 +26,7 @@ def atlas(
     scale: str = "cpu",
     choice: base.Choice = base.Choice(),
     how: base.RunOptions = base.RunOptions(),
+    device: base.Device = "cpu",
     vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
@@ -69,7 +70,7 @@ def atlas(
         _refuse_training(
             seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh
         )
-        return show(found, vectors, device=how.device, json=common.json)
+        return show(found, vectors, device=device, json=common.json)
     words = ["atlas", *graphs, "--scale", scale, *layout.words]
     if paths is None:
         recipe, changes = "beyond/real-graphs", _settings(found)
@@ -91,8 +92,8 @@ def atlas(
             overrides=[*changes, *choice.set],
             command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
             runs=how.runs,
-            device=how.device,
-            jobs=how.jobs or console.cores(how.device, scale),
+            device=device,
+            jobs=how.jobs or console.cores(device, scale),
             fresh=how.fresh,
             plugins=common.plugin,
             progress=progress,
@@ -104,9 +105,9 @@ def atlas(
 @base.app.command
 def explore(
     which: str = "geometry",
+    /,
     *,
     out: Path | None = None,
-    seed: int = 0,
     json: base.Json = False,
 ) -> None:
     """Write an interactive page that trains a small model in the browser, offline.
@@ -115,15 +116,12 @@ def explore(
         which: geometry (draw a graph and train on its edges) or bridge (switch
             identities on and off).
         out: The file; by default explore-WHICH.html.
-        seed: Seed of the initialisation.
     """
     from inweights.report.base.html import write_page
     from inweights.report.living.explore import Exploration, explore_page
-    from inweights.seeds import Streams
 
-    Streams(seed)  # refuses what is no seed
     file = out or Path(f"explore-{which}.html")
-    write_page(explore_page(cast(Exploration, which), seed=seed), file)
+    write_page(explore_page(cast(Exploration, which)), file)
     console.written_page(file, json=json)
 
 

@@ -54,16 +54,11 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
-        forecast: Also print the prediction for the same questions, if the set is small
-            enough; on by default.
-        seconds: Time limit of the prediction; 60 if left out.
         card: Write the scores to the model card, README.md in its folder.
     """
 
     before: str | None = None
     words: bool | None = None
-    forecast: bool | None = None
-    seconds: float | None = None
     card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
@@ -80,8 +75,6 @@ class Asking:
             "--card": self.card or None,
             "--chat": chat or None,
             "--words": self.words,
-            "--forecast": self.forecast,
-            "--seconds": self.seconds,
         }
         given = [name for name, value in unfit.items() if value is not None]
         if given:
@@ -117,7 +110,7 @@ def finetune(
     out: Path,
     tuning: Tuning = Tuning(),
     loading: Loading = Loading(),
-    common: base.Common = base.Common(),
+    json: base.Json = False,
 ) -> None:
     """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
@@ -145,10 +138,10 @@ def finetune(
             observers=base.trackers(tuning.tracker, f"{out}.trackers", every=1),
             keep_epochs=tuning.keep_epochs,
             progress=progress,
-            show=None if common.json else console.language.mask,
+            show=None if json else console.language.mask,
             **vars(loading),
         )
-    console.language.finetuned(done, out, json=common.json)
+    console.language.finetuned(done, out, json=json)
 
 
 @base.app.command
@@ -161,7 +154,7 @@ def evaluate(
     dtype: str | None = None,
     loading: Loading = Loading(),
     otherwise: Otherwise = Otherwise(),
-    common: base.Common = base.Common(),
+    json: base.Json = False,
 ) -> None:
     """Evaluate a language model on facts and what follows: by candidates and generated answers.
 
@@ -174,21 +167,18 @@ def evaluate(
         loading.chat: Use the chat template, for instruct models trained with --chat.
     """
     if otherwise.endpoint:
-        _ask(otherwise.endpoint, model, questions, json=common.json)
+        _ask(otherwise.endpoint, model, questions, json=json)
         return
     if otherwise.watch:
         asking.refuse_watch(chat=loading.chat)
-        _watch(Path(model), questions, dtype or "", loading, json=common.json)
+        _watch(Path(model), questions, dtype or "", loading, json=json)
         return
     if asking.card:
         lm.card_of(Path(model))  # before minutes are spent
     asked, foreseen, why = lm.read_exam(questions, chat=loading.chat), None, ""
-    if asking.forecast is not False and questions.is_dir():
-        limit = 60.0 if asking.seconds is None else asking.seconds
+    if questions.is_dir():
         with console.solving(1e-3) as solving:
-            foreseen, why = lm.forecast_of(
-                questions, asked, seconds=limit, progress=solving
-            )
+            foreseen, why = lm.forecast_of(questions, asked, progress=solving)
     how: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
         made = lm.evaluation(
@@ -199,7 +189,7 @@ def evaluate(
             forecast=foreseen,
             progress=progress,
         )
-    console.language.evaluated(made, why=why, json=common.json)
+    console.language.evaluated(made, why=why, json=json)
     if asking.card:  # last: what was measured is not lost with it
         lm.add_scores(Path(model), made)
 

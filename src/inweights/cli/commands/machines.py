@@ -55,20 +55,16 @@ class Working:
 
     Attributes:
         jobs: Number of parallel processes; 0 for one per core.
-        threads: Threads of each process.
         device: ``cpu`` or ``cuda``.
         lease: Seconds after which the task of a worker that does not respond is taken
             over.
         tracker: Name of a tracker that records the runs, too; empty for none.
-        tracker_per: What is one run of the tracker.
     """
 
     jobs: int = 1
-    threads: int = 1
     device: base.Device = "cpu"
     lease: float = 60.0
     tracker: base.Tool = ""
-    tracker_per: base.Per = "run"
 
 
 @base.app.command
@@ -87,8 +83,6 @@ def work(
     Args:
         plan: Folder or address of the plan.
         how.jobs: Number of parallel processes; 0 means one per core.
-        how.threads: Threads of each process. With one, results are the same to the last
-            bit.
         how.lease: Seconds after which the task of an unresponsive worker is taken over;
             the same for all workers.
         retry: Try failed tasks again.
@@ -106,9 +100,8 @@ def work(
         execution = ExecutionOptions(
             device=how.device,
             jobs=how.jobs or console.cores(how.device, "cpu"),
-            threads=how.threads,
             progress=progress,
-            observers=tuple(base.trackers(how.tracker, per=how.tracker_per)),
+            observers=tuple(base.trackers(how.tracker)),
         )
         done = do(planned, execution)
     console.results.status(planned, done, json=json)
