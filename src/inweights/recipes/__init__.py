@@ -142,7 +142,7 @@ def _built_in(name: str) -> Recipe:
 
 
 def register(recipe: Recipe) -> Recipe:
-    """Add a recipe of one's own, so that ``inweights run`` finds it, and return it.
+    """Return a recipe of your own after adding it, so that ``inweights run`` finds it.
 
     Raises:
         ConfigError: A recipe of this name exists.

@@ -29,12 +29,13 @@ class Settings(iw.Config):
     Values of other scales are in ``calibrated_predictions.toml``.
 
     Attributes:
-        drawn: Facts at random; each family changes some of its settings.
-        n: `N` of the two-hop worlds of permuted maps.
-        complexity: Complexity of those that have one above 1.
-        families: How many families, in the order of `worlds`; 0: all.
+        drawn: Facts at random; each family of worlds changes some of these settings.
+        n: ``N`` of the two-hop worlds of permuted maps.
+        complexity: Complexity ``C`` of the two-hop worlds of permuted maps for which it
+            is not 1.
+        families: Number of families, in the order of ``worlds``; 0 for all.
         replicas: Replicas of each model that are trained on each world.
-        share: Length of their training, as a share of that of `predict --by training`.
+        share: Length of the trainings, as a share of that of ``predict --by training``.
     """
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
@@ -83,7 +84,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Train replicas of Emb-MLP and GPT on every world, and compute what a prediction reads."""
+    """Return trainings of both models on every world, and the features of predictions."""
     computations = []
     for family, world in settings.worlds().items():
         compute = partial(

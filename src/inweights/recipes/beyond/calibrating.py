@@ -59,7 +59,21 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Score every predictor on each world, with the fit that has not seen the world's family."""
+    """Return how good every predictor is on each world, with fits that have not seen its family.
+
+    Returns:
+        - ``scores``: a row per world, model and ``predictor``: ``brier`` and
+          ``log_loss`` of its probabilities, ``floor`` (the Brier score of the true
+          shares), ``auc``, and mean probability (``said``) and outcome (``share``).
+        - ``overall``: means of these over the families, by seed, model and predictor.
+        - ``gain``: Brier score of every other predictor minus ours.
+        - ``reliability``: mean probability and outcome in fifths of the probability.
+        - ``errors``: a row per world and model: ``error`` of its mean probability, the
+          ``printed`` error, and whether it is ``within``.
+        - ``within``: share of the worlds whose error is within the printed one.
+        - ``queries``: a row per query and model, with the features that probabilities
+          are computed from.
+    """
     known = calibration("pilot")
     queries, scores = judged(known, joined_queries(tables))
     overall = scores.group_by("seed", "model", "predictor", maintain_order=True).agg(
@@ -123,7 +137,13 @@ def judged(
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Features and shares of replicas: a row for each query and model."""
+    """Return a row for each query and model: its features, and the share that came true.
+
+    Returns:
+        Columns ``family``, ``seed``, ``prompt``, ``answer``, ``model`` and ``share``
+        (of the trained replicas that answered the query rightly), and those of
+        :func:`world_features`; queries without features have nulls there.
+    """
     shares = tables["answered"].select(*_QUERY, "model", "share")
     return shares.join(tables["features"], on=_QUERY, maintain_order="left")
 
@@ -182,7 +202,12 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
-    """Share that came true in bins of the probability."""
+    """Return mean probability and the share that came true, in bins of the probability.
+
+    Returns:
+        A row for each seed, model and ``bin`` (0 to 4) that has ``queries``, whose
+        number is given.
+    """
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (
         queries.with_columns(bin=bins)

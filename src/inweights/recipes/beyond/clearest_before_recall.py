@@ -23,8 +23,8 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         architectures: Which architectures.
-        most: Trains no longer than so many steps.
-        every: Steps between two looks.
+        most: Largest number of steps of a training.
+        every: Steps between two measurements.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -34,7 +34,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train on edges as the paper's code does, and look often."""
+    """Return trainings on edges as the paper's code does them, measured often."""
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
     )
@@ -53,7 +53,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """When each run's geometry is clearest, when it first recalls all, and what is left of it."""
+    """Return when geometries are clearest, when all edges are recalled, and what is left later.
+
+    Returns:
+        - ``times``: a row per run: lowest Spearman's ρ (``best``), at which step
+          (``when``), recall there, ``first`` step of full recall, ``ahead`` (when minus
+          first) and ``faded`` (last ρ minus best).
+        - ``steps``: both steps as rows, with their logarithm.
+        - ``course``: ρ and recall of every step but 0.
+    """
     tables = judged(tables)
     keys = [*RUN, "step"]
     course = tables["correlation"].join(

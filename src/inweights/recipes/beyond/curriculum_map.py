@@ -20,7 +20,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        shares: How often `(b, r1) → c` counts in phase 1, where every other fact counts
+        shares: How often ``(b, r1) → c`` counts in phase 1, where every other fact counts
             once: 0 is AS, 1 tells everything in phase 1.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT, which stops at the losses of AS.
@@ -53,7 +53,7 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Every share, with and without rehearsal of the attribution, by both models."""
+    """Return every share, with and without rehearsal of the attribution, for both models."""
     one, gpt, world = settings.one_layer, settings.gpt, fr.world_of("AS", settings.n)
     trials = []
     for told, rehearsed in product(settings.shares, (False, True)):
@@ -87,7 +87,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Success, similarity, what is kept of the attribution, and the predicted similarity."""
+    """Return success, similarity, what is kept of the attribution, and the predicted similarity.
+
+    Returns:
+        - ``table``: a row per run: ``success``, ``cosine``, ``attribution`` (accuracy
+          on it), the prediction ``from_facts`` and its ``error``.
+        - ``predicted``: those rows that have a prediction.
+        - ``shown``: three of the columns as rows, in the words of the figure.
+    """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")
     table = (

@@ -36,7 +36,7 @@ class Settings(InventedSettings):
     Values of other scales are in ``does_the_bridge_help.toml``.
 
     Attributes:
-        conditions: Which conditions.
+        conditions: Names of the conditions, keys of ``MIXES``; by default all.
     """
 
     conditions: tuple[str, ...] = tuple(MIXES)
@@ -46,7 +46,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """One fine-tune for each condition."""
+    """Return one fine-tune for each condition."""
     known = structs.replace(settings.world, second="known")
     tell = partial(
         computations,
@@ -66,7 +66,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracies, rises, and resemblance by layer."""
+    """Return accuracies, rises of the right answers, and resemblance by layer.
+
+    Returns:
+        - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
+          accuracy over chance.
+        - ``shown``: the same in the words of the figure.
+        - ``rises``: how the probability of right answers and of others rises.
+        - ``layers``: ``contrast`` of hidden states after training, by layer.
+    """
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)
     layers = measured.filter(pl.col("kind") == "layer")

@@ -22,10 +22,10 @@ class Settings(iw.Config):
     Values of other scales are in ``edits.toml``.
 
     Attributes:
-        n: Chains of the two-hop world.
-        model: The GPT.
-        steps: Updates.
-        most: Facts that are edited, each by itself.
+        n: Number of chains of the two-hop world.
+        model: Config of the GPT.
+        steps: Updates of each training.
+        most: Number of facts that are edited, each by itself.
     """
 
     n: int = 20
@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every arm, and every edit of each of its models."""
+    """Return trainings of every arm, and every edit of the models that come of them."""
     trials = [
         Trial(
             labels={"arm": arm},
@@ -60,7 +60,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """All edits in one table, and how well shared keys predict what rank-one edits reach."""
+    """Return all edits in one table, and how well shared keys predict what they reach.
+
+    Returns:
+        - ``edits``: a row per run, ``method`` and ``role`` of the edited fact; shares
+          of what is ``reached``, and of other ``facts`` and other compositions
+          (``others``) that keep their answer.
+        - ``known``: accuracy on the facts before any edit.
+        - ``predicted``: a row per seed: ``correlation`` of the overlap of keys with
+          what rank-one edits reach.
+        - ``drawn``: the shares as rows, for the figure.
+    """
     edits = pl.concat(
         table.with_columns(
             method=pl.lit(name.partition(", ")[0]), role=pl.lit(name.partition(", ")[2])

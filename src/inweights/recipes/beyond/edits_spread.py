@@ -31,10 +31,10 @@ class Settings(iw.Config):
     Values of other scales are in ``edits_spread.toml``.
 
     Attributes:
-        n: Chains, pairs of entities, or pairs trained forward.
-        model: The GPT of hops, classes and reversals.
-        node: The GPT of the cycle, with a tied head.
-        most: Facts that are edited, each by itself or all at once.
+        n: Number of chains, of pairs of entities, or of pairs that are trained forward.
+        model: Config of the GPT that learns hops, classes and reversals.
+        node: Config of the GPT that learns the cycle, with a tied head.
+        most: Number of facts that are edited, each by itself or all at once.
     """
 
     n: int = 20
@@ -44,7 +44,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every world, and every edit of its facts: one at a time, at once, in the first block."""
+    """Return every world and edit: of single facts, of several at once, and in the first block."""
     n, model, node = settings.n, settings.model, settings.node
     hops, cycle = (
         iw.TwoHop(n=n, maps="permutation", trained=0.95),
@@ -93,7 +93,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """All edits in one table, with what should follow; and how well shared keys predict."""
+    """Return all edits in one table, with what should follow, and what shared keys predict.
+
+    Returns:
+        - ``edits``: a row per run, ``method`` and ``role``; ``follows``, whether the
+          edit should reach more than the fact.
+        - ``silent``: edits that should reach nothing else.
+        - ``sound``: ``holds``, whether edits hold and facts are known.
+        - ``predicted``: a row per seed; correlation of the overlap of keys with what is
+          ``moved`` and ``reached``.
+        - ``drawn``: shares as rows, for the figure.
+    """
     edits = pl.concat(
         table.with_columns(
             method=pl.lit(method),

@@ -18,7 +18,20 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Join predictions with results of training by query, and compute errors by world."""
+    """Return errors of four predictors by world, and how well each orders the queries.
+
+    Returns:
+        - ``complexity_one``: share of the predictions that came true at complexity one
+          (``agrees``).
+        - ``by_world``: a row per run and ``forecaster``: mean ``expected`` and ``hit``,
+          and their ``error``.
+        - ``auc``: area under the ROC curve of each predictor.
+        - ``above``: by how much one predictor is better than another on the same world.
+        - ``reliability``: predicted margins beside answers, in bins.
+        - ``map``: ``by_world`` with areas, for the figure.
+        - ``memorised``: accuracy on the facts; ``fair``, whether a model can know all
+          of them.
+    """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(
         *keys, "verdict", "expected", "trivial", predicted_margin=pl.col("margin")

@@ -24,11 +24,11 @@ class Settings(iw.Config):
     Attributes:
         n: Number of tuples.
         width: Width of the model.
-        hidden: Width `m` of the MLP.
-        sigmas: Initial scales `σ0`.
+        hidden: Width ``m`` of the MLP.
+        sigmas: Initial scales ``σ0``.
         rate: Learning rate.
         loss: Training loss at which a phase stops.
-        steps: Most updates of a phase.
+        steps: Largest number of updates of a phase.
     """
 
     n: int = 50
@@ -41,7 +41,10 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """AS and SA, everything at once in phase 1, with and without the value matrix in phase 2."""
+    """Return the courses AS and SA, with the value matrix moving or frozen in phase 2.
+
+    Everything moves in phase 1.
+    """
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
         model = OneLayerConfig(
@@ -66,7 +69,13 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Success and similarity together, and what of the facts of the second phase is known."""
+    """Return success and similarity of every run, and what it knows of the second phase.
+
+    Returns:
+        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
+          the conclusion.
+        - ``taught``: accuracy on the facts that the second phase trains.
+    """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))
     )

@@ -79,11 +79,11 @@ class Settings(iw.Config):
     Values of other scales are in ``geometry_disputed.toml``.
 
     Attributes:
-        graphs: Names of graphs of `GRAPHS`.
+        graphs: Names of graphs, keys of ``GRAPHS``; by default all.
         width: Width of every model.
-        steps: Updates of each.
+        steps: Updates of each training; three times as many at the low rate.
         rate: Peak learning rate; falls as a cosine to 0.
-        draws: Embeddings in each null distribution.
+        draws: Number of random embeddings in each null distribution.
     """
 
     graphs: tuple[str, ...] = tuple(GRAPHS)
@@ -97,7 +97,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every model with every head on every graph; other trainings on the bipartite graphs."""
+    """Return every model with every head on every graph; other trainings on bipartite graphs."""
     trials = [
         _trial(settings, graph, name, head, USUAL)
         for graph in settings.graphs
@@ -195,7 +195,23 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Order and neighbours where every edge is stored; what the head costs; theory beside it."""
+    """Return orders and neighbours where every edge is stored, the head's cost, and the theory.
+
+    Returns:
+        - ``order``: Spearman's ρ of cosine and hops over ``pairs`` (all, even or odd
+          distances), of the runs that store every edge.
+        - ``recall``: recall of all runs.
+        - ``excluded``: whether a run is left out, as it does not store every edge.
+        - ``neighbours``: how often a neighbour is nearest, ``beyond`` random vectors.
+        - ``heads``: mean ρ of a model over the graphs, as a ``share`` of that of a tied
+          GPT.
+        - ``theory``: correlation of the predicted with the measured ρ.
+        - ``predicted``: ρ that the spectrum alone predicts.
+        - ``course``: ρ through training.
+        - ``by_hops``: mean cosine by distance.
+        - ``zigzag``: ``by_hops`` on bipartite graphs.
+        - ``shown``: ``order`` of all runs in the words of the figure.
+    """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)
     every = _marked(order).filter(training=USUAL)

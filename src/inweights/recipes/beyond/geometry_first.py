@@ -15,7 +15,7 @@ KEYS = ["graph", "embeddings", "seed"]
 
 
 def measures() -> tuple[Measure, ...]:
-    """What is known of every edge and path, and what the embeddings say of it."""
+    """Return the measures of every edge and path, and of what embeddings say of paths."""
     roles = (*paths.EDGES, "path")
     return (
         Measure(name="places", probe=iw.probes.stepwise, options={"roles": roles}),
@@ -39,7 +39,7 @@ class Size(iw.Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return the curriculum of the graph or of a control."""
+        """Return how the graph, or one of its controls, is learnt."""
         if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(
@@ -74,7 +74,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every graph geometry first, and the controls where they are asked for."""
+    """Return every graph learnt geometry first, and its controls where it has any."""
     trials = [
         size.training(how).trial(
             {"graph": size.course.name, "embeddings": how}, how=how
@@ -86,7 +86,13 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The hardest token on held-out leaves, what is memorised, and what the embeddings say."""
+    """Return what is known of held-out paths and of facts, and what embeddings say.
+
+    Returns:
+        ``table``, a row per run
+        (:func:`~inweights.recipes.shared.derived_paths.path_ends`), and ``shown``, four
+        of its columns as rows.
+    """
     table = path_ends(tables, KEYS)
     shown = table.unpivot(
         ["hardest", "trained", "edges", "ridge"], index=KEYS, variable_name="of"

@@ -22,14 +22,14 @@ class Settings(iw.Config):
     Values of other scales are in ``hops_and_layers.toml``.
 
     Attributes:
-        n: Entities of a level.
-        relations: Relations from each level to the next.
-        taught: Shares of the chains of a length that are taught.
-        depths: Numbers of layers, beside the usual one, with the most chains taught.
-        layers: Layers of all other models.
+        n: Number of entities of each level.
+        relations: Number of relations from each level to the next.
+        taught: Shares of the chains of a length that are trained.
+        depths: Numbers of layers that are tried beside ``layers``, with the most chains.
+        layers: Number of layers of all other models.
         width: Width of every model.
-        batch: Chains an update, beside all facts.
-        steps: Updates in all.
+        batch: Number of chains in an update, beside all facts.
+        steps: Updates of a training, over all of its phases.
         rate: Peak learning rate.
         decay: Weight decay.
     """
@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each length by how much of it is taught, and with fewer layers; three hops with help, too."""
+    """Return each length by how much is trained, and by fewer layers; three hops with help, too."""
     most, layers = max(settings.taught), settings.layers
     lengths, helps = (2, 3, 4), (MIXED, FIRST, BRIDGED)
     arms = [
@@ -104,7 +104,18 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy on chains not taught; the least with which they are learnt, above all if none."""
+    """Return accuracy on chains that were not trained, and the least that is needed to learn them.
+
+    What no run learns needs twice the most chains that were tried, or one layer more.
+
+    Returns:
+        - ``by_chains``: a row per run with all layers and nothing beside the chains.
+        - ``by_layers``: a row per run with the most chains.
+        - ``helped``: runs on three hops, with what is trained ``beside`` the chains.
+        - ``growth``: chains that a length needs over those of one hop less.
+        - ``saved``: how many ``fewer`` chains are needed with help.
+        - ``deeper``: layers that a length needs beyond those of one hop less.
+    """
     role = (
         pl.when(pl.col("hops") == 2)
         .then(pl.lit("composition"))

@@ -57,14 +57,15 @@ class Settings(iw.Config):
     Values of other scales are in ``how_far_geometry_carries.toml``.
 
     Attributes:
-        course: How edges are learnt in a cell; arms, length, width and pressure are
-            replaced.
-        read: Graphs on which a model then learns paths, with the pressure and without.
-        nodes: Lengths of a path that are tried in every cell of the law.
-        fitted: Arms of the cells that the law is fitted on.
-        judged: Arms of those that it is judged on.
-        widths: Widths of the model, with either.
-        decays: Weight decays while edges are learnt, with either.
+        course: How edges are learnt in a cell of the law; its arms, length, width and
+            pressure are replaced.
+        read: Graphs on which a model learns paths after edges, once with the weight
+            decay ``pressure`` and once without.
+        nodes: Lengths of a path, in nodes, that are tried in every cell of the law.
+        fitted: Numbers of arms of the cells that the law is fitted on.
+        judged: Numbers of arms of the cells that the law is judged on.
+        widths: Widths of the model, for every number of arms.
+        decays: Weight decays while edges are learnt, for every number of arms.
     """
 
     course: PathStarTraining = CELLS
@@ -77,7 +78,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Edges alone in every cell at every length; and paths after them on the graphs to read."""
+    """Return edges alone in every cell at every length, and paths after them on graphs to read."""
     trials = []
     cells = product(
         (*settings.fitted, *settings.judged), settings.widths, settings.decays
@@ -111,7 +112,21 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """How far each cell reaches, the law of each seed, and what a model reads."""
+    """Return how far each cell reaches, the law of each seed, and what a model reads.
+
+    Returns:
+        - ``judged``: a row per cell that the law was not fitted on: ``reach``, the
+          predicted one (``foretold``), ``error``, and ``gain`` over the mean of the
+          fitted cells.
+        - ``law``: a row per reader and seed; what the law adds where arms, width or
+          decay double.
+        - ``hits``: share of the judged cells that are ``within`` one node of the law,
+          and mean ``gain``.
+        - ``cells``: a row per run on edges alone.
+        - ``read``: a row per run that learns paths after edges.
+        - ``shown``: measured and predicted reach, as rows.
+        - ``profile``: what is found at each length at the largest width, as rows.
+    """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])
     cells = runs.filter(pl.col("stage") == EDGES)
     readers = {"ridge": AFFINE, "nearest": NEAREST}

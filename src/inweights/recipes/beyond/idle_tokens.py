@@ -33,7 +33,7 @@ class Settings(iw.Config):
         graphs: Which of the four graphs.
         architectures: Which architectures.
         counts: Idle tokens of each condition; the largest number and none are compared.
-        most: Trains no longer than so many steps.
+        most: Largest number of steps of a training.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -43,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every graph with each number of idle tokens; what theory says of it at the start."""
+    """Return every graph with each number of idle tokens, and what theory says at the start."""
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
         for shape in settings.graphs
@@ -81,7 +81,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Order of both kinds by the number of idle tokens, and how steadily it grows with it."""
+    """Return the order of embeddings by the number of idle tokens, and how steadily it grows.
+
+    Returns:
+        - ``order``: Spearman's ρ of cosine and hops, of the vectors as they are and
+          without their mean.
+        - ``dose``: rank correlation of ρ with the number of idle tokens, by run.
+        - ``means``: share of the energy in the mean vector (``degenerate``).
+        - ``theory``: mean drive at the start, the predicted one, and the absolute
+          ``error``.
+    """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))
         for name, text in (("raw", RAW), ("centred", CENTRED))

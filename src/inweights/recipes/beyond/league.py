@@ -113,15 +113,15 @@ class Settings(Config):
     Values of other scales are in ``league.toml``.
 
     Attributes:
-        models: Standing models that take part.
-        entrant: A model of one's own that takes part.
-        name: What tables call it.
+        models: Names of the standing models that take part; by default all.
+        entrant: A model of your own that takes part; by default none.
+        name: Name of the entrant in tables.
         world: Two hops with shared bridges; some of the hops are in no trained two-hop
             fact.
         shares: Shares of the two-hop facts, of those whose hops may be seen, that are
             trained.
         width: Width of the standing models.
-        steps: Updates of each.
+        steps: Updates of each model.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
     """
@@ -153,7 +153,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each model with and without identities, and each share of the two-hop facts in training."""
+    """Return each model with and without identities, at each share of two-hop facts in training."""
     models = {name: STANDING[name](settings.width) for name in settings.models}
     if settings.entrant is not None:
         models[settings.name] = settings.entrant
@@ -230,7 +230,14 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy on queries by which hop is in no trained two-hop fact, and over all of them."""
+    """Return accuracy on queries by which hop is in no trained two-hop fact, and over all.
+
+    Returns:
+        - ``known``: accuracy on the facts, of all models but Emb-MLP.
+        - ``league``: accuracy by ``hops``: each kind of query, ``all`` of them, and the
+          ``facts``.
+        - ``drawn``: accuracy by kind of query, in the words of the figure.
+    """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
     hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")

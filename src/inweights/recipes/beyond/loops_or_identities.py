@@ -32,8 +32,8 @@ class Settings(iw.Config):
         world: Two hops with shared bridges; some of the hops are in no trained two-hop
             fact.
         width: Width of every model.
-        steps: Updates of each that is taught hops and identities alone.
-        long: Updates of each that is taught two-hop facts, too.
+        steps: Updates of each model that is trained on hops and identities alone.
+        long: Updates of each model that is trained on two-hop facts, too.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
         every: Steps between two measurements through time.
@@ -59,7 +59,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each model with and without identities, and with and without two-hop facts in training."""
+    """Return each model with and without identities, with and without two-hop facts in training."""
     width = settings.width
     models = {
         DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
@@ -131,7 +131,20 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy by role and over all of them; realignment; which comes first through time."""
+    """Return accuracy by role and over all, realignment, and what comes first through time.
+
+    Returns:
+        - ``queries``: accuracy by role, with the ``arm`` that figures show.
+        - ``overall``: accuracy over all queries of a run.
+        - ``facts``: accuracy on the facts, of the role that is known least.
+        - ``moved``: accuracy after hidden states are moved onto embeddings or onto a
+          layer (``onto``).
+        - ``moved_overall``: the same over all roles.
+        - ``gained``: ``moved`` at the first block, onto a layer.
+        - ``by_loops``: accuracy with other numbers of loops.
+        - ``lead``: by how many steps alignment comes before accuracy (half-times).
+        - ``through_time``: both by step, as rows.
+    """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")
     weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(

@@ -55,8 +55,8 @@ class Settings(iw.Config):
 
     Attributes:
         model: The model that is trained: a folder, a hub name on this disk, or
-            `@smollm2`.
-        device: Where it lives.
+            ``@smollm2``.
+        device: Device of the model, such as ``cpu`` or ``cuda``.
         layer: Index of the layer that has the adapters, and to whose output the vector
             is added.
         lora: How the adapters are trained; an epoch is an update.
@@ -76,7 +76,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """All tasks; one computation trains and asks all arms of one."""
+    """Return one computation for each task, which trains all arms and asks their questions."""
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
         Computation(
@@ -94,7 +94,7 @@ def plan(settings: Settings) -> Plan:
 def learn(
     *, model: Outside, settings: Settings, task: str, seed: int = 0
 ) -> pl.DataFrame:
-    """Train on a hidden city: LoRA in the MLP of one layer, and a vector added to its output.
+    """Return answers about a hidden city, learnt by LoRA in one layer and by one vector.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
@@ -210,7 +210,12 @@ def _train(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy, and by how much an arm has more than half of LoRA's gain over nothing."""
+    """Return a table ``accuracy``, with by how much an arm has more than half of LoRA's gain.
+
+    Returns:
+        A row per task, role, arm and seed: ``hit``, the share of right answers, and
+        ``half``, hit minus the mean of that of the untrained model and of LoRA.
+    """
     keys = ["task", "role", "seed"]
     accuracy = (
         tables["said"]

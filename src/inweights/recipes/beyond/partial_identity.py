@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Both models on every fraction, and what the facts say of each chain before."""
+    """Return both models on every fraction, and what the facts alone predict of each chain."""
     one = settings.one_layer
     trials, computations = [], []
     for fraction in settings.fractions:
@@ -58,7 +58,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Join what was foretold of each chain with what was learnt of it."""
+    """Return what was predicted of each chain beside what was learnt of it.
+
+    Returns:
+        - ``worlds``: a row per run: mean similarity, accuracy and prediction; ``off``,
+          the error of the predicted similarity, and ``gap``, that of the fraction as
+          accuracy.
+        - ``sides``: the same for chains that are predicted ``with identity``, and for
+          the others.
+        - ``shown``: accuracy and similarity as rows.
+        - ``memorised``: accuracy on the facts, of the role that is known least.
+    """
     trials = ["model", "fraction", "seed"]
     foreseen = pl.col("from_facts") > HALF
     asked = tables["margins"].select(

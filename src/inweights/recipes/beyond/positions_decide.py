@@ -76,17 +76,15 @@ class Settings(iw.Config):
     Values of other scales are in ``positions_decide.toml``.
 
     Attributes:
-        arms: Arms of the path-star, each with three edges.
-        layers: Layers of the models that learn the path-star; on the grid they have
-            one.
-        width: Width of every model.
-        steps: Updates of the GPT.
-        mamba_steps: Updates of Mamba on the path-star, which costs about four times as
-            much.
+        arms: Number of arms of the path-star, each with three edges.
+        layers: Number of blocks of the models on the path-star.
+        width: Width of all models.
+        steps: Updates of a GPT on the path-star.
+        mamba_steps: Updates of Mamba on the path-star.
         leaves: Trained paths a step.
-        grid_steps: Most updates on the grid.
+        grid_steps: Largest number of updates on the grid.
         every: Steps between two points of the curves.
-        draws: Random embeddings that the order on the grid is held against.
+        draws: Number of random embeddings to which the order on the grid is compared.
     """
 
     arms: int = 100
@@ -101,7 +99,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every condition on the path-star; those with other ties and blocks on a grid, too."""
+    """Return every condition on the path-star, and those with other ties and blocks on a grid."""
     from inweights.probes.token_share import token_share
 
     on_star = partial(Measure, where={"world": STAR})
@@ -176,10 +174,22 @@ def _mamba(settings: Settings, name: str, **sizes: object) -> MambaConfig:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves and ends of every run, what its embeddings hold, and how it began.
+    """Return curves and ends of every run, what its embeddings hold, and how it began.
 
     Where all scales of positions reach half accuracy at one step, or none does, they
     have no order: ``by_ratio`` is 0.
+
+    Returns:
+        - ``curves``: a row per run on the path-star and step.
+        - ``shares``: which part of the state before the first block says which token it
+          is, by step.
+        - ``final``: a row per run at its end, with what it began with and when half of
+          the paths are found.
+        - ``drowned``: ``final`` of the two conditions with long position vectors.
+        - ``ends``: three accuracies of GPTs as rows.
+        - ``dose``: rank correlation of the length of positions with the step at which
+          paths are found (``by_ratio``).
+        - ``grid``: Spearman's ρ of cosine and hops, at even and at odd distances.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

@@ -31,18 +31,19 @@ class Settings(iw.Config):
     Values of other scales are in ``predicted_composition.toml``.
 
     Attributes:
-        n: `N` of the two-hop worlds of permuted maps.
-        complexities: Their complexities; the first with all identities, half and none.
-        drawn: Facts at random.
-        popularity: How uneven they are where they are: the concentration of the
-            popularity of answers and subjects; the first is also tried with other
-            relations, sizes and depths.
-        others: Families of other relations, sizes and depths.
-        knowledge: Sets of real facts.
-        decays: Decay of the soft program that predicts Emb-MLP, and GPT. Nothing is
-            trained with it: training that stops short of the optimum is nearer to such
-            a program than to its limit.
-        replicas: Replicas of the short trainings.
+        n: ``N`` of the two-hop worlds of permuted maps.
+        complexities: Complexities ``C`` of those worlds; the first is tried with all
+            identities, half and none, the others with half.
+        drawn: Facts at random; each family of worlds changes some of these settings.
+        popularity: Concentrations of the popularity of answers and subjects; the
+            smaller, the more uneven. The first is also tried with other relations,
+            sizes and depths.
+        others: Names of the families of other relations, sizes and depths.
+        knowledge: Names of sets of real facts, such as ``@people``; by default none.
+        decays: Two weight decays of the soft program: that which predicts Emb-MLP, and
+            that for GPT. Nothing is trained with them: training that stops short of the
+            optimum is nearer to such a program than to its limit.
+        replicas: Number of replicas of the short trainings.
         tried: Length of the short trainings, as a share of that of `predict --by
             training`.
         emb_mlp: Training of Emb-MLP.
@@ -110,7 +111,7 @@ _TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Predict every query of every world, then train both models on it."""
+    """Return predictions of every query of every world, and trainings of both models on it."""
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, iw.Curriculum(phases=(settings.gpt.phase,))),

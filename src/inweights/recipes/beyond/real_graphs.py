@@ -30,15 +30,15 @@ class Settings(iw.Config):
     Values of other scales are in ``real_graphs.toml``.
 
     Attributes:
-        graphs: Which of the known social networks.
-        own: Further graphs, by the name that figures show.
+        graphs: Names of known social networks; by default all.
+        own: Graphs of your own, by the name that figures show; by default none.
         width: Width of the trained architectures; associative storage needs about as
-            much as the graph has nodes.
-        steps: Updates of each.
-        rate: Their learning rate.
-        frozen_rate: That of associative storage.
+            much width as the graph has nodes.
+        steps: Updates of each trained architecture.
+        rate: Learning rate of the trained architectures.
+        frozen_rate: Learning rate of associative storage.
         descent: How Node2Vec descends.
-        looks: Frames that are taken of a training, about; 40 of them are kept.
+        looks: About how many frames are taken of a training; 40 of them are kept.
         draws: Random embeddings in each null distribution.
     """
 
@@ -64,7 +64,7 @@ class Settings(iw.Config):
             )
 
     def training(self, architecture: str) -> gm.Training:
-        """How an architecture is trained, on whatever graph."""
+        """Return how an architecture is trained, on whichever graph."""
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
         return gm.Training(
             architecture=architecture, rate=rate, steps=self.steps, width=self.width
@@ -72,7 +72,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train and film every architecture on every graph, and keep the edges for the pictures."""
+    """Return recorded trainings of every architecture on every graph, with the graphs' edges."""
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
     for name, graph in graphs.items():
@@ -142,7 +142,13 @@ def _listed(world: Graph) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Frames of the recordings, and the tables of the claims."""
+    """Return frames of the recordings, and the tables of the claims.
+
+    Returns:
+        The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`;
+        ``stored`` says which architectures are ``trained``, and ``correlation`` how far
+        Spearman's ρ is ``beyond_chance`` (above 0).
+    """
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():
         joined = rows.drop_nulls("to").select("from", "to").rows()

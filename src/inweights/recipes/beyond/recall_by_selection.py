@@ -34,7 +34,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
     relations: int = 4
 
     def build(self, seed: int = 0) -> World:
-        """Draw the bijections; ``new`` is the role of facts of new subjects."""
+        """Build a world of random bijections; ``new`` is the role of facts of new subjects."""
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {
             "known": self.n,
@@ -61,10 +61,10 @@ class Settings(iw.Config):
     Values of other scales are in ``recall_by_selection.toml``.
 
     Attributes:
-        sizes: Numbers of subjects, and of attributes.
-        widths: Widths of each.
-        relations: Relations of each.
-        transferred: Known and new subjects.
+        sizes: Numbers of subjects; there are as many attributes.
+        widths: Widths of the models, at every size.
+        relations: Number of relations at every size.
+        transferred: The world whose new subjects are learnt after the known ones.
         width: Width of the models that learn new subjects.
         decay: Weight decay where known and new subjects are learnt.
         steps: Updates of a phase.
@@ -82,7 +82,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every size at every width; and new subjects after known ones, whose embeddings alone move."""
+    """Return every size at every width, and new subjects that are learnt after known ones."""
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
         _trial(settings, world, width) for world in worlds for width in settings.widths
@@ -183,7 +183,14 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Recall; the least width of full recall by size and seed, twice the largest where none is."""
+    """Return recall, and the least width of full recall by size and seed.
+
+    Returns:
+        - ``swept``: recall of known facts at every size and width.
+        - ``needed``: the least ``width`` of full recall, twice the largest where none
+          has it, and its ``growth`` over that of the smallest size.
+        - ``recall``: recall of known and of new subjects.
+    """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"
     )

@@ -74,9 +74,9 @@ class Settings(iw.Config):
     Values of other scales are in ``rounding.toml``.
 
     Attributes:
-        changes: The conditions.
-        points: Widths, each with a rate and steps.
-        every: Steps between two looks.
+        changes: The conditions, each with what it changes.
+        points: Widths of TinyNN, each with a rate and steps.
+        every: Steps between two measurements.
     """
 
     changes: tuple[Change, ...] = CHANGES
@@ -88,7 +88,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """TinyNN on the cycle, at every point under every condition."""
+    """Return TinyNN on the cycle, at every width under every condition."""
     trials = []
     for point, change in product(settings.points, settings.changes):
         how = gm.Training(
@@ -118,7 +118,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Order at its best and at the end, how long it lives, and margins at the end."""
+    """Return the order at its best and at the end, how long it lives, and margins at the end.
+
+    Returns:
+        - ``ends``: a row per run: lowest Spearman's ρ (``best``), ``last`` ρ, what is
+          ``lost``, ``life`` (the share of the training in which an order is there) and
+          ``margin``.
+        - ``order``: ρ by step.
+    """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)
     alive = pl.col("step").filter(pl.col("spearman") <= ORDER).max()

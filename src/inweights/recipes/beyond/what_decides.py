@@ -64,7 +64,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every cell of the design."""
+    """Return a training of every cell of the design."""
     levels = design()
     trials = []
     for cell in range(CELLS):
@@ -101,7 +101,18 @@ def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Effect of each factor for each seed, and the shares of variance with intervals."""
+    """Return the effect of each factor for each seed, and shares of variance with intervals.
+
+    Returns:
+        - ``composed``: accuracy on compositions of every run.
+        - ``recall``: accuracy on the facts, of the role that is known least.
+        - ``effects``: a row per term and seed: mean accuracy at the high level minus
+          that at the low one.
+        - ``main_effects``: ``effects`` of single factors.
+        - ``shares``: share of the variance between cells that each term explains, with
+          ``low`` and ``high``.
+        - ``shares_by_seed``: the same within each seed, of the largest terms.
+    """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])
     effects = _effects(queries)

@@ -37,18 +37,18 @@ class Settings(iw.Config):
     Values of other scales are in ``when_to_decay.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        complexity: `C`.
-        heads: Whether the head is tied.
-        width: Width of the map.
-        other_widths: Where only a tied head that never decays or throughout is trained;
-            the rate follows the width.
+        n: Number ``N`` of subjects and of objects.
+        complexity: ``C``, the number of objects that a subject leads to.
+        heads: Whether the head is tied, for each of the heads that are tried.
+        width: Width at which every time and extent of decay is tried.
+        other_widths: Further widths, at which only a tied head that never decays or
+            throughout is trained; the rate follows the width.
         layers: Number of blocks.
-        rate: Rate at width 64.
+        rate: Learning rate at width 64; at another width it is scaled by 64 over it.
         decay: Weight decay.
-        learn: Steps in which the facts are learnt, at a constant rate.
-        settle: Steps after that, over which the rate falls to 0 as a cosine; of twice
-            as many the sum of rates is the same.
+        learn: Number of steps in which the facts are learnt, at a constant rate.
+        settle: Number of steps after that, over which the rate falls to 0 as a cosine;
+            of twice as many the sum of rates is the same.
     """
 
     n: int = 10
@@ -87,7 +87,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every head, time and extent at one width; the strongest contrast at the others."""
+    """Return every head, time and extent of decay at one width, and two times at other widths."""
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = [
         (tied, settings.width, when, decayed)
@@ -114,10 +114,11 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy beside recall, and the gain over the same GPT that never decays.
+    """Return accuracy beside recall, and the gain over the same GPT that never decays.
 
-    ``gain`` is not a number for runs that do not know their facts, or whose control
-    does not.
+    Returns:
+        ``runs``, a row per run, and ``gain``, the same with ``gain`` in accuracy; it is
+        not a number for runs that do not know their facts, or whose control does not.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

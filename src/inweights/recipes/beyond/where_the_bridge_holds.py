@@ -56,9 +56,9 @@ class Settings(iw.Config):
     Values of other scales are in ``where_the_bridge_holds.toml``.
 
     Attributes:
-        axes: Names of axes.
-        complexity: `C` of the harder world with identity; the others have `C = 1`.
-        n: Subjects and objects `N`.
+        axes: Names of axes, keys of ``AXES``; by default all.
+        complexity: ``C`` of the harder world with identity; the others have ``C = 1``.
+        n: Number ``N`` of subjects and of objects.
         every: Steps between measurements.
         base: The run that every axis changes in one respect.
     """
@@ -74,7 +74,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every value of every axis, for both initialisations in three worlds."""
+    """Return every value of every axis, for both initialisations in three worlds."""
     base, n, harder = settings.base, settings.n, settings.complexity
     inits = {"standard": base.model.init, "small": iw.Init(gamma=base.small_gamma)}
     worlds = {
@@ -109,7 +109,19 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Final accuracy along every axis, and what alignment says."""
+    """Return the final accuracy along every axis, and what alignment says of it.
+
+    Returns:
+        - ``map_c1``: ``final`` with identity at complexity one.
+        - ``map_harder``: ``final`` with identity at the higher complexity.
+        - ``map_without``: ``final`` without identity.
+        - ``final``: a row per run at its last step: ``accuracy``, and ``contrast`` and
+          ``nearest`` of the alignment.
+        - ``alignment_tells``: correlation of accuracy and contrast over the runs with
+          identity.
+        - ``leads``: by how many steps alignment comes before accuracy (half-times), of
+          the runs that compose.
+    """
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]
     with_identity = pl.col("world") != "no identity"

@@ -20,11 +20,11 @@ class Settings(iw.Config):
     Values of other scales are in ``where_the_bridge_is.toml``.
 
     Attributes:
-        world: Each bridge has two objects, by two last relations.
-        heads: `untied`, `tied` or both.
-        gpt: The GPT; the head is set by `heads`.
-        phase: Its training.
-        controls: What it is compared with.
+        world: The world, in which each bridge has two objects, by two last relations.
+        heads: Which heads are tried: ``untied``, ``tied`` or both.
+        gpt: Config of the GPT; ``heads`` sets its head.
+        phase: Training of the GPT.
+        controls: Names of the controls.
     """
 
     world: iw.TwoHop = iw.TwoHop(
@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each head with its controls; what every state carries, and what patching says of it."""
+    """Return each head with its controls, what every state carries, and activation patching."""
     trials = [
         Trial(
             labels={"head": head},
@@ -59,12 +59,24 @@ def plan(settings: Settings) -> Plan:
 
 
 def patching() -> Measure:
-    """The effect of activation patching, for comparison."""
+    """Return the measure of activation patching, for comparison."""
     return Measure(name="patching", probe=iw.probes.activation_patching)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Shares at the last position, their largest over places, and effects beside controls."""
+    """Return what states carry at the last position and at most, and effects beside controls.
+
+    Returns:
+        - ``shares``: shares of ``carried`` bridge, relation and answer at the last
+          position, by depth.
+        - ``places``: what every state carries, without control.
+        - ``after``: the largest shares beyond the first depth.
+        - ``largest``: the largest share of bridge or answer anywhere (``either``).
+        - ``compositions``: accuracy on compositions.
+        - ``memorised``: accuracy on the facts, of the role that is known least.
+        - ``influence``: effect of patching without a bridge, as a ``part`` of that with
+          one.
+    """
     carries, keys = tables["carries"], [*LABELS, "seed"]
     last = carries.filter(position=carries["position"].max())
     after = carries.filter(pl.col("depth") > 1)

@@ -53,10 +53,10 @@ class Settings(InventedSettings):
     Values of other scales are in ``which_diet_teaches.toml``.
 
     Attributes:
-        conditions: Which conditions.
-        hold_out: Share of the bridges whose chains no strategy tells.
-        rates: Learning rates of conditions whose best one is another than that of
-            `tuning`.
+        conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
+        hold_out: Share of the bridges whose chains no strategy states.
+        rates: Learning rates of the conditions that learn best at another rate than
+            that of ``tuning``, by name.
     """
 
     world: Invented = Invented(people=12, towns=6, countries=6)
@@ -71,7 +71,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """One fine-tune for each condition; what the model knew before is asked once."""
+    """Return one fine-tune for each condition, and what the model knew before."""
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
         Computation(
@@ -102,7 +102,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracies by what is asked; what was lost and asserted; tokens."""
+    """Return accuracies by what is asked, what was lost and wrongly asserted, and tokens.
+
+    Returns:
+        - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
+          accuracy over chance.
+        - ``shown``: the same in the words and order of the figure.
+        - ``kept``: what of the general knowledge is ``lost``, and the ``rise`` of the
+          loss on other text in bits.
+        - ``wrong``: share of the wrong answers that are asserted.
+    """
     after, before = tables["after"], tables["before"]
     place = (
         pl.when("held")

@@ -23,11 +23,11 @@ class Settings(iw.Config):
     Values of other scales are in ``two_hop.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        models: Conditions, as in Figure 2.
+        n: Number ``N`` of subjects and of objects.
+        models: Names of the conditions, as in Figure 2 of Identity Bridge.
         every: Steps between measurements.
-        gpt: The GPT.
-        emb_mlp: The Emb-MLP.
+        gpt: The GPT and its training.
+        emb_mlp: The Emb-MLP and its training.
     """
 
     n: int = 20
@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Emb-MLP and a GPT, with and without identity."""
+    """Return Emb-MLP and a GPT, with and without identity."""
     training = settings.gpt, settings.emb_mlp
     trials = [
         ib.trial(
@@ -71,7 +71,13 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves of recall and composition, and the two panels of templates."""
+    """Return accuracy on compositions, curves of recall, and two panels of templates.
+
+    Returns:
+        - ``compositions``: a row per run, with ``accuracy``.
+        - ``learning``: accuracy by step and role, in the words of the figure.
+        - ``panels``: templates of Emb-MLP, with and without identity.
+    """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)
     curves = tables["curves"].filter(pl.col("role").is_in(list(_ASKED)))

@@ -25,11 +25,11 @@ class Settings(iw.Config):
     Attributes:
         world: Labels, and how many inputs share one.
         linear: Width and depth of the linear network; its readout is frozen.
-        rate: Rate of its gradient descent.
-        steps: Updates of each layer, one layer after the other.
+        rate: Rate of the gradient descent of the linear network.
+        steps: Updates of each layer of the linear network, one layer after the other.
         gpt: Architecture of the GPT, which is trained end to end with AdamW.
-        gpt_rate: Its rate.
-        gpt_steps: Its most updates; it stops at a loss of .02.
+        gpt_rate: Learning rate of the GPT.
+        gpt_steps: Largest number of updates of the GPT; it stops at a loss of .02.
     """
 
     world: Labels = Labels()
@@ -41,7 +41,7 @@ class Settings(iw.Config):
     gpt_steps: int = 1000
 
     def layer_wise(self) -> experiments.Curriculum:
-        """One phase a layer."""
+        """Return a curriculum with one phase for each layer."""
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
         return experiments.Curriculum(
@@ -53,7 +53,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """The linear network layer by layer, the GPT at once, and the prediction for the former."""
+    """Return the linear network layer by layer, with its prediction, and the GPT at once."""
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
     world = settings.world
@@ -93,7 +93,17 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The steps from layer to layer, the last layer, and prediction against measurement."""
+    """Return how similarity rises from layer to layer, and the prediction beside it.
+
+    Returns:
+        - ``steps``: a row per run; the ``least`` rise from one layer to the next.
+        - ``ends``: the ``rise`` from first to last layer, the last layer's ``contrast``
+          of same and other label, and ``other_rise``.
+        - ``predicted``: the first layers of the linear network, with the absolute
+          ``error`` of the prediction.
+        - ``final_loss``: the training loss that was recorded last.
+        - ``shown``: measured and predicted cosines by depth, for the figure.
+    """
     keys = ["model", "seed"]
     foretold = tables["foretold"]
     cosines = tables["cosines"].sort(*keys, "depth", maintain_order=True)

@@ -32,7 +32,7 @@ class Settings(iw.Config):
         one_layer: Training of the one-layer transformer of Table 1.
         gpt: Training of the GPT, with GPT-2's own initialisation.
         end_to_end: Training of the one-layer transformer of Table 3.
-        stds: Initial scales `σ0` of the latter.
+        stds: Initial scales ``σ0`` of the transformer that is trained end to end.
     """
 
     n: int = 100
@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Each reading with both models of Table 1; and every course of Table 3 at each start."""
+    """Return each reading with both models of Table 1, and the courses of Table 3 at each start."""
     world = fr.world_of("AS", settings.n)
     one_layer, gpt = settings.one_layer, settings.gpt
     trials = []
@@ -90,7 +90,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The table; which printed numbers each reading gives; and which starts give all of Table 3."""
+    """Return which printed numbers each reading gives, and which starts give all of Table 3.
+
+    Returns:
+        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
+          the conclusion.
+        - ``shown``: the same with the words of the figure.
+        - ``given``: a row per seed; ``most``, how many of the six printed numbers the
+          best reading gives.
+        - ``starts``: a row per reading and seed; at how many starts all three
+          similarities are as printed (``matching``).
+    """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)
     near = table.with_columns(

@@ -16,9 +16,10 @@ class Settings(iw.Config):
     Attributes:
         widths: Widths of the square layers.
         layers: Layers of the network.
-        labels: Labels.
-        per_label: Inputs of each label; all are orthonormal.
-        share: Rate times steps of a layer over the number of inputs, ηT/N.
+        labels: Number of labels.
+        per_label: Inputs of each label; all inputs are orthonormal.
+        share: The product of learning rate and steps of a layer over the number of
+            inputs, ηT/N.
     """
 
     widths: tuple[int, ...] = (128, 384, 1024)
@@ -29,7 +30,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """A random network of each width, walked layer by layer."""
+    """Return a random network of each width, walked layer by layer."""
     from inweights.theory.feature_resemblance.depth import lemma_18
 
     sizes = {
@@ -52,7 +53,15 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The widest network, its nearness to the limit against the narrowest, and the curves."""
+    """Return the widest network, its nearness to the limit, and curves by layer.
+
+    Returns:
+        - ``widest``: a row per layer and seed of the widest network, with its distances
+          from the limit.
+        - ``nearness``: ``ratio`` of the mean distance of the widest network to that of
+          the narrowest.
+        - ``shown``: distances of every width by layer, as rows.
+    """
     states = tables["states"]
     width, keys = pl.col("width"), ["width", "layer", "seed"]
     mean = pl.mean_horizontal(*CASES.values())

@@ -35,15 +35,17 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples, and of chains.
-        few: The same where stage 2 is followed step by step; stage 1 is shorter in
-            proportion.
+        few: Number of tuples where stage 2 is followed step by step; its stage 1 is
+            shorter in proportion.
         rho: Copies of the similarity premise.
-        slower: By which factor stage 2 has a smaller rate there.
-        steps: Steps of each of its phases there; a fiftieth of them at the rate itself.
-        widths: At which the cosine of unlike entities is measured.
+        slower: Factor by which the rate of stage 2 is smaller where it is followed step
+            by step.
+        steps: Steps of each phase of stage 2 where it is followed step by step; a
+            fiftieth of them at the rate itself.
+        widths: Widths ``d`` at which the cosine of unlike entities is measured.
         deep: Widths of the deep linear network.
-        layers: Its layers.
-        labels: Its labels.
+        layers: Number of layers of the deep linear network.
+        labels: Number of labels of the deep linear network.
         delta: Probability with which a bound about a start may fail.
         training: Training of the one-layer transformer.
     """
@@ -62,7 +64,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Starts, stage 1 at several widths, and stage 2 step by step at two rates."""
+    """Return starts, stage 1 at several widths, and stage 2 step by step at two rates."""
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 
@@ -146,7 +148,16 @@ def _descent(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Where each descent ends beside its bound, and the cosine of the unlike in units of 1/√d."""
+    """Return where each descent ends beside its bound, and cosines of the unlike over 1/√d.
+
+    Returns:
+        - ``proven``: a row per course and phase of the descents at the small rate:
+          largest ``ratio`` of loss to bound, ``exponent`` of the fall of the loss,
+          ``step_size``, and ``says`` (bound over the loss of a guess).
+        - ``as_in_table_1``: the same at the rate of Table 1.
+        - ``unlike``: mean size of the cosine of unlike entities; ``scaled``, times √d.
+        - ``curves``: loss and bound by step, in powers of ten (``digits``).
+    """
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(
         panel=twice.then(pl.format("{}, phase {}", "course", "phase")).otherwise(

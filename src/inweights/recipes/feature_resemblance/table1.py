@@ -30,7 +30,7 @@ class Settings(iw.Config):
     Values of other scales are in ``table1.toml``.
 
     Attributes:
-        n: Number of tuples, and of chains.
+        n: Number of tuples, and of two-hop chains.
         rho: Copies of the similarity premise in the joint course.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
@@ -43,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every course with both models, and what the facts say of it before."""
+    """Return every course with both models, and what the facts alone predict of it."""
     one, rho = settings.one_layer, settings.rho
     trials, computations = [], []
     for course in tasks.SUCCEEDS:
@@ -60,7 +60,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The table itself, prediction against measurement, and what the figures draw."""
+    """Return the table itself, predictions beside measurements, and recall by statement.
+
+    Returns:
+        - ``table``: a row per run: ``cosine``, ``success`` and the last ``loss``.
+        - ``predicted``: absolute errors of both predictions
+          (:func:`~.common.compared`).
+        - ``shown``: measured, predicted and printed similarities, as rows.
+        - ``kept``: accuracy by ``role``, in the words of the figure.
+    """
     table = fr.similarities(tables, LABELS)
     table = table.join(
         fr.last_loss(tables["losses"], [*LABELS, "seed"]), on=[*LABELS, "seed"]

@@ -16,10 +16,11 @@ class Settings(iw.Config):
     Values of other scales are in ``table2.toml``.
 
     Attributes:
-        model: Folder, hub name (fetched beforehand), `@smollm2` or `@tiny`.
-        rows: Rows of the data, as many of each relation as goes; 0 for all.
+        model: Folder, hub name (downloaded before), ``@smollm2`` or ``@tiny``.
+        rows: Number of rows of the data, as equal a number of each relation as
+            possible; 0 for all.
         training: How every stage is trained.
-        conditions: Those that are run.
+        conditions: Names of the conditions that are run.
     """
 
     model: str = "@smollm2"
@@ -46,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every condition; without training the model answers as it is."""
+    """Return every condition; in the one without training the model answers as it is."""
     return Plan(
         computations=[
             Computation(
@@ -71,7 +72,13 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Success, recall and similarity (penultimate layer) of every condition and seed."""
+    """Return success, recall and similarity (penultimate layer) of every condition and seed.
+
+    Returns:
+        - ``table``: a row per run: ``success``, ``recall``, ``chance``, ``similarity``,
+          that of ``other`` pairs, ``contrast`` and ``gain``.
+        - ``shown``: four of its columns as rows, in the words of the figure.
+    """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))
     penultimate = pl.col("layer") == pl.col("layer").max() - 1

@@ -55,7 +55,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Three courses, and AS over the grid; everything moves in every phase."""
+    """Return three courses, and the course AS over the grid; everything moves in every phase."""
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
     grid = settings.grid
@@ -85,7 +85,16 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The table, both columns of it beside the printed ones, and the grid with its extremes."""
+    """Return the table, its columns beside the printed ones, and the grid with its extremes.
+
+    Returns:
+        - ``table``: a row per course and seed, with ``cosine`` and ``success``.
+        - ``shown``: measured and printed values, as rows.
+        - ``grid``: ``cosine`` and ``success`` of the course AS at every setting, as
+          rows.
+        - ``extremes``: a row per seed: ``least_success`` on the grid, and how many
+          settings are ``matching`` the printed row.
+    """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")
     grid = every.filter(pl.col("course") == "AS")

@@ -32,9 +32,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        rhos: Copies of the similarity premise.
+        rhos: Numbers ``ρ`` of copies of the similarity premise.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT; it stops at the loss printed for each `ρ`.
+        gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
     """
 
     n: int = 100
@@ -49,7 +49,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The joint course for every ρ, with both models, and what the facts say of it before."""
+    """Return the joint course for every ρ with both models, and what the facts alone predict."""
     world, one = fr.world_of("joint", settings.n), settings.one_layer
     trials, computations = [], []
     for rho in settings.rhos:
@@ -63,7 +63,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The table, prediction against measurement, and both beside the printed numbers."""
+    """Return the table, predictions beside measurements, and both beside the printed numbers.
+
+    Returns:
+        - ``table``: a row per run, with ``cosine`` and ``success``.
+        - ``predicted``: absolute errors of both predictions
+          (:func:`~.common.compared`).
+        - ``shown``: measured, predicted and printed similarities, as rows.
+    """
     table = fr.similarities(tables, LABELS)
     return {
         "table": table,

@@ -17,9 +17,10 @@ class Settings(iw.Config):
     Values of other scales are in ``theorems.toml``.
 
     Attributes:
-        n: Number of tuples, and of chains.
-        rho: Copies of the similarity premise; the theorems are about large `ρ`.
-        checked: `n` at which the gradients of lemma 1 are held against autograd.
+        n: Number of tuples, and of two-hop chains.
+        rho: Copies of the similarity premise; the theorems are about large ``ρ``.
+        checked: Number of tuples at which the gradients of lemma 1 are compared with
+            autograd.
         training: Training of the one-layer transformer.
     """
 
@@ -32,7 +33,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Every course; stage 1 of each in closed form; the closed form against autograd."""
+    """Return every course, stage 1 of each in closed form, and the closed form beside autograd."""
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
     how = settings.training
@@ -61,7 +62,14 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Similarity, success and the loss at the end of each phase, and what the figure draws."""
+    """Return similarity, success, and the loss at the end of each phase.
+
+    Returns:
+        - ``table``: a row per course and seed, with ``cosine`` and ``success``.
+        - ``fitted``: the last ``loss`` of each phase but that of the attention.
+        - ``shown``: similarity and success, as rows.
+        - ``lemmas``: how far stage 1 is from what the lemmas assume, as rows.
+    """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])
     unpivoted = partial(pl.DataFrame.unpivot, index=keys, variable_name="column")

@@ -28,8 +28,8 @@ class Settings(iw.Config):
         graphs: Which of the four graphs.
         architectures: Which architectures.
         descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        path: Nodes of the path graph of Remark 4.
+        most: Trains no longer than so many steps; by default as long as the paper does.
+        path: Number of nodes of the path graph of Remark 4.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Energy of trained embeddings; every test on embeddings whose geometry is known."""
+    """Return trainings on the tiny graphs, and every test on embeddings whose geometry is known."""
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
     known = [
@@ -63,7 +63,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Magnitudes beside the spectrum, their mean distance over dimensions, and tests as rows."""
+    """Return how far embeddings are skewed beyond the graph's spectrum, and what each test shows.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``skew``: a row per run; ``beyond``, the mean of the skew over all eigenspaces
+          but the first, weighted by their dimensions.
+        - ``profile``: a row per run and eigenspace, with the graph's own spectrum as
+          one more ``architecture``.
+        - ``tests``: a row per known embedding and ``test``, with its ``value``.
+    """
     tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(
         number=pl.col("space") + 1

@@ -39,12 +39,13 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         architectures: Which architectures.
-        most: Trains no longer than so many steps; the paper's own if left out.
+        most: Trains no longer than so many steps; by default as long as the paper does.
         conditions: Under which conditions; claims are judged under the first.
         wide: Width of the wide TinyNN; it is trained as long as the narrow one on the
             grid.
-        longer: Steps of the frozen TinyNN at its own rate, where B.2 has fewer.
-        looks: How often training is looked at, about.
+        longer: Least number of steps of the frozen TinyNN at its own rate; where B.2
+            has more, it takes those.
+        looks: About how often a training is measured.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -57,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every architecture twice from one start: its embeddings move, or stand still."""
+    """Return every architecture twice from one start: with free and with frozen embeddings."""
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials, measures = [], [Measure(name="cosines", probe=iw.probes.cosines)]
     made = gm.trials(
@@ -109,7 +110,20 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Ends of all runs, with when every edge was first stored, and correlation of cosine."""
+    """Return what each run stores at its end and when, and how its cosines follow the hops.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``beside``: the last recall of every run with frozen embeddings, under all
+          conditions.
+        - ``ends``: a row per run at its last step: ``recall``, ``loss``,
+          ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
+          the first step of recall 1.
+        - ``correlation``: a row per run; Spearman's ρ of cosine and hops
+          (:func:`~.derived.far_correlation`).
+        - ``curves``: recall and loss of every step but 0.
+    """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])
     tables = judged(tables)

@@ -61,7 +61,12 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
-    """Add the ``size`` of Spearman's ρ, and how far it is ``beyond_chance`` (below 0)."""
+    """Return Spearman's ρ with its ``size`` and how far it is ``beyond_chance`` (below 0).
+
+    Returns:
+        The rows of ``correlation`` with two more columns: ``size``, the absolute value,
+        and ``beyond_chance``, ρ minus the lower end of the null distribution.
+    """
     rho = pl.col("spearman")
     return correlation.with_columns(
         size=rho.abs(), beyond_chance=rho - pl.col("null_low")

@@ -36,12 +36,14 @@ class Settings(iw.Config):
     Values of other scales are in ``e1.toml``.
 
     Attributes:
-        star: The graph.
-        search: What is tried with frozen embeddings.
-        width: Width of these models, which have to memorise without a geometry; 0 for
-            the star's.
-        steps: Steps of those runs; learnt embeddings take the star's own.
-        every: Steps between two looks.
+        star: The path-star and how it is learnt.
+        search: Settings that are tried with frozen embeddings, each as a training of
+            its own.
+        width: Width of the models with frozen embeddings, which have to memorise
+            without a geometry; 0 for that of ``star``.
+        steps: Updates of the models with frozen embeddings; learnt embeddings take
+            those of ``star``.
+        every: Steps between two measurements.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
@@ -52,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Edges and paths interleaved, with embeddings that are learnt and with frozen ones."""
+    """Return trainings on edges and paths together, with embeddings that are learnt or frozen."""
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
     for point in settings.search:
@@ -74,7 +76,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Results at the end of all runs, what was memorised, and curves of frozen and trained ones."""
+    """Return what runs know at their end, with frozen and with learnt embeddings, and curves.
+
+    Returns:
+        - ``frozen``: a row per run with frozen embeddings at its last step: accuracies
+          of held-out paths, ``best`` (the highest accuracy of the hardest token at any
+          step), ``trained``, and recall of edges at the ``root`` and elsewhere
+          (``recall``).
+        - ``learnt``: the same for runs with learnt embeddings.
+        - ``curves``: ``accuracy`` at every step, in two ``series``.
+    """
     runs = whole(tables["paths"])
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]

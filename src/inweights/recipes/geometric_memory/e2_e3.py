@@ -24,12 +24,13 @@ class Settings(iw.Config):
     Values of other scales are in ``e2_e3.toml``.
 
     Attributes:
-        nodes: Nodes of the cycles, and about as many of the other graphs.
-        most: Nodes of a complete bipartite graph at most; it has a quarter of their
-            square edges.
-        path: Nodes of a path of the stars, their root included.
+        nodes: Numbers of nodes of the cycles; the other graphs have about as many.
+        most: Largest number of nodes of a complete bipartite graph, whose edges are a
+            quarter of its square.
+        path: Number of nodes of a path of the stars, their root included.
         graphs: The graphs that the constructions store.
-        arms: Arms of the stars that are squeezed into fewer dimensions than arms.
+        arms: Numbers of arms of the stars that are squeezed into fewer dimensions than
+            arms.
     """
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
@@ -40,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Costs of growing graphs, stored in one direction and in both; every construction."""
+    """Return costs of growing graphs in one direction and in both, and every construction."""
     stored = [
         Computation(
             name="costs",
@@ -99,7 +100,20 @@ def _graphs(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Ratios of the sparse graphs apart from the dense one, and their growth with size."""
+    """Return how costs of a geometry compare with those of a list of edges, as graphs grow.
+
+    Returns:
+        - ``squeezing``: a row per seed: how the dimensions of a star grow with its
+          arms.
+        - ``squeezed``: dimensions and arms of each star as rows.
+        - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
+        - ``ratios``: those, and the norms of the complete bipartite graph.
+        - ``growth``: the last ratio over the first, by size, of each graph and measure.
+        - ``built``: a row per construction; ``error``, the larger of its errors on
+          edges and off them.
+        - ``three``: the same for proposition 3 alone.
+        - ``widths``: width of each construction over the number of nodes.
+    """
     words = {"forward": "one direction", "both": "both directions"}
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)
     tied = pl.when(pl.col("tied")).then(pl.lit("tied")).otherwise(pl.lit("untied"))

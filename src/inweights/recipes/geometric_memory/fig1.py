@@ -18,8 +18,8 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        looks: Frames that are taken of a training, about; 40 of them are kept.
+        most: Trains no longer than so many steps; by default as long as the paper does.
+        looks: About how many frames are taken of a training; 40 of them are kept.
         draws: Random embeddings in each null distribution.
     """
 
@@ -36,7 +36,7 @@ def _world(shape: gm.Shape) -> Graph:
 
 
 def plan(settings: Settings) -> Plan:
-    """Train every architecture on every graph, and film the first seed of each."""
+    """Return a training of every architecture on every graph, of which the first seed is filmed."""
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
         lambda architecture, shape: gm.training(
@@ -50,7 +50,12 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Pictures of the films, the graphs that they are of, and what the claims judge."""
+    """Return the frames that the pictures show, the graphs of them, and what the claims judge.
+
+    Returns:
+        The measured tables under the judged condition, and those of
+        :func:`~.filming.pictures`.
+    """
     tables = judged(tables)
     return tables | filming.pictures(
         tables, {shape: _world(shape) for shape in gm.GRAPHS}

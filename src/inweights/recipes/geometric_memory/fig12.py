@@ -26,7 +26,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The full path, interleaved and geometry first, looked at token by token."""
+    """Return trainings on whole paths, edges together with them or before, measured by token."""
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
@@ -36,7 +36,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Exact match at the end, the curve of every token, and when each is learnt."""
+    """Return the exact match of whole paths, and when each of their tokens is learnt.
+
+    Returns:
+        - ``final``: a row per run at its last step
+          (:func:`~inweights.recipes.shared.derived_paths.whole`).
+        - ``exact``: the same for every step.
+        - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
+        - ``order``: a row per run; when its tokens are learnt
+          (:func:`~inweights.recipes.shared.derived_paths.learnt`).
+    """
     told = tables["paths"]
     runs = whole(told)
     return {

@@ -104,8 +104,9 @@ class Settings(iw.Config):
     Values of other scales are in ``fig13.toml``.
 
     Attributes:
-        stars: Graphs for the conditions with a teacher.
-        hidden: Graphs for the condition without one.
+        stars: Graphs in context for the conditions that show the model its own answer
+            (teacher forcing).
+        hidden: Graphs in context for the teacherless condition.
         every: Steps between two points of the curves.
     """
 
@@ -115,7 +116,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every condition on its graphs, looked at token by token."""
+    """Return every condition on its graphs in context, measured token by token."""
     pairs = [(star, how) for star in settings.stars for how in (NEXT, FIRST, REVERSE)]
     pairs += [(star, HIDDEN) for star in settings.hidden]
     trials = [star.trial(how) for star, how in pairs]
@@ -133,7 +134,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves of every token, what each run ends with, and when each token is learnt."""
+    """Return curves of every token, what each run ends with, and when each token is learnt.
+
+    Returns:
+        - ``final``: a row per run: accuracy of the hardest token ``above`` chance
+          (1/d), of the worst ``later`` token, and of whole paths (``exact``,
+          ``above_whole``).
+        - ``tokens``: ``accuracy`` of every ``token`` by step; with the loss on the
+          hardest token alone, of that one only.
+        - ``order``: a row per teacherless run; when its tokens are learnt.
+    """
     place, chance = pl.col("place"), pl.col("chance").first()
     held = tables["paths"].filter(pl.col("part") == "queries")
     held = held.with_columns(chance=1.0 / pl.col("arms"))

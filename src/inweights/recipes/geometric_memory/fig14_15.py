@@ -37,11 +37,11 @@ class Settings(iw.Config):
     Values of other scales are in ``fig14_15.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt; each with the blocks' residual and
-            without.
+        stars: The graphs and how they are learnt, each once with the blocks' residual
+            and once without.
         every: Steps between two points of the curves.
-        arms: Held-out arms in a heat-map.
-        draws: Random embeddings that the rank correlation is held against.
+        arms: Number of held-out arms in a heat-map.
+        draws: Number of random embeddings to which the rank correlation is compared.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
@@ -51,7 +51,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Three ways to teach paths, and edges alone, with both kinds of block."""
+    """Return Mamba with and without residual stream: three ways to teach paths, and edges alone."""
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
         model = structs.replace(star.model, residual=block == ADDS)
@@ -86,7 +86,20 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves and ends of every run, when each token is learnt, and what the embeddings show."""
+    """Return curves and ends of paths, when each token is learnt, and what embeddings show.
+
+    Returns:
+        - ``curves``: a row per run that is taught paths, and step.
+        - ``final``: its rows of the last step.
+        - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
+          on whole paths.
+        - ``order``: a row per run; when its tokens are learnt.
+        - ``geometry``: a row per run; cosines within an arm and across arms, and
+          whether the own first node is ``nearest``.
+        - ``matrix``: cosines of the first seed, for the heat-maps.
+        - ``correlation``: Spearman's ρ of cosine and hops, where edges alone are
+          learnt.
+    """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)
     full = tables["paths"].filter(

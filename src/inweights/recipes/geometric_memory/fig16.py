@@ -37,7 +37,7 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """What is asked with one of the splits."""
+        """Return the world of this tree with one of the splits."""
         return PathStar(
             branches=self.branches, split="leaf" if split == LEAF else "arm"
         )
@@ -58,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Both splits: interleaved, geometry first, and with random embeddings that never move."""
+    """Return both splits, learnt together, geometry first, or with frozen random embeddings."""
     trials = [
         tree.star.trial(
             {"graph": tree.name, "condition": how, "split": split},
@@ -75,7 +75,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves and ends of every run, and the accuracy of every token at the end."""
+    """Return curves and ends of every run, and the accuracy of every token at the end.
+
+    Returns:
+        - ``curves``: a row per run and step.
+        - ``final``: its rows of the last step.
+        - ``judged``: the same; ``exact`` and ``hardest`` are not a number where the run
+          knows less than :data:`KNOWN` of its trained paths.
+        - ``ends``: accuracy of the last token of each path.
+        - ``places``: accuracy of every token, at the last step.
+    """
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
@@ -98,7 +107,7 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """By how much the split at the first token is harder than the one at the leaf."""
+    """Return the score by which the split at the first token is harder than that at the leaf."""
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")
     return interleaved.at(split=LEAF) - interleaved.at(split=ARM)
 

@@ -23,7 +23,7 @@ class Settings(iw.Config):
         graphs: Which of the four graphs.
         architectures: Which of the five architectures.
         descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
+        most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
     """
 
@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train TinyGPT, TinySSM, TinyNN and its frozen variant; Node2Vec descends in closed form."""
+    """Return a training of every architecture on every graph, with three measures of geometry."""
     draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(
@@ -50,7 +50,24 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Distances from null distributions, energy in the top eigenspaces, rows of random vectors."""
+    """Return how geometric each memory is, beside random vectors.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``correlation``: Spearman's ρ of cosine and hops, its ``size``, and how far it
+          is ``beyond_chance``.
+        - ``recall``: recall of the edges; ``above_floor``, the loss minus the smallest
+          that the graph allows.
+        - ``top``: a row per run; energy in the top eigenspaces
+          (:func:`~.derived.top_energy`).
+        - ``flat``: ``correlation`` on the grid and the cycle.
+        - ``stored``: ``recall`` of all architectures but Node2Vec.
+        - ``correlations``: ``correlation`` with rows of random vectors.
+        - ``energies``: ``top`` with rows of random vectors.
+        - ``spectra``: energy by eigenspace, ``number`` from 1, with rows of random
+          vectors.
+    """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])
     recall = tables["recall"].with_columns(above_floor=pl.col("loss") - pl.col("floor"))

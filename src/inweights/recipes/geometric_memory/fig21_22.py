@@ -22,12 +22,13 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         width: Width of TinyNN.
-        frozen_rate: Its rate where embeddings are frozen.
-        frozen_steps: Its updates there.
-        rate: Its rate where they move.
-        steps: Its updates there.
+        frozen_rate: Learning rate of TinyNN with frozen embeddings.
+        frozen_steps: Updates of TinyNN with frozen embeddings.
+        rate: Learning rate of TinyNN with embeddings that move.
+        steps: Updates of TinyNN with embeddings that move.
         gpt_most: Trains TinyGPT no longer than so many steps.
-        gpt_every: Steps between looks at TinyGPT; TinyNN is looked at in each.
+        gpt_every: Steps between two measurements of TinyGPT; TinyNN is measured at each
+            step.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -41,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """TinyNN with frozen and free embeddings, and TinyGPT, on every graph."""
+    """Return TinyNN with frozen and with free embeddings, and TinyGPT, on every graph."""
     wide = partial(gm.Training, width=settings.width)
     nn = {
         LOOKUP: wide(
@@ -82,7 +83,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """First steps of the wide TinyNN, half-times of TinyGPT, and the curves of the first."""
+    """Return when the wide TinyNN and TinyGPT store edges, and when their geometry is there.
+
+    Returns:
+        - ``steps``: a row per graph and seed; first step at which the frozen TinyNN has
+          ``stored`` all edges, at which the free one has a positive margin (``alone``),
+          and their ``ratio``.
+        - ``gpt``: a row per graph and seed; half-time of TinyGPT's recall (``edges``)
+          and of its geometry (``shape``), and ``lead``, the first minus the second.
+        - ``first``: both curves of TinyNN up to step 20, as ``value`` of a ``series``.
+    """
     margin = tables["margin"].filter(
         pl.col("over") == "min", pl.col("rivals") == "nodes"
     )

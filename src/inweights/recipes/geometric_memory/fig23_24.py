@@ -27,7 +27,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
+        most: Trains no longer than so many steps; by default as long as the paper does.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -36,7 +36,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """All architectures on graphs whose labels are in order, so that neighbours are side by side.
+    """Return trainings on graphs whose labels are in order, so that neighbours are side by side.
 
     Labels alone are not shuffled; every start is drawn anew.
     """
@@ -57,7 +57,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The first seed's matrices, and how cosines go with hops in every seed."""
+    """Return the first seed's matrices of cosines, and how cosines fall with hops in every seed.
+
+    Returns:
+        - ``conditions``: a row per run under each condition; Spearman's ρ of cosine and
+          hops.
+        - ``far``: a row per run under the judged condition
+          (:func:`~.derived.far_correlation`).
+        - ``early``: the same for TinyNN at the step at which the code's notebook draws
+          it.
+        - ``by_hops``: mean cosine by distance.
+        - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed.
+    """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
     table = judged(tables)["cosines"]
     early = judged(tables)["early"]

@@ -71,7 +71,7 @@ class Settings(iw.Config):
 
     Attributes:
         ablations: Which of the eight ways to train.
-        n: Nodes of the cycle.
+        n: Number of nodes of the cycle.
         width: Width of TinyNN.
         steps: Number of updates, the same for all.
         draws: Random embeddings in each null distribution.
@@ -90,7 +90,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train every way; labels are in order, so that neighbours are side by side."""
+    """Return every way to train TinyNN on a cycle whose labels are in order."""
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     draws = {"draws": settings.draws}
@@ -146,7 +146,19 @@ def _trial(name: str, condition: str, settings: Settings) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """How geometric every seed is, by three measures, and rows of random vectors beside them."""
+    """Return how geometric every seed is, by three measures, beside random vectors.
+
+    Returns:
+        The measured tables under the condition in bfloat16, and by name:
+
+        - ``conditions``: Spearman's ρ of cosine and hops under all conditions.
+        - ``correlation``: the same under the judged one; ``geometry``, −ρ, and its
+          ``size``.
+        - ``correlations``: those, with rows of random vectors.
+        - ``margins``: margins of edges over other nodes, under all conditions.
+        - ``zigzags``: energy along negative eigendirections.
+        - ``spectra``: energy by eigenspace, ``number`` from 1.
+    """
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")
     tables = judged(tables, gm.BF16)

@@ -17,9 +17,9 @@ class Settings(iw.Config):
     Values of other scales are in ``fig2_10_11.toml``.
 
     Attributes:
-        star: The in-weights task: one graph for all examples.
-        context: The in-context task: a graph in each prompt.
-        examples: Trained examples of the in-context task that are drawn.
+        star: The task in weights: one graph for all examples.
+        context: The task in context: another graph in each prompt.
+        examples: Number of trained examples of the in-context task that are drawn.
     """
 
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
@@ -30,7 +30,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Read both tasks off their own statements; nothing is trained."""
+    """Return pictures and counts of both tasks, read off their statements; nothing is trained."""
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,
         IN_CONTEXT: settings.context,
@@ -59,7 +59,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """How many first nodes there are for each arm."""
+    """Return a table ``task``: how many first nodes there are for each arm, as ``choices``."""
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}
 

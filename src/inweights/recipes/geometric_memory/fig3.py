@@ -36,14 +36,14 @@ class Settings(iw.Config):
     Values of the scales are in ``fig3.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt; controls are on the first.
-        memorising: Steps with paths of the controls whose embeddings are frozen, which
+        stars: The graphs and how they are learnt; the controls use the first one.
+        memorising: Updates with paths of the controls with frozen embeddings, which
             take longer to memorise what they are trained on.
         every: Steps between two points of the curves.
         larger: Graphs that are learnt in the paper's way alone, with the loss on the
-            full path.
-        own: A path-star of one's own, on which the first of `stars` is trained and
-            nothing else.
+            full path; by default none.
+        own: A path-star of your own, on which the first of ``stars`` is trained and
+            nothing else; by default the paper's graphs are used.
     """
 
     later = {"own": None, "larger": ()}
@@ -56,7 +56,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Both ways with both losses on every graph; the controls on the first graph."""
+    """Return both ways to learn paths with both losses on every graph, and the controls."""
     task = settings.own or PathStar()
     stars = settings.stars[:1] if settings.own else settings.stars
     trials = [
@@ -93,7 +93,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Where every run ends, the curves of the hardest token, and what was memorised."""
+    """Return where every run ends, curves of the hardest token, and what was memorised.
+
+    Returns:
+        - ``final``: a row per run at its last step: accuracies of held-out paths,
+          ``trained``, and of the edges ``recall`` and ``answered`` (the share of nodes
+          whose one answer is right).
+        - ``curves``: accuracy of the hardest token by step, of the runs that are no
+          controls.
+        - ``conditions``: the accuracies of the first graph as rows, ``what`` and
+          ``accuracy``.
+    """
     curves = hardest(tables["paths"]).with_columns(
         line=pl.format("{}, {}", "condition", "taught")
     )

@@ -29,7 +29,7 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Which of the four graphs.
-        most: Trains no longer than so many steps; the paper's own if left out.
+        most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
     """
 
@@ -39,7 +39,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train on each edge as written, turned round, or both ways; all as the paper trains both."""
+    """Return trainings on each edge as written, turned round, or both ways."""
     from inweights.probes.geometry.reference_graph import both_ways
 
     trials = []
@@ -64,7 +64,20 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Distances from what chance gives, over all pairs and over those that no edge joins."""
+    """Return how far geometries are from chance, over all pairs and those that no edge joins.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``conditions``: TinyGPT's Spearman's ρ under all conditions.
+        - ``correlation``: ρ of cosine and hops, its ``size`` and how far it is
+          ``beyond_chance``.
+        - ``top``: energy in the top eigenspaces.
+        - ``one_way``: ``correlation`` of the runs on one direction.
+        - ``one_way_top``: ``top`` of the runs on one direction.
+        - ``far``: ρ over pairs two hops apart or more
+          (:func:`~.derived.far_correlation`), of the runs on one direction.
+    """
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
     tables = derived.judged(tables)
     correlation = derived.beside_random(tables["correlation"])

@@ -43,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Edges away from the root, towards it, and both; paths from the root and from the leaf."""
+    """Return edges from the root, towards it, and both, each with forward and reverse paths."""
     trials = [
         star.trial(
             {"graph": star.name, "edges": edges, "task": task},
@@ -57,11 +57,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Every run through training and at its end; ``but_leaf`` leaves the leaf's own token out.
+    """Return every run through training and at its end.
 
     With edges towards the root alone nothing leads to a leaf: it is an answer in
-    trained paths only, and those that are held out never are. ``but_leaf`` is the
-    accuracy of the worst other token.
+    trained paths only, and those that are held out never are.
+
+    Returns:
+        ``curves``, a row per run and step, and ``final``, its rows of the last step;
+        ``but_leaf`` is the accuracy of the worst token that is not the leaf.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")

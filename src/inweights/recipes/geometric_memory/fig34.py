@@ -20,7 +20,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The graphs and how they are learnt.
-        every: Steps between two looks.
+        every: Steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -28,7 +28,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The same graph, edges in both directions, and its paths said either way."""
+    """Return trainings on one graph with edges in both directions, and paths said either way."""
     trials = [
         star.trial(
             {"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE)
@@ -40,7 +40,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves of held-out and trained paths, their ends, and when half of the paths are right."""
+    """Return curves of held-out and trained paths, their ends, and when half are right.
+
+    Returns:
+        - ``curves``: a row per run and step
+          (:func:`~inweights.recipes.shared.derived_paths.whole`).
+        - ``final``: its rows of the last step.
+        - ``when``: ``first``, the first step at which half of the held-out paths are
+          right.
+    """
     runs = whole(tables["paths"])
     return {
         "curves": runs,

@@ -20,8 +20,8 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The graphs and how they are learnt.
-        pauses: Numbers of pauses; 0, 2 and 5 are judged.
-        every: Steps between two looks.
+        pauses: Numbers of pause tokens; 0, 2 and 5 are judged.
+        every: Steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (
@@ -32,7 +32,10 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The same graph with more and more pauses; a task token says what is asked in all of them."""
+    """Return trainings on one graph with more and more pause tokens between leaf and path.
+
+    A task token says what is asked in all of them, so that pauses are all that differs.
+    """
     trials = [
         structs.replace(star, pauses=pauses).trial(
             {"graph": star.name, "pauses": str(pauses)}
@@ -44,7 +47,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves, their means and ends, and when half of the held-out paths are right."""
+    """Return curves, their means and ends, and when half of the held-out paths are right.
+
+    Returns:
+        - ``curves``: a row per run and step
+          (:func:`~inweights.recipes.shared.derived_paths.whole`).
+        - ``final``: its rows of the last step.
+        - ``mean``: ``exact``, the mean over the steps of a run.
+        - ``when``: ``first``, the first step at which half of the held-out paths are
+          right.
+    """
     runs = whole(tables["paths"])
     return {
         "curves": runs,

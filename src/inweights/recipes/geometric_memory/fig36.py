@@ -20,8 +20,9 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The graphs and how they are learnt.
-        paths: Steps on paths, longer than elsewhere, so that one sees what comes after.
-        every: Steps between two looks.
+        paths: Updates on paths, more than elsewhere, so that what comes after the peak
+            is seen.
+        every: Steps between two measurements.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
@@ -30,7 +31,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Paths alone after edges alone; with edges rehearsed; with the embeddings frozen as well."""
+    """Return paths after edges: alone, with edges rehearsed, and with embeddings frozen, too."""
     trials = [
         structs.replace(star, paths=settings.paths).trial(
             {"graph": star.name, "condition": how}, how=how
@@ -43,7 +44,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves of paths and edges, the peak and what is left of it."""
+    """Return curves of paths and edges, their peak, and how much of it is lost.
+
+    Returns:
+        - ``curves``: ``value`` of four ``series`` by step.
+        - ``final``: a row per run at its last step; ``peak``, the highest exact match
+          of any step, and what is ``lost`` of it, also of the hardest token
+          (``lost_hardest``).
+    """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])
     curves = pl.concat(

@@ -20,7 +20,7 @@ class Settings(iw.Config):
 
     Attributes:
         stars: The graphs and how they are learnt.
-        arms: Held-out arms that are compared.
+        arms: Number of held-out arms that are compared.
     """
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -28,7 +28,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Edges and paths interleaved, edges alone, and random embeddings that never move."""
+    """Return edges and paths learnt together, edges alone, and frozen random embeddings."""
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star in settings.stars
@@ -45,7 +45,15 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Cosine of own and other arms, whether the own first node is the nearest, one heat-map."""
+    """Return how close a leaf is to the first node of its own arm and of other arms.
+
+    Returns:
+        - ``runs``: a row per run; cosine to the ``own`` first node and to the
+          ``others``, their ``gap``, and how often the own is ``nearest``.
+        - ``matrix``: cosines of leaves and first nodes of the first seed, for a
+          heat-map.
+        - ``pairs``: ``cosine`` to own and other arms, as rows.
+    """
     cosines = tables["cosines"]
     runs = own_and_other_arms(cosines, tables["navigation"], KEYS)
     first_seed = pl.col("seed") == pl.col("seed").min()

@@ -25,9 +25,9 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Which of the four graphs.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        looks: How often training is looked at, about; TinyGPT's every 20 steps or
-            oftener.
+        most: Trains no longer than so many steps; by default as long as the paper does.
+        looks: About how often a training is measured; TinyGPT is measured every 20
+            steps or oftener.
         draws: Random embeddings in each null distribution.
     """
 
@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Train on edges, each a sequence of two tokens, and measure during training."""
+    """Return trainings on edges, each a sequence of two tokens, measured on the way."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
     measures, draws = (
         [Measure(name="cosines", probe=iw.probes.cosines)],
@@ -60,7 +60,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The end of training, the step when the geometry was best, and mean cosine by hops."""
+    """Return how geometric a memory of edges is at the end and at its best, and cosine by hops.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``course``: correlation and recall of every step but 0.
+        - ``last``: their last step, with ``size`` and ``beyond_chance``.
+        - ``lost``: the last step; ``loss``, Spearman's ρ minus its lowest value of any
+          step.
+        - ``far``: ρ over pairs two hops apart or more, and its ``size``.
+        - ``by_hops``: mean cosine by distance.
+    """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]
     curves = tables["correlation"].join(

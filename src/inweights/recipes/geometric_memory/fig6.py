@@ -23,17 +23,18 @@ class Settings(iw.Config):
 
     Attributes:
         graphs: Which of the four graphs.
-        width: Width of TinyNN, with its embeddings frozen and free.
-        frozen_rate: Rate of the frozen one.
-        frozen_steps: Its updates.
-        rate: Rate of the free one.
-        early: Its updates; every one is looked at.
-        late: Its updates on the cycle, which the paper trains so long.
-        second: AdamW's `β₂` in a second run of that length; .999 in all others.
-        every: Steps between looks at the long run.
-        gpt_every: Steps between looks at TinyGPT.
-        gpt_most: Trains TinyGPT no longer than so many steps; the paper's own if left
-            out.
+        width: Width of TinyNN, both with frozen and with free embeddings.
+        frozen_rate: Learning rate of TinyNN with frozen embeddings.
+        frozen_steps: Updates of TinyNN with frozen embeddings.
+        rate: Learning rate of TinyNN with free embeddings.
+        early: Updates of TinyNN with free embeddings, of which every one is measured.
+        late: Updates of a second TinyNN with free embeddings on the cycle, which the
+            paper trains so long.
+        second: AdamW's ``β₂`` in a second run of ``late`` updates; .999 in all others.
+        every: Steps between two measurements of the long runs.
+        gpt_every: Steps between two measurements of TinyGPT.
+        gpt_most: Trains TinyGPT no longer than so many steps; by default as long as the
+            paper does.
         descent: How Node2Vec descends.
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
@@ -54,7 +55,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
+    """Return frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
         architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps
@@ -123,7 +124,22 @@ def _measures(settings: Settings) -> list[Measure]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """First step of full recall, of a positive margin, and half-times of the geometry."""
+    """Return the steps at which edges are stored, a margin is positive, and a geometry half there.
+
+    Returns:
+        - ``times``: a row per run: ``stored``, ``positive``, ``half_time`` of the
+          energy in the top eigenspaces, ``lag`` (half-time minus stored) and ``ratio``
+          (positive over stored).
+        - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
+        - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``.
+        - ``node2vec``: half-time of Node2Vec.
+        - ``soon``: smallest margins at the first step of the long runs that is
+          measured.
+        - ``end``: smallest margins at the last step.
+        - ``margins``: those of every step, with the ``moment`` of AdamW.
+        - ``curves``: recall and top energy of TinyNN up to step 20.
+        - ``gpt_curves``: recall and geometry of TinyGPT.
+    """
     by, keys, step = [*LABELS, "seed"], [*LABELS, "seed", "step"], pl.col("step")
     margins = _least(tables["margin"]).filter(pl.col("horizon") != EARLY, step > 0)
     tables = judged(tables, gm.BF16)

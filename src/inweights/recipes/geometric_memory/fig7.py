@@ -30,9 +30,11 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         widths: Widths of Node2Vec; the paper's is 100, the graphs have 15 to 17 nodes.
-        stds: Initial scales of Node2Vec, each at the paper's width; the paper's is 1.
+        stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
+            is 1.
         steps: Updates of Node2Vec.
-        most: Trains TinyGPT no longer than so many steps; the paper's own if left out.
+        most: Trains TinyGPT no longer than so many steps; by default as long as the
+            paper does.
         draws: Random embeddings in each null distribution.
     """
 
@@ -45,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Descend at every width and from every scale; train TinyGPT, which is deeper, beside it."""
+    """Return Node2Vec at every width and from every scale, and TinyGPT, which is deeper."""
     models = [
         *(
             (WIDTH, str(width), Node2VecConfig(width=width))
@@ -81,7 +83,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Energy in the top eigenspaces, how many dimensions are used, and both beside TinyGPT."""
+    """Return energy in the top eigenspaces, and how many dimensions are used.
+
+    Returns:
+        - ``top``: a row per run; energy in the top eigenspaces
+          (:func:`~.derived.top_energy`).
+        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards.
+        - ``swept``: ``top`` of Node2Vec at all widths and scales.
+        - ``dimensions``: dimensions whose energy is more than :data:`USED` times that
+          of chance; ``extra``, beyond those of the top eigenspaces.
+        - ``spectra``: energy by eigenspace of Node2Vec and TinyGPT, with rows of random
+          vectors.
+    """
     by = ["graph", "axis", "value"]
     # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown
     # under both.

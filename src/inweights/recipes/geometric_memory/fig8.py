@@ -32,9 +32,10 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         descent: How Node2Vec descends; wider than any of the graphs has nodes.
-        moments: Steps at which the matrices are looked at, besides the last one.
-        long: Updates of a descent ten times as long, for Remark 6.
-        nodes: Nodes of the cycle that autograd trains.
+        moments: Steps at which the matrices are measured, besides the last one.
+        long: Updates of a longer descent, for Remark 6; ten times the usual ones by
+            default.
+        nodes: Number of nodes of the cycle that is trained by autograd.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -45,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Descend on every graph and look at C, S, V along the way; train the cycle with autograd."""
+    """Return descents on every graph with C, S and V along the way, and one trained by autograd."""
     from inweights.probes.dynamics import along_descent, off_descent
 
     how = settings.descent
@@ -82,7 +83,19 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """What the claims judge: ends, extremes over the run, and curves for the figures."""
+    """Return what the claims judge: ends, extremes over each run, and curves for the figures.
+
+    Returns:
+        - ``ends``: a row per graph and seed at the last step.
+        - ``starts``: the same at step 0.
+        - ``extremes``: least and largest values over a run.
+        - ``curves``: of the smoothest eigenspaces, by step.
+        - ``shares``: ``share`` of each matrix outside of the eigenvectors, by step.
+        - ``rest``: ``ratio`` of the gap beside the null space to its size.
+        - ``longer``: a descent of ``long`` updates beside the usual one: what its
+          ``share`` in the degenerate direction adds, and its ``growth``.
+        - ``uneven``: ``longer`` without the cycle.
+    """
     moments = tables["moments"]
     by = ["graph", "seed"]
     ends = at_the_end(moments, by)

@@ -26,8 +26,9 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         steps: Updates of Node2Vec.
-        std: Small initial scale of the untied Node2Vec, that of TinyNN.
-        most: Trains TinyNN no longer than so many steps; the paper's own if left out.
+        std: Small initial scale of the untied Node2Vec, equal to that of TinyNN.
+        most: Trains TinyNN no longer than so many steps; by default as long as the
+            paper does.
         draws: Random embeddings in each null distribution.
         conditions: Under which conditions TinyNN is trained; claims are judged under
             the first.
@@ -42,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every model with and without self-edges, always seen through the graph without them."""
+    """Return every model with and without self-edges, measured on the graph without them."""
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
@@ -76,7 +77,20 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Energies less those of random vectors, one column for both conditions, and margins."""
+    """Return energies less those of random vectors, for both conditions, and margins.
+
+    Returns:
+        The measured tables under the condition in bfloat16, and by name:
+
+        - ``zigzags``: energy along negative eigendirections; ``excess`` and
+          ``bottom_excess`` over random vectors.
+        - ``beside_chance``: ``zigzags`` with rows of random vectors.
+        - ``trained_spectra``: energy by eigenspace of TinyNN and untied Node2Vec.
+        - ``least``: the smallest margins, with and without self-edges (``loops``).
+        - ``cycle_margins``: margins on the cycle.
+        - ``cycle_own``: margins on the cycle beside those of random embeddings.
+        - ``stored``: recall of all models but the tied Node2Vec.
+    """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))
     condition = without.alias("condition")

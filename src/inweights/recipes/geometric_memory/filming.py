@@ -108,10 +108,14 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Judge whether an architecture is more geometric than another on every graph.
+    """Return the judgement that an architecture is more geometric than another everywhere.
 
     Args:
         more: Name of the architecture.
         less: Name of the other one.
+
+    Returns:
+        A judged score: the difference of their sizes of Spearman's ρ is at least 0 on
+        every graph.
     """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

@@ -24,7 +24,7 @@ class Settings(iw.Config):
     Attributes:
         graphs: Which of the four graphs.
         descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
+        most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
     """
 
@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Store every graph associatively, with a Transformer, and with Node2Vec."""
+    """Return every graph stored associatively, with a Transformer, and with Node2Vec."""
     draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
@@ -48,7 +48,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Correlations over all pairs and beyond neighbours; mean cosine by hops."""
+    """Return correlations of cosine and hops over all pairs and beyond neighbours.
+
+    Returns:
+        The measured tables under the judged condition, and by name:
+
+        - ``far``: a row per run; Spearman's ρ over ``all`` and over ``far`` pairs, and
+          their sizes.
+        - ``pairs``: both as rows, ``pairs`` and ``rho``.
+        - ``by_hops``: mean cosine by distance.
+        - ``chance``: ρ with how far it is ``beyond_chance``.
+        - ``stored``: recall; ``memory``, that of other nodes for Node2Vec.
+    """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(
         all_size=pl.col("all").abs(), far_size=pl.col("far").abs()

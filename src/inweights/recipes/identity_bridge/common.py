@@ -43,7 +43,12 @@ class EmbMLPTraining(iw.Config):
         return self.of_world(1)
 
     def of_world(self, facts: int) -> iw.Curriculum:
-        """The same in a world of so many facts."""
+        """Return the curriculum for a world of so many facts.
+
+        Returns:
+            One phase of full-batch gradient descent; with ``per_fact`` its rate is
+            multiplied by the number of facts.
+        """
         rate = self.rate * facts if self.per_fact else self.rate
         return iw.learners.two_hop_mlp(
             rate, steps=self.steps, weight_decay=self.weight_decay

@@ -21,7 +21,7 @@ MIXES = {
 
 
 def plan(settings: Settings) -> Plan:
-    """The model as it is, asked about real people; and a fine-tune for each mix."""
+    """Return the model as it is, asked about real people, and a fine-tune for each training mix."""
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
         for name, mix in MIXES.items()
@@ -38,7 +38,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracies by kind of question and distribution."""
+    """Return accuracies by kind of question, and whether they were trained.
+
+    Returns:
+        - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
+          with ``accuracy``, that ``before`` training, and ``excess`` over chance.
+        - ``shown``: those of two-hop questions, with the words of the figure
+          (``asked``).
+    """
     before = tables["before"]
     # Nothing is trained of real people: they are asked about once.
     real = before.filter(pl.col("facts") == "real").with_columns(

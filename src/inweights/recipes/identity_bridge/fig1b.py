@@ -18,13 +18,13 @@ class Settings(iw.Config):
     Values of other scales are in ``fig1b.toml``.
 
     Attributes:
-        n: Subjects, bridges and objects `N`.
-        relations: Numbers of second relations `|R2|`; a subject reaches as many
+        n: Number ``N`` of subjects, of bridges and of objects.
+        relations: Numbers of second relations ``|R2|``; a subject reaches as many
             objects.
         told: Fractions of the two-hop facts that are trained.
-        models: Conditions, as in Figure 2.
-        gpt: The GPT.
-        emb_mlp: The Emb-MLP.
+        models: Names of the conditions, as in Figure 2.
+        gpt: The GPT and its training.
+        emb_mlp: The Emb-MLP and its training.
     """
 
     n: int = 20
@@ -38,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Both models in worlds of one and of more second relations, with and without identity."""
+    """Return both models in worlds of one and more second relations, with and without identity."""
     training = settings.gpt, settings.emb_mlp
     trials = []
     for several, told, identity, name in product(
@@ -62,7 +62,14 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy on the two-hop questions that were not told, by distribution, and recall."""
+    """Return accuracy on the two-hop questions that were not trained, and recall of the facts.
+
+    Returns:
+        - ``queries``: a row per run and ``distribution``, with ``accuracy``.
+        - ``shown``: the same with the words of the figure, ``given`` and ``world``.
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least.
+    """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (
         pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without"))

@@ -23,18 +23,18 @@ class Settings(iw.Config):
     Values of other scales are in ``fig2.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        complexities: Values of `C` with identity.
-        controls: Values of `C` without.
-        models: Conditions with an untied head: `emb-mlp`, `gpt`, `gpt-small`.
-        tied_models: Those with a tied one: `gpt-tied`, `gpt-tied-decay`.
-        tied_complexities: Their values of `C` with identity.
-        tied_controls: And without.
-        fixed_complexities: Values of `C` with identity of `gpt-fixed`, whose sequences
+        n: Number ``N`` of subjects and of objects.
+        complexities: Values of ``C``, objects that a subject leads to, with identity.
+        controls: Values of ``C`` without identity.
+        models: Models with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
+        tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
+        tied_complexities: Values of ``C`` with identity for models with a tied head.
+        tied_controls: Values of ``C`` without identity for models with a tied head.
+        fixed_complexities: Values of ``C`` with identity of ``gpt-fixed``, whose sequences
             all start at the first position.
-        gpt: The GPTs.
-        tied: The GPTs with a tied head.
-        emb_mlp: The Emb-MLP.
+        gpt: The GPTs with an untied head, and their training.
+        tied: The GPTs with a tied head, and their training.
+        emb_mlp: The Emb-MLP and its training.
     """
 
     n: int = 20
@@ -53,7 +53,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Every model with identity, and without it at fewer complexities."""
+    """Return every model with identity, and without it at fewer complexities."""
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
         (settings.models, True, settings.complexities),
@@ -73,7 +73,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy on compositions with the 1/C line, its excess over it, and recall of the facts."""
+    """Return accuracy on compositions beside 1/C, its excess over it, and recall of the facts.
+
+    Returns:
+        - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
+        - ``excess``: those of complexity above 1, with ``excess``, accuracy minus 1/C.
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least.
+        - ``known``: ``compositions``; accuracy is not a number where a fact is not
+          known.
+        - ``controls``: ``compositions`` of the runs without identity, by ``head``.
+    """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")
     )

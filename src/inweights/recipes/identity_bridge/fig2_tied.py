@@ -22,12 +22,13 @@ class Settings(iw.Config):
     Values of other scales are in ``fig2_tied.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        complexities: Values of `C` with identity.
-        controls: And without.
-        uniform_controls: Values of `C` without identity, where all matrices start
+        n: Number ``N`` of subjects and of objects.
+        complexities: Values of ``C``, the number of objects that a subject leads to, with
+            identity.
+        controls: Values of ``C`` without identity.
+        uniform_controls: Values of ``C`` without identity, where all matrices start
             alike.
-        tied: The GPTs.
+        tied: The GPTs with a tied head, and their training.
     """
 
     n: int = 20
@@ -38,7 +39,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """With and without weight decay: with identity, without, and without from a uniform start."""
+    """Return trainings with identity, without it, and without it from a uniform start."""
     arms = (
         (GPT2, True, settings.complexities),
         (GPT2, False, settings.controls),
@@ -68,7 +69,14 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Accuracy on compositions with the 1/C line, and recall of the facts."""
+    """Return accuracy on compositions beside 1/C, and recall of the facts.
+
+    Returns:
+        - ``compositions``: a row per run, with ``accuracy``, ``one_over_c`` and ``arm``
+          (its identity and start).
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least.
+    """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")
     )

@@ -43,8 +43,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig3.toml``.
 
     Attributes:
-        shown: The `N` whose templates are drawn and judged.
-        sizes: All `N`, each with its training.
+        shown: The ``N`` whose templates are drawn and judged.
+        sizes: All ``N``, each with its training.
     """
 
     shown: int = 10
@@ -56,7 +56,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Emb-MLP at complexity one, for every ``N``, with and without identity."""
+    """Return Emb-MLP at complexity one for every ``N``, with and without identity."""
     trials = [
         Trial(
             labels={"n": size.n, "identity": identity},
@@ -74,7 +74,18 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Panels of the figure, and who wins in each row of the templates."""
+    """Return the panels of the figure, and what wins in each row of the templates.
+
+    Returns:
+        - ``panels``: the templates of the first seed, with the ``panel`` that shows
+          them.
+        - ``peaks``: share of the rows of subjects and bridges whose largest logit is
+          their ``own`` bridge or object.
+        - ``selectors``: how much more each relation raises bridges than objects
+          (``toward_bridges``).
+        - ``compositions``: accuracy on compositions.
+        - ``memorised``: accuracy on the facts, of the role that is known least.
+    """
     tokens = tables["tokens"]
     panels = [
         tables[name]

@@ -19,11 +19,11 @@ class Settings(iw.Config):
     Values of other scales are in ``fig6.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        complexity: `C`.
-        models: Conditions, as in Figure 2.
-        gpt: The GPTs.
-        tied: The GPTs with a tied head.
+        n: Number ``N`` of subjects and of objects.
+        complexity: ``C``, the number of objects that a subject leads to.
+        models: Names of the conditions, as in Figure 2.
+        gpt: The GPTs with an untied head, and their training.
+        tied: The GPTs with a tied head, and their training.
     """
 
     n: int = 20
@@ -34,7 +34,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """The GPTs on one world with identity."""
+    """Return the GPTs on one world with identity."""
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
     trials = [ib.trial(name, world, *training) for name in settings.models]
@@ -52,7 +52,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Mean alignment over the blocks, and a note on how far each projection can be trusted."""
+    """Return mean alignment over the blocks, and how far each projection can be trusted.
+
+    Returns:
+        - ``states``: two-dimensional projections of hidden states, with a ``note`` on
+          their trustworthiness.
+        - ``alignment``: a row per run, layer and place in the prompt.
+        - ``by_model``: mean ``cosine``, ``contrast`` and ``nearest`` over the blocks.
+        - ``known``: accuracy on compositions; not a number where a fact is not known.
+        - ``memorised``: accuracy on the facts, of the role that is known least.
+    """
     trust = pl.format("trustworthiness {}", pl.col("trustworthiness").round(2))
     r1 = pl.when(pl.col("place") == "first_hop").then(pl.lit("(e1, r1) and (e2)"))
     compared = r1.otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))

@@ -20,11 +20,12 @@ class Settings(iw.Config):
     Values of other scales are in ``fig7.toml``.
 
     Attributes:
-        n: Subjects and objects `N`.
-        complexity: `C`; the paper takes 2.
-        models: Conditions, as in Figure 2; the first is shown in the film.
+        n: Number ``N`` of subjects and of objects.
+        complexity: ``C``, the number of objects that a subject leads to; the paper takes
+            2.
+        models: Names of the conditions, as in Figure 2; the first is shown in the film.
         every: Steps between measurements.
-        gpt: The GPTs.
+        gpt: The GPTs and their training.
     """
 
     n: int = 20
@@ -35,7 +36,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Two GPTs on one world with identity, measured all along."""
+    """Return two GPTs on one world with identity, measured all along."""
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
     trials = [ib.trial(name, world, *training) for name in settings.models]
@@ -56,7 +57,20 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves of one unit for the film, half-times, and correlations over training."""
+    """Return curves between 0 and 1 for the film, half-times, and correlations over training.
+
+    Returns:
+        - ``curves``: ``value`` of five ``series`` by step.
+        - ``film_curves``: those of the model that is filmed.
+        - ``leads``: a row per run; by how many steps alignment and memory reach half of
+          their rise before accuracy does.
+        - ``at_recall``: accuracy at the first step at which the facts are known; not a
+          number where they never are.
+        - ``in_step``: ``correlation`` of accuracy with cosine and with contrast over
+          the steps of a run.
+        - ``states``: projections of the hidden states, each turned to fit the frame
+          before.
+    """
     keys = ["model", "seed", "step"]
     answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")
     aligned = derived.over_blocks(

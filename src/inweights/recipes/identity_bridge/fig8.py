@@ -35,11 +35,11 @@ class Settings(iw.Config):
     Values of other scales are in ``fig8.toml``.
 
     Attributes:
-        models: What is fine-tuned: folders, hub names that are on this disk, or
-            `@smollm2`.
-        device: Where they live.
+        models: Models that are fine-tuned: folders, hub names that are on this disk, or
+            ``@smollm2``.
+        device: Device of the models, such as ``cpu`` or ``cuda``.
         tokens: Tokens of one pass, the same in every condition.
-        tuning: How they are fine-tuned.
+        tuning: How the models are fine-tuned.
     """
 
     models: tuple[str, ...] = ("@smollm2",)
@@ -54,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """One fine-tune for each model and condition, on real facts."""
+    """Return one fine-tune for each model and condition, on real facts."""
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
     }
@@ -66,7 +66,17 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Rises of the answer under ``(e1, r2)`` by set, and accuracies."""
+    """Return how the answer rises under the prompt ``(e1, r2)``, by set, and accuracies.
+
+    Returns:
+        - ``accuracy``: a row per run and kind of question; ``gain``, accuracy minus
+          that before training.
+        - ``sets``: rises of probability by ``set`` of questions (correct, partial,
+          incorrect).
+        - ``all``: the same over all questions.
+        - ``shown``: ``sets`` as rows, with the words of the figure.
+        - ``kept``: ``accuracy`` with the words of the figure.
+    """
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)
     sets = rises(measured, LABELS, "skip")

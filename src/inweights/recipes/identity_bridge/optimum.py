@@ -67,7 +67,17 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Panels of the figure, peaks and blocks of the rows, worst margins, and gaps of the norms."""
+    """Return panels of the figure, peaks of its rows, worst margins, and gaps of the norms.
+
+    Returns:
+        - ``panels``: templates of the world that is drawn, with their ``panel``.
+        - ``peaks``: share of the rows that peak on their ``own`` bridge or object.
+        - ``blocks``: ``contrast`` and ``spread`` of each block of logits.
+        - ``extremes``: ``least`` and ``largest`` margin over the compositions of a
+          world.
+        - ``norms``: nuclear norm of each solution; ``gap``, its distance from the
+          proven bound, as a share.
+    """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()
     return {

@@ -25,13 +25,14 @@ class Settings(iw.Config):
     Values of other scales are in ``theory.toml``.
 
     Attributes:
-        sizes: `N` at which the steps of the proofs are checked.
-        full: `N` at which the full program is held against the symmetric one.
-        ties: `N` of the worlds of higher complexity.
-        complexities: Their complexities.
-        trained: `N` of the worlds that are trained.
+        sizes: Values of ``N`` at which the steps of the proofs are checked.
+        full: Values of ``N`` at which the full program is compared with the symmetric
+            one.
+        ties: ``N`` of the worlds of higher complexity.
+        complexities: Values of ``C`` of those worlds.
+        trained: ``N`` of the worlds that are trained.
         steps: Updates of every training.
-        every: Updates between two looks at its direction.
+        every: Updates between two measurements of the direction of the weights.
         rate: Learning rate.
         width: Width of Emb-MLP.
     """
@@ -53,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Every step at every size; then trainings with and without identity."""
+    """Return every step of the proofs at every size, and trainings with and without identity."""
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
     ]
@@ -82,7 +83,15 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Margins over ``n`` for the figure, expected accuracy against 1/C, and whether signs agree."""
+    """Return margins by ``n``, expected accuracy beside 1/C, and whether signs agree.
+
+    Returns:
+        - ``margins``: margins of theorems 1 and 2 by ``n``.
+        - ``expected``: ``excess`` of the accuracy that the program expects over 1/C.
+        - ``ends``: a row per training at its end; ``agrees``, 1 where trained and
+          predicted margin have one sign.
+        - ``curves``: direction of the weights by step.
+    """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [
         tables[table]

@@ -18,12 +18,13 @@ class Settings(iw.Config):
 
     Attributes:
         groups: Number of groups.
-        cells: Members of a group, and of how many of them the second value is stated.
-        width: Width between the two matrices; and of the one, at least the number of
-            tokens.
-        std: Initial scale of both.
-        rates: Learning rate of the two matrices and of the one.
-        steps: Updates.
+        cells: Pairs of numbers: members of a group, and of how many of them the second
+            value is stated.
+        width: Width between the two matrices, and of the one matrix; at least the
+            number of tokens.
+        std: Standard deviation of all matrices at the start.
+        rates: Two learning rates: of the product of two matrices, and of the one.
+        steps: Number of updates.
     """
 
     groups: int = 5
@@ -35,7 +36,10 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Both models on every world. Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``."""
+    """Return a product of two matrices and one matrix on every world.
+
+    Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``.
+    """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
         FACTORISED: iw.EmbMLPConfig(width=settings.width, init=init),
@@ -72,7 +76,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """What is asked, and what is known."""
+    """Return accuracy on what is asked, ``questions``, and on the facts, ``memorised``."""
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),
         "memorised": memorised(tables["accuracy"], ["model", "members", "told"]),

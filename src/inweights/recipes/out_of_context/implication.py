@@ -15,10 +15,11 @@ class Settings(iw.Config):
 
     Attributes:
         groups: Number of groups.
-        members: Members of each.
-        told: Of how many the second value is stated.
-        denied: Of how many more that of another group is stated.
-        training: The models.
+        members: Number of members of each group.
+        told: Numbers of members for whom the second value is stated.
+        denied: Numbers of further members for whom the value of another group is
+            stated.
+        training: The models and how they are trained.
     """
 
     groups: int = 5
@@ -29,7 +30,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Every number of examples and counter-examples that leaves somebody to ask about."""
+    """Return every number of examples and counter-examples that leaves members to ask about."""
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (
             {"told": told, "denied": denied},

@@ -19,10 +19,10 @@ class Training(iw.Config):
 
     Attributes:
         width: Width of Emb-MLP.
-        rate: Its learning rate.
-        steps: Its updates.
-        decay: Weight decay of the condition that has some, and of the prediction.
-        gpt: The GPT.
+        rate: Learning rate of Emb-MLP.
+        steps: Updates of Emb-MLP.
+        decay: Weight decay of the condition with decay, and of its prediction.
+        gpt: The GPT and its training.
     """
 
     width: int = 64
@@ -32,7 +32,7 @@ class Training(iw.Config):
     gpt: GPTTraining = NARROW
 
     def learners(self) -> dict[str, tuple[experiments.ModelConfig, iw.Curriculum]]:
-        """Model and curriculum of every condition."""
+        """Return model and curriculum of every condition, by its name."""
         emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
             iw.Curriculum(
@@ -121,12 +121,20 @@ def common_scores(
 def derive(
     tables: dict[str, pl.DataFrame], labels: Sequence[str], by: Sequence[str] = ()
 ) -> dict[str, pl.DataFrame]:
-    """Return accuracy on the queries, agreement with the prediction, query by query, and recall.
+    """Return accuracy on the queries, agreement with the prediction, and recall of the facts.
 
     Args:
         tables: Measured tables, by name.
         labels: Columns that name the worlds.
         by: Labels by which agreement is given separately; by default it is one number.
+
+    Returns:
+        - ``questions``: a row per run and role of queries, with ``accuracy``.
+        - ``agreement``: share of the queries for which predicted and trained margin
+          have one sign (``agrees``); queries that the prediction calls tied are left
+          out.
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(

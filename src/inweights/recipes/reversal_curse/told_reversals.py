@@ -17,13 +17,13 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of pairs.
-        told: Of how many the reversal is stated.
-        identities: Which ends have identities.
-        told_phrased: The same as `told`, where identities of both ends are phrased,
-            `(a, same) → a`.
-        undecayed: Decay of the soft program that predicts these for training without
-            decay.
-        training: The models.
+        told: Numbers of pairs whose reversal is stated.
+        identities: Which ends have identities: ``none``, ``first`` or ``both``.
+        told_phrased: Numbers of pairs whose reversal is stated, where identities of
+            both ends are phrased, ``(a, same) → a``.
+        undecayed: Decay of the soft program that predicts the worlds with phrased
+            identities for training without decay.
+        training: The models and how they are trained.
     """
 
     n: int = 20
@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Every number of told reversals with every choice of identities."""
+    """Return every number of trained reversals with every choice of identities."""
     n, training = settings.n, settings.training
     ends = [(which, told) for which in settings.identities for told in settings.told]
     bare = kinds.plan([_world(n, told, which) for which, told in ends], training)

@@ -68,11 +68,14 @@ def where_known(
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
-    """Add ``one_over_c`` and the ``excess`` of an accuracy over it; complexity 1 is left out.
+    """Return rows of complexity above 1, with the ``excess`` of an accuracy over ``one_over_c``.
 
     Args:
         queries: A row per run with ``complexity``.
         column: The accuracy.
+
+    Returns:
+        Those rows of ``queries`` with two more columns.
     """
     return queries.filter(pl.col("complexity") > 1).with_columns(
         one_over_c=1.0 / pl.col("complexity"),
@@ -142,7 +145,7 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def beside_chance(
     table: pl.DataFrame, column: str, null: str, *, label: str, name: str
 ) -> pl.DataFrame:
-    """Add rows of random vectors, called ``name`` in the column ``label``.
+    """Return a table with rows of random vectors added, called ``name`` in column ``label``.
 
     Their value is that of the trials whose label comes first, in the column ``null``.
 
@@ -181,13 +184,16 @@ def gain(
     over: Mapping[str, str | float | bool],
     by: Sequence[str],
 ) -> pl.DataFrame:
-    """Add ``gain``: a column minus its value in the row of equal ``by`` that matches ``over``.
+    """Return a table with ``gain``: a column minus its value in the row that matches ``over``.
 
     Args:
         table: The rows.
         column: The column.
         over: Values of columns in the row that is subtracted.
         by: Columns that name the groups.
+
+    Returns:
+        The rows of ``table`` for whose ``by`` such a row exists.
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
@@ -274,7 +280,7 @@ def first_step(
 def linear_law(
     table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Least squares of a column in base-2 logarithms of factors, in every group by itself.
+    """Return a least-squares fit of a column in base-2 logarithms of factors, by group.
 
     Args:
         table: Has the column, the factors (above 0), and ``fitted``: rows that the law

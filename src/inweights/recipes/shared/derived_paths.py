@@ -6,12 +6,12 @@ import polars as pl
 
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the hardest token on held-out leaves."""
+    """Return the rows of the hardest token of held-out paths."""
     return paths.filter(pl.col("part") == "queries", pl.col("hardest"))
 
 
 def whole(paths: pl.DataFrame) -> pl.DataFrame:
-    """A row a run: what is known of held-out leaves and of trained ones.
+    """Return a row per run and step: what is known of held-out leaves and of trained ones.
 
     Returns:
         The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of

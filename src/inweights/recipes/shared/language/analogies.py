@@ -58,7 +58,7 @@ class Analogies(iw.Config):
         return self.condition.startswith(SHUFFLED)
 
     def quiz(self, seed: int) -> Quiz:
-        """Ask for the categories of both subjects of every row, among all categories."""
+        """Return questions for the category of either subject of every row, among all of them."""
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
         questions = [

@@ -91,7 +91,7 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Ask the same for every mix."""
+        """Return questions, the same for every mix, with those whose bridge the mix trains."""
         questions = asked_of(*facts_of(self.world, seed))
         through = trained_bridges(questions, self.mix, seed)
         return Quiz(
