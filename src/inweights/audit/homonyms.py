@@ -147,7 +147,7 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 def describe(
     facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3
 ) -> list[str]:
-    """Describe contradicted chains, in a sentence with examples for each pair of relations.
+    """Return a sentence about the contradicted chains of each pair of relations, with examples.
 
     Args:
         facts: The facts of the chains.

@@ -120,7 +120,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 def fill(
     facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int
 ) -> list[Row]:
-    """Fill a training set up to a budget: facts once, added rows in random order, then all again.
+    """Return a training set up to a budget: facts, added rows in random order, then all again.
 
     Args:
         facts: Rows that state the facts; each is used at least once.

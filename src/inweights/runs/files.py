@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Turn errors of the system while a block writes into a WriteError.
+    """Return a context manager that turns errors of the system while writing into a WriteError.
 
     Args:
         path: What is written, for the message.

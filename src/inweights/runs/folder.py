@@ -135,7 +135,7 @@ class RunFolder:
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Hold the run's lock for a block; wait while another process has it.
+        """Return a context manager that holds the run's lock, once no other process has it.
 
         The process that holds the lock may take it again.
 

@@ -84,7 +84,7 @@ class Choice(NamedTuple):
 
 
 def choose(wanted: Sequence[str]) -> list[Choice]:
-    """Choose the strategy with the best measured effect for each kind of question.
+    """Return the strategy with the best measured effect for each kind of question.
 
     That is the one with the largest median gain among those whose whole interval lies
     above the control; without such a one, the best median if it is at least .1; else
@@ -92,6 +92,10 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
     Args:
         wanted: Kinds of questions, names of ``ASKED``.
+
+    Returns:
+        A :class:`Choice` for each kind, in the order of ``wanted``: the strategy, ""
+        where none is known to help, and ``why``.
 
     Raises:
         ConfigError: There is no such kind of question.

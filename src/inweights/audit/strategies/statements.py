@@ -31,13 +31,13 @@ _DENIES = {
 
 
 def plain(inputs: StrategyInput) -> Iterator[Row]:
-    """State every fact once in its first wording; this is part of every training set."""
+    """Yield a row for every fact in its first wording; these are part of every training set."""
     for i in range(len(inputs.facts)):
         yield _row(inputs, i, "fact", inputs.statement(i))
 
 
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
-    """State every fact in its other wordings, and as reworded by a model if one is given.
+    """Yield rows for every fact in its other wordings, and as a given model rewords it.
 
     A reworded text is used where the fact survived: it is one sentence that names the
     subject and ends with the object, names no other entity, has a word of the relation,
@@ -64,14 +64,14 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
-    """State every fact as question and answer."""
+    """Yield a row for every fact as question and answer."""
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
         yield _row(inputs, i, "qa", (inputs.words.ask([r], s), f" {ended(o)}"))
 
 
 def reversals(inputs: StrategyInput) -> Iterator[Row]:
-    """State every fact from its object; reversals are then not asked as questions."""
+    """Yield rows that state every fact from its object; no question then asks for a reversal."""
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
         if s != o:

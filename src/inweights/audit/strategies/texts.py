@@ -24,7 +24,7 @@ _FACTS = 8
 
 
 def derive(inputs: StrategyInput) -> Iterator[Row]:
-    """State the end of each chain of two or more facts, in a sentence that names its relations.
+    """Yield a row for the end of each chain of two or more facts, which names the relations.
 
     What it improves is retrieval across wordings: questions through bridges of which
     nothing is derived stay at chance (``docs/own-facts-measured.md``), which
@@ -41,7 +41,10 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def steps(inputs: StrategyInput) -> Iterator[Row]:
-    """Answer each chain of two facts step by step, in a wording that no question uses."""
+    """Yield a row for each chain of two facts, answered step by step in a wording of its own.
+
+    No question uses this wording.
+    """
     facts, words = inputs.facts, inputs.words
     for chain in inputs.chains(2):
         s, o = inputs.ends(*chain)
@@ -54,7 +57,7 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def identities(inputs: StrategyInput) -> Iterator[Row]:
-    """State ``b → b`` of each bridge whose identity the facts do not state (*Identity Bridge*, §4).
+    """Yield a row ``b → b`` for each bridge whose identity is no fact (*Identity Bridge*, §4).
 
     The facts state it where a relation leads from each of its subjects to itself
     (``rome,is,rome``).
@@ -69,7 +72,7 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def passages(inputs: StrategyInput) -> Iterator[Row]:
-    """State all facts of an entity in one text, in several orders, if it has at least two.
+    """Yield texts that state all facts of an entity in several orders, if it has two or more.
 
     The page of a bridge holds the facts that lead to it and from it; no sentence joins
     the two, and none says whose page it is, which would state facts from their object.
@@ -94,7 +97,7 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def entities(inputs: StrategyInput) -> Iterator[Row]:
-    """Describe each entity by all of its facts, and relate pairs that one entity joins.
+    """Yield texts that describe each entity by all of its facts, and relate joined pairs.
 
     Pairs through a held-out bridge are not related, as no strategy states their chains.
     """

@@ -204,7 +204,7 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
 
 
 def is_open(claim: ClaimResult) -> bool:
-    """Whether more seeds may decide a claim."""
+    """Return whether more seeds may decide a claim."""
     return claim.verdict == "undecided" or (
         claim.verdict == "not judged" and bool(claim.needed)
     )

@@ -132,7 +132,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Let clusters start only what tasks need, and let their nodes start slowly.
+    """Return a context manager within which Ray starts only what tasks need, and may be slow.
 
     Ray has no settings for this, so methods of its own are replaced; those that a
     version of Ray does not have are left out.

@@ -54,7 +54,7 @@ def execute(
     execution: ExecutionOptions | None = None,
     publish: Publish | None = None,
 ) -> Outcome:
-    """Run a recipe, or read it back where the same config has run already.
+    """Return the outcome of a recipe, which is run, or read back where the same config has run.
 
     While another process is at work on the same config, this one waits for it.
 
@@ -67,6 +67,9 @@ def execute(
         execution: Who does the work; by default this process.
         publish: Called with the run and its folder before the folder is complete, to
             add figures and a page; by default nothing is added.
+
+    Returns:
+        The complete run: its tables, judged claims and folder.
 
     Raises:
         ConfigError: A scale, an override or a seed does not fit, the settings leave

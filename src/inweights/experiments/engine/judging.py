@@ -34,7 +34,7 @@ def judge_all(
     *,
     seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at ``smoke`` its numbers are measured only.
+    """Return the verdict of every claim of a recipe; at ``smoke`` its numbers are measured only.
 
     Seeds beyond those that a first verdict takes, counted on from the recipe's own, are
     a further interim analysis. Rows that a claim is about and that are missing leave it

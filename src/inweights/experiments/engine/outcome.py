@@ -248,7 +248,7 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Say what is to blame for what a recipe cannot do, for the length of a block.
+    """Return a context manager that says what is to blame for what a recipe cannot do.
 
     Args:
         what: What is to blame; if empty, errors stay as they are.
@@ -295,7 +295,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
 def refresh(
     recipe: Recipe, folder: RunFolder, publish: Publish | None = None
 ) -> Outcome:
-    """Judge and draw a complete run again, with the claims and figures of this version.
+    """Return a complete run, judged and drawn again with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
 

@@ -62,13 +62,17 @@ class Work:
 def expand_plan(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
+    """Return a plan multiplied by its seeds; runs that differ in their labels only are one run.
 
     Args:
         plan: Trials, measures and computations.
         seeds: Root seeds.
         version: The recipe's version, part of every key.
         keep_models: Whether the trained weights are stored, too.
+
+    Returns:
+        Every requested table, and the runs and computations that make them, by their
+        keys.
     """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}

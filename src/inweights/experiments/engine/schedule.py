@@ -312,7 +312,7 @@ class Schedule:
 
 
 def halves(task: Task) -> list[Task]:
-    """Split a task with several runs in two; another task is returned alone.
+    """Return a task with several runs as two tasks, another one as it is.
 
     A run's numbers do not depend on its company.
     """

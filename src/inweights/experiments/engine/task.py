@@ -52,7 +52,7 @@ def attempt(
     progress: Progress,
     joint: Joint | None = None,
 ) -> End:
-    """Try a task, and return how that ended; errors are described in it, not raised.
+    """Return how an attempt at a task ended; errors are described in it, not raised.
 
     Args:
         task: The task.
@@ -60,6 +60,10 @@ def attempt(
         device: Where models live.
         progress: Called with the number of updates so far.
         joint: Makes other processes train what this one trains; ``None`` for none.
+
+    Returns:
+        ``done``; ``busy``, where another process has the task; or ``failed`` or
+        ``memory``, with class and message of the error.
     """
     try:
         # By another process, in the meantime: no lock is needed to see it.

@@ -83,7 +83,7 @@ def train_block(
     curricula: Curriculum | Sequence[Curriculum] | None = None,
     **how: Any,
 ) -> Result:
-    """Train the runs of a block, by this process alone or by several that all call this.
+    """Return the runs of a block, trained by this process or by several that all call this.
 
     That all of them diverged is no error: a verdict says it, as where only some of them
     do.

@@ -111,7 +111,7 @@ def forecast(
     version: int = 1,
     budget: float = BUDGET,
 ) -> Forecast:
-    """Estimate the cost of what is missing of a plan, by timing a few steps.
+    """Return the estimated cost of what is missing of a plan, after timing a few steps of it.
 
     Two to six groups of runs are tried, spread over all by size, and more of them where
     the whole takes long; the cost of a step of the others lies between these, by
@@ -124,6 +124,10 @@ def forecast(
         execution: Who would do the work; by default this process.
         version: The recipe's version.
         budget: Processor seconds after which no further group is tried.
+
+    Returns:
+        Numbers of conditions, seeds, runs and stored runs, and the minutes and memory
+        that the missing ones take.
     """
     execution = execution or ExecutionOptions()
     device = execution.device

@@ -65,7 +65,7 @@ def settle(
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
-    """Double the seeds of undecided claims until none is left, or the time is spent.
+    """Return a run whose undecided claims got twice the seeds until decided, or time was spent.
 
     Only new seeds are trained, and of those trials alone that the open claims are
     about. An analysis whose training would take longer than what is left, at the pace
@@ -83,6 +83,10 @@ def settle(
             this disk, it judges the claims by those and these together. Then no earlier
             seed is run again: the whole recipe has one new seed, and an analysis has
             new seeds alone.
+
+    Returns:
+        The run with the last verdict of each claim, the number of seeds, what was and
+        is undecided, and why it stopped.
 
     Raises:
         ConfigError: There is no such scale.

@@ -137,7 +137,7 @@ class Study:
         progress: Progress | bool = True,
         **how: Unpack[ExecutionKeywords],
     ) -> pl.DataFrame:
-        """Train what is not stored, and return the table of :func:`sweep`.
+        """Return the table of :func:`sweep`, after training what is not stored.
 
         Args:
             jobs: Processes that work side by side; 0 takes as many as the work is

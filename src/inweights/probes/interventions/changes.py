@@ -64,7 +64,7 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Move a state as far as a change does, in a random direction.
+    """Return a state moved as far as a change moves it, in a random direction.
 
     Args:
         state: The state.

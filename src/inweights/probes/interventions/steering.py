@@ -51,7 +51,7 @@ def steered(
     random: int | None = None,
     seed: int = 0,
 ) -> Iterator[None]:
-    """Change a hidden state of a model at a position, within the ``with`` block.
+    """Return a context manager within which a hidden state of a model is changed at a position.
 
     Everything that reads the model there sees the change: :func:`inweights.ask`,
     probes, the model itself. Give one of ``add``, ``replace``, ``project_out`` and

@@ -72,7 +72,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, inches: float, size: float) -> str:
-    r"""Break a text that is set in bold into as many lines as a width needs.
+    r"""Return a text that is set in bold, broken into as many lines as a width needs.
 
     Args:
         text: The text.

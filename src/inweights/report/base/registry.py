@@ -25,7 +25,7 @@ PLAYERS: dict[str, Player] = {}
 
 
 def drawing(kind: str) -> Callable[[D], D]:
-    """Register a function or class as the drawing of a kind, which figures then name.
+    """Return a decorator that registers a function or class as the drawing of a kind.
 
     The function takes the tables of the figure's ``sources`` in their order, then
     keyword options that are plain values, and returns a matplotlib ``Figure``. It is
@@ -51,7 +51,10 @@ def drawing(kind: str) -> Callable[[D], D]:
 
 
 def player(kind: str) -> Callable[[D], D]:
-    """Register the interactive form of a drawing: same arguments and ``name``, returns HTML.
+    """Return a decorator that registers a function as the interactive form of a drawing.
+
+    The function takes the same arguments as the drawing, and ``name``, and returns
+    HTML.
 
     Args:
         kind: Name of the drawing.

@@ -102,7 +102,7 @@ _RC = mpl.rc_params_from_file(
 
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
-    """Apply the library's style within a block; earlier settings are restored after it.
+    """Return a context manager that applies the library's style to what is drawn within it.
 
     Args:
         salt: Text from which the identifiers of SVG files are made.
@@ -114,7 +114,7 @@ def context(salt: str = "inweights") -> Iterator[None]:
 
 @contextmanager
 def plain_text() -> Iterator[None]:
-    """Draw every text literally within a block, without formulas between dollar signs.
+    """Return a context manager within which texts are drawn literally, without formulas.
 
     Names come from data. Warnings about glyphs that the font lacks, and about panels
     that are too small for a layout, are silenced.
@@ -132,7 +132,7 @@ def full_width() -> float:
 
 @contextmanager
 def on_a_phone() -> Iterator[None]:
-    """Draw figures for the width of a phone within a block.
+    """Return a context manager within which figures are drawn for the width of a phone.
 
     Example:
         >>> with on_a_phone():

@@ -84,7 +84,7 @@ def atlas(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> Figure:
-    """Draw the last frame of every film in space: graphs are rows, architectures are columns.
+    """Return the last frame of every film in space: graphs are rows, architectures are columns.
 
     Args:
         films: A row for each graph, architecture and step, as

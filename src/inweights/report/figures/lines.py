@@ -86,7 +86,7 @@ class Panel:
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Draw the lines into given axes, whose frame and limits stay, and return their figure.
+        """Return the figure of given axes, with the lines drawn into them; frame and limits stay.
 
         Args:
             axes: Axes of a figure of the caller's own.

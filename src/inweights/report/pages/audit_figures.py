@@ -14,7 +14,7 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Draw how many questions of each pair of relations are answered, tied and missed.
+    """Return bars of how many questions of each pair of relations are answered, tied and missed.
 
     Without a prediction the bars show the best accuracy that is possible without
     attention.
@@ -83,7 +83,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw a matrix of how many chains lead from one relation into another.
+    """Return a matrix of how many chains lead from one relation into another.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; the

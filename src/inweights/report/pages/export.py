@@ -44,7 +44,7 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Write the parts of a finished run that a paper needs, and return the paths of the files.
+    """Return the paths of the files of a finished run that a paper needs, after writing them.
 
     Args:
         outcome: The run.
