@@ -8,6 +8,7 @@ from importlib import resources
 import pytest
 from tests.house.catalogue import current_protocols
 
+from inweights.experiments.claims.claim import SIGNS
 from inweights.experiments.grammar.differences import (
     Difference,
     compare,
@@ -139,6 +140,22 @@ def test_a_claim_is_as_near_to_the_paper_as_its_settings(
     claim: str, protocol: str
 ) -> None:
     assert computed_protocol(claim) == protocol
+
+
+def test_no_claim_is_stated_as_nearer_to_its_paper_than_its_settings_are() -> None:
+    """As a substitute for its measure, which is not compared, it may be stated as farther."""
+    signs = list(SIGNS)
+    too_near = [
+        f"{claim.id}: {claim.protocol}, computed {computed}"
+        for name in RECIPES
+        for claim in get_recipe(name).claims
+        if claim.protocol
+        and (computed := computed_protocol(claim.id))
+        and signs.index(computed) > signs.index(claim.protocol)
+    ]
+    assert not too_near, (
+        "state the computed protocol; 'inweights claims state' notes it"
+    )
 
 
 def test_the_page_shows_what_differs_and_folds_the_rest() -> None:

@@ -23,6 +23,7 @@ from inweights import actions
 from inweights.actions.ledger.ledger import Entry, read_ledger
 from inweights.actions.ledger.lines import (
     BLOCK,
+    Corrected,
     JudgedLine,
     Reworded,
     RuleChange,
@@ -259,6 +260,49 @@ def test_what_a_verdict_counts_for_is_a_new_version(home, change) -> None:
     assert [(one.claim.id, one.version, one.block) for one in home.state()] == [
         (CLEAR.id, 2, 2)
     ]
+
+
+@pytest.mark.parametrize(
+    ("computed", "stated", "corrected", "kind"),
+    [
+        ("substitute", "exact", "substitute", Corrected),
+        ("scaled", "exact", "substitute", Stated),  # not the computed one
+        ("exact", "substitute", "exact", Stated),  # nearer
+    ],
+)
+def test_a_protocol_that_was_stated_too_near_is_corrected(
+    home, monkeypatch, computed, stated, corrected, kind
+) -> None:
+    """The seeds stay, and the verdict gets the word that it has under the computed protocol."""
+    monkeypatch.setattr(
+        "inweights.actions.ledger.stating.computed_protocols",
+        lambda recipe, _scale: {one.id: computed for one in recipe.claims},
+    )
+    one = structs.replace(CLEAR, protocol=stated)
+    home.recipe = replace(RECIPE, claims=(one, NEVER, EDGE))
+    home.state()
+    home.run()
+    actions.record()
+    before = home.board()["clear"]
+    other = structs.replace(one, protocol=corrected)
+    home.recipe = replace(RECIPE, claims=(other, NEVER, EDGE))
+    (line,) = home.state()
+    assert isinstance(line, kind)
+    now = home.board()["clear"]
+    if kind is Stated:
+        assert (line.version, line.block) == (2, 2)
+        assert now.verdict == "not judged"
+        return
+    assert (line.version, line.before) == (1, stated)
+    assert (before.verdict, now.verdict) == ("reproduced", "consistent")
+    assert now.measured == before.measured
+    assert now.earlier[-1].startswith("stated as = exact, corrected on ")
+    assert actions.record() == 0
+    assert not home.state()
+    assert home.run()["clear"].verdict == "consistent"
+    assert read_ledger(Path("results/ledger.jsonl")).lines[-1] == line, (
+        "nothing is judged anew"
+    )
 
 
 def test_a_printed_number_is_part_of_a_claim_and_its_spread_is_not(home) -> None:

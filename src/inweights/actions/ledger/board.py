@@ -19,13 +19,14 @@ from inweights.actions.ledger.ledger import Entry, Ledger, read_ledger
 from inweights.actions.ledger.lines import (
     BY_MEAN,
     LEDGER,
+    STATED_AS,
     Earlier,
     JudgedLine,
     Stated,
     Withdrawn,
 )
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
-from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, Claim
+from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, SIGNS, Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.claims.numbers import Numbers
@@ -189,7 +190,7 @@ def _rounding(entry: Entry, seeds: int) -> float:
 
 
 def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
-    """Return what became of earlier versions, and of this one by an earlier rule."""
+    """Return what became of earlier versions, and of this one by another rule or protocol."""
     last: dict[str, JudgedLine | Earlier] = {}
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
@@ -198,23 +199,28 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
             last |= (
                 {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
             )
-    return tuple(
-        f"{which}: {line.verdict}, {line.date}" for which, line in last.items()
-    )
+    found = [f"{which}: {line.verdict}, {line.date}" for which, line in last.items()]
+    if corrected := entry.corrected:
+        found.append(
+            f"{STATED_AS} {SIGNS[corrected.before]} {corrected.before}, corrected on "
+            f"{corrected.date}"
+        )
+    return tuple(found)
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
     """Return what a verdict of the ledger is called today: a substitute's has a word of its own.
 
     Until 27 November 2026 a substitute that missed its target was *not reproduced*, as
-    others.
+    others, and claims were stated as nearer to the paper than their settings are
+    (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:
         verdict: The word that stands in the ledger.
         claim: The claim that it is about.
     """
-    if claim.protocol == "substitute" and verdict == "not reproduced":
-        return IN_A_SUBSTITUTE[verdict]
+    if claim.protocol == "substitute":
+        return IN_A_SUBSTITUTE.get(verdict, verdict)
     return verdict
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from inweights.actions.ledger.lines import (
+    Corrected,
     Earlier,
     JudgedLine,
     Line,
@@ -66,12 +67,19 @@ class Entry:
         )
         return last if own and isinstance(last, JudgedLine) else None
 
+    @property
+    def corrected(self) -> Corrected | None:
+        """The line that corrected the protocol of the version that stands, if one did."""
+        lines = [line for line in self.lines if isinstance(line, Corrected)]
+        same = lines and self.stated and lines[-1].version == self.stated.version
+        return lines[-1] if same else None
+
     def add(self, line: Line) -> None:
         """Add the next line."""
         self.lines.append(line)
         if isinstance(line, Stated):
             self.stated, self.claim, self.withdrawn = line, line.claim, None
-        elif isinstance(line, Reworded):
+        elif isinstance(line, Reworded | Corrected):
             self.claim = line.claim
         elif isinstance(line, Withdrawn):
             self.stated, self.claim, self.withdrawn = None, None, line

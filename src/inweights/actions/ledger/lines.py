@@ -1,11 +1,11 @@
-"""Describe the lines of the ledger: a claim is stated, reworded, judged or withdrawn.
+"""Describe the lines of the ledger: a claim is stated, reworded, corrected, judged or withdrawn.
 
 :mod:`~.ledger` reads and adds lines.
 """
 
 import msgspec
 
-from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim import Claim, Protocol
 
 #: Name of the ledger in the folder of results.
 LEDGER = "ledger.jsonl"
@@ -14,6 +14,9 @@ LEDGER = "ledger.jsonl"
 BLOCK = 1_000_000
 #: How a verdict of before the ledger is called, where its claim's version still stands.
 BY_MEAN = "by the interval of the mean, on other seeds"
+
+#: How the protocol is called that a claim was stated with, where it was corrected.
+STATED_AS = "stated as"
 
 
 class _Line(
@@ -122,6 +125,26 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
     before: str
 
 
+class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
+    """A claim that was stated as nearer to its paper's protocol than its settings are.
+
+    Its number, target and seeds are the same; what its verdict is called may be
+    another.
+
+    Attributes:
+        date: When.
+        claim: The claim as it reads now, with the computed protocol.
+        scale: Scale at which it is judged.
+        version: Of the claim, which stays.
+        before: The protocol that was stated.
+    """
+
+    claim: Claim
+    scale: str
+    version: int
+    before: Protocol
+
+
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     """A verdict, as the scores gave it on that day.
 
@@ -172,4 +195,4 @@ class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
     why: str = ""
 
 
-Line = RuleChange | Earlier | Stated | Reworded | JudgedLine | Withdrawn
+Line = RuleChange | Earlier | Stated | Reworded | Corrected | JudgedLine | Withdrawn

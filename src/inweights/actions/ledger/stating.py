@@ -9,9 +9,12 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
+from msgspec import structs
+
 from inweights.actions.ledger.ledger import Entry, Ledger
 from inweights.actions.ledger.lines import (
     BLOCK,
+    Corrected,
     Line,
     Reworded,
     RuleChange,
@@ -20,11 +23,12 @@ from inweights.actions.ledger.lines import (
 )
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim import SIGNS, Claim, Protocol
 from inweights.experiments.claims.published import printed_number
 from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.studies.protocols import computed_protocols
 from inweights.support.called_code import hash_of_calls
 
 
@@ -91,6 +95,40 @@ def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> boo
     return known == here
 
 
+def corrected_from(
+    entry: Entry,
+    claim: Claim,
+    now: str,
+    code: Callable[[], str],
+    computed: Callable[[], Mapping[str, Protocol]],
+) -> Protocol | None:
+    """Return the protocol that a claim was stated with, where another one corrects it.
+
+    A claim is corrected where nothing else changed, and where its protocol now is the
+    one that is computed from its settings and farther from the paper than the stated
+    one. A nearer one is a new version.
+
+    Args:
+        entry: What the ledger holds of it.
+        claim: The claim as its recipe states it.
+        now: Its hash by :func:`hashes`.
+        code: Returns the hash of its recipe's code.
+        computed: Returns the protocols that are computed for the recipe, by claim.
+
+    Returns:
+        The protocol that was stated; ``None`` where the claim is not corrected.
+    """
+    before = entry.claim.protocol if entry.claim else None
+    if before is None or claim.protocol is None:
+        return None
+    same = stands(entry, structs.replace(claim, protocol=before), now, code)
+    nearness = list(SIGNS)
+    farther = nearness.index(claim.protocol) > nearness.index(before)
+    if same and farther and computed().get(claim.id) == claim.protocol:
+        return before
+    return None
+
+
 def _once(recipe: Recipe) -> Callable[[], str]:
     """Return a function that computes the hash of a recipe's code when it is first asked."""
     return cache(partial(code_hash, recipe))
@@ -142,6 +180,7 @@ def state(
         if scale not in recipe.scales:
             continue
         now, code = hashes(recipe, scale), _once(recipe)
+        computed = cache(partial(computed_protocols, recipe, scale))
         for name, entry in ledger.of_scale(scale):
             home = name.rpartition("/")[0]
             if home == recipe.name and name not in now and not entry.withdrawn:
@@ -156,7 +195,11 @@ def state(
             open_one = (
                 bool(anew) and entry.stated is not None and entry.judged_anew is None
             )
-            if open_one or not stands(entry, claim, now[claim.id], code):
+            before = corrected_from(entry, claim, now[claim.id], code, computed)
+            if before and not open_one:
+                about |= {"version": entry.version, "before": before}
+                lines.append(Corrected(**about))
+            elif open_one or not stands(entry, claim, now[claim.id], code):
                 kept = open_one and known and _score(known) == _score(claim)
                 about |= {
                     "version": entry.version + (not kept),

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from inweights.actions.ledger.lines import (
     BY_MEAN,
+    STATED_AS,
+    Corrected,
     Earlier,
     JudgedLine,
     Line,
@@ -25,7 +27,6 @@ from inweights.experiments.claims.claim import SIGNS
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.claims.verdict import tally
-from inweights.recipes.catalogue.protocols import computed_protocol, farther
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def _said(one: Line) -> Text:
             beside = "the sentence stays; its quote, published number, place or condition changed"
             before = beside if one.before == one.claim.text else f"before: {one.before}"
             said = f"{one.claim.text}\n{before}"
+        case Corrected():
+            signs = f"from {one.before} to {one.claim.protocol}"
+            said = f"version {one.version}: protocol corrected {signs}, as its settings are"
         case _:
             said = f"version {one.version}: {one.verdict}"
             said += (
@@ -144,15 +148,9 @@ def markdown(
 
 
 def _published(claim: ClaimResult) -> str:
-    """The protocol's sign, what the paper prints, and whether the size is that.
-
-    Beside the sign that was stated stands that which is computed from the settings,
-    where it is farther: the stated one is part of the claim's version.
-    """
+    """The protocol's sign, what the paper prints, and whether the size is that."""
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
-    if computed := farther(claim.id, claim.protocol):
-        sign = f"{sign} (computed {SIGNS[computed]})"
     return " ".join(
         part for part in (sign, claim.published, size and f"({size.text})") if part
     )
@@ -166,7 +164,11 @@ def _of_all(kept: Board) -> Iterator[str]:
         ]
         if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
-    yield from _computed_signs(kept.claims)
+    if corrected := sum(map(_was_corrected, kept.claims)):
+        yield (
+            f"- {plural(corrected, 'claim')} of these were stated as nearer to the paper than "
+            "their settings are, and corrected on the same seeds (their rows say so)"
+        )
     words = ("never", "once", "twice", "more often")
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
@@ -190,23 +192,8 @@ def _was_judged_by_mean(claim: ClaimResult) -> bool:
     return any(words.startswith(BY_MEAN) for words in claim.earlier)
 
 
-def _computed_signs(claims: Sequence[ClaimResult]) -> Iterator[str]:
-    """How many claims have which sign, the computed one where it is farther from the paper."""
-    known = [
-        claim for claim in claims if claim.protocol and computed_protocol(claim.id)
-    ]
-    if known:
-        found = [farther(claim.id, claim.protocol) for claim in known]
-        of = Counter(
-            one or claim.protocol for one, claim in zip(found, known, strict=True)
-        )
-        shown = ", ".join(
-            f"{of[protocol]} {sign} {protocol}" for protocol, sign in SIGNS.items()
-        )
-        yield (
-            f"- by their settings, of {plural(len(known), 'claim')}: {shown}; "
-            f"{sum(map(bool, found))} were stated as nearer to the paper (their rows say so)"
-        )
+def _was_corrected(claim: ClaimResult) -> bool:
+    return any(words.startswith(STATED_AS) for words in claim.earlier)
 
 
 def _more(claim: ClaimResult, hidden: str) -> str:

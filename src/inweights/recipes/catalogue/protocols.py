@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from inweights.experiments.claims.claim import SIGNS, Protocol
+from inweights.experiments.claims.claim import Protocol
 from inweights.experiments.grammar.differences import Whose, compare, table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
@@ -62,27 +62,3 @@ def computed_protocol(claim: str) -> Protocol | None:
     """
     found = stored().get(claim.rpartition("/")[0])
     return found.claims.get(claim) if found else None
-
-
-def farther(claim: str, stated: Protocol | None) -> Protocol | None:
-    """Return the computed protocol of a claim if it is farther from the paper than stated.
-
-    A nearer one is not returned: a claim may be stated as a substitute for its measure.
-
-    Args:
-        claim: Id of the claim.
-        stated: The protocol that its recipe states.
-
-    Example:
-        >>> name = "geometric-memory/c3/wide-is-geometric-free"
-        >>> farther(name, "exact"), farther(name, "substitute")
-        ('scaled', None)
-    """
-    computed, order = computed_protocol(claim), list(SIGNS)
-    if (
-        computed is None
-        or stated is None
-        or order.index(computed) <= order.index(stated)
-    ):
-        return None
-    return computed
