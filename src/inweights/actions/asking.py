@@ -225,10 +225,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
 def _answers(world: World, prompt: Sequence[int]) -> set[int]:
     """Return the first tokens of the answers that a world has to a prompt."""
-    return {
-        answer
-        for part in (world.facts, world.queries)
-        for index, statement in enumerate(part)
-        if list(statement.prompt) == list(prompt)
-        for answer in part.right_answers(index).tolist()
-    }
+    found = set[int]()
+    for part in (world.facts, world.queries):
+        for index, statement in enumerate(part):
+            if list(statement.prompt) == list(prompt):
+                found.update(part.right_answers(index).tolist())
+    return found

@@ -111,7 +111,9 @@ def beside(
         if about.get("scale") == scale
     ]
     for scores in stored:
-        known = {name for table in found for name in table["model"]}
+        known = set[str]()
+        for table in found:
+            known.update(table["model"])
         rows = rows_of(scores.filter(~pl.col("model").is_in(list(known))))
         found.append(rows.with_columns(own=pl.lit(value=False)))
     return pl.concat(found, how="diagonal_relaxed")
@@ -133,6 +135,9 @@ def entered(
         scale: ``smoke``, ``cpu`` or ``paper``.
         overrides: Changes of the recipe's settings.
         **execution: Further arguments of :func:`inweights.run`.
+
+    Returns:
+        The outcome of the run, without claims.
 
     Raises:
         ConfigError: It is no model that can take part, its name is taken, or a setting

@@ -269,6 +269,9 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
     Args:
         first: A finished run.
         second: Another one.
+
+    Returns:
+        Both runs, and by name what each of them has: settings that differ, verdicts.
     """
     own = [
         _flat(run.settings)

@@ -27,8 +27,8 @@ from inweights.runs import RunStore
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.execution import (
-        ExecutionKeywords,
         ExecutionOptions,
+        RunKeywords,
     )
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
@@ -62,10 +62,8 @@ def run(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    store: str = "",
-    jobs: int = 1,
     progress: Progress | bool | None = True,
-    **how: Unpack[ExecutionKeywords],
+    **execution: Unpack[RunKeywords],
 ) -> Outcome:
     """Run a recipe and write its figures and page; a finished run is read back.
 
@@ -76,21 +74,23 @@ def run(
             all claims take.
         overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        store: Where the tables of single runs are stored, if not below ``runs``: a
-            folder, or an address such as ``s3://bucket/folder``.
-        jobs: Processes that work side by side.
         progress: Called with updates done, all updates, and what is being done; by
             default a line with an estimate is shown, with False nothing.
-        **how: Further fields of
+        **execution: Fields of
             :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
-            ``device`` (where models live: ``cpu``, ``cuda``), ``threads`` of each
-            process, ``plugins`` (modules that the processes import first),
-            ``observers`` (notified of the work and of every run that is stored, such as
-            a :class:`~inweights.training.Tracker`), ``on`` (``ray``, or the address
-            ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether all of it is made
-            again), ``keep_models`` (whether the trained weights are stored, too, for
-            ``outcome.models()``) and ``command`` (words of the command that makes this
-            run again, if it is not ``inweights run``).
+            ``jobs`` (processes that work side by side; 1 by default), ``store`` (where
+            the tables of single runs are stored, if not below ``runs``: a folder, or an
+            address such as ``s3://bucket/folder``), ``device`` (where models live:
+            ``cpu``, ``cuda``), ``threads`` of each process, ``plugins`` (modules that
+            the processes import first), ``observers`` (notified of the work and of
+            every run that is stored, such as a :class:`~inweights.training.Tracker`),
+            ``on`` (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh``
+            (whether all of it is made again), ``keep_models`` (whether the trained
+            weights are stored, too, for ``outcome.models()``) and ``command`` (words of
+            the command that makes this run again, if it is not ``inweights run``).
+
+    Returns:
+        The run: tables, figures, judged claims, and the folder with its page.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -108,7 +108,7 @@ def run(
             seeds=_enough(chosen, scale) if seeds is None else seeds,
             overrides=overrides,
             store=RunStore(runs),
-            execution=ExecutionOptions(jobs=jobs, store=store, progress=told, **how),
+            execution=ExecutionOptions(progress=told, **execution),
             publish=add_page,
         )
 
@@ -151,20 +151,24 @@ def forecast(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    **execution: Any,
+    progress: Progress | None = None,
+    **execution: Unpack[RunKeywords],
 ) -> Forecast:
-    """Estimate the cost of a run by timing a few steps; nothing is stored.
+    """Estimate what :func:`run` takes with the same arguments, by timing a few steps.
+
+    Nothing is stored.
 
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds; by default as many as verdicts on
-            all claims take.
-        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
+        seeds: As for :func:`run`; likewise ``overrides`` and ``runs``.
+        overrides: Changes of settings.
         runs: Folder of all runs.
-        **execution: Fields of
-            :class:`~inweights.experiments.engine.execution.ExecutionOptions`, such as
-            ``jobs`` and ``device``.
+        progress: Called with what is being timed; by default nothing is shown.
+        **execution: As for :func:`run`.
+
+    Returns:
+        Runs, steps, minutes and memory, and what is stored already.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit, or this machine lacks
@@ -173,15 +177,16 @@ def forecast(
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
 
-    asked = ExecutionOptions(**execution)  # rejects what this machine lacks
+    # First of all, as it refuses what this machine lacks.
+    options = ExecutionOptions(progress=progress, **execution)
     chosen = recipe_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)
-    asked_seeds = _enough(chosen, scale) if seeds is None else seeds
-    settings, numbers, _ = chosen.resolve(scale, asked_seeds, changes)
+    enough = _enough(chosen, scale) if seeds is None else seeds
+    settings, numbers, _ = chosen.resolve(scale, enough, changes)
     plan = chosen.plan(settings)
     plan.check()
-    place = asked.open_store(RunStore(runs).root)
-    return look_ahead(plan, numbers, place, asked, version=chosen.version)
+    place = options.open_store(RunStore(runs).root)
+    return look_ahead(plan, numbers, place, options, version=chosen.version)
 
 
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:

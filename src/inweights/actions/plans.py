@@ -70,6 +70,9 @@ def write_plan(
         plugins: Modules that workers import first.
         collect: Words of the command that reads the results.
 
+    Returns:
+        The plan as it was written, with its files.
+
     Raises:
         ConfigError: There is a plan already, or a task names what workers cannot find.
     """
@@ -94,13 +97,16 @@ def write_plan(
         files.write(part_name(number), b"\n".join(lines))
     index = [Entry(task.key, task.title, tuple(task.wanted)) for task in tasks]
     files.write(INDEX, msgspec.json.encode(index))
+    labels = dict[str, None]()
+    for request in work.requests:
+        labels.update(dict.fromkeys(request.labels))
     about = About(
         store=store,
         plugins=tuple(plugins),
         version=version_of("inweights"),
         collect=tuple(collect),
         parts=len(parts),
-        labels=tuple(dict.fromkeys(key for one in work.requests for key in one.labels)),
+        labels=tuple(labels),
     )
     files.write(ABOUT, msgspec.json.encode(about))  # last: a plan without it is none
     return Planned(place)

@@ -20,10 +20,13 @@ _PLACE = files("inweights.actions") / "examples"
 
 
 def examples(folder: str | Path = "examples") -> list[Path]:
-    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths.
+    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``.
 
     Args:
         folder: Where the files are written.
+
+    Returns:
+        Their paths.
 
     Raises:
         ConfigError: One of the files is there already.

@@ -43,7 +43,10 @@ class Kinds(dict[str, type[Any]]):
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:
-        """Add a class under its tag, and return it.
+        """Add a class under its tag, as a decorator does.
+
+        Returns:
+            The class.
 
         Raises:
             ConfigError: It has no tag or lacks a member, or the name is taken.

@@ -197,7 +197,7 @@ def _form(hint: Any) -> str:
 
 
 def is_open(hint: Any) -> bool:
-    """Whether values of several types, which JSON would write alike, fit a type.
+    """Return whether values of several types, which JSON would write alike, fit a type.
 
     Example:
         >>> from datetime import date

@@ -108,7 +108,10 @@ def _names_of(hint: Any) -> tuple[str, ...]:
     """The names that a type allows: those of a ``Literal``, also within a list or a choice."""
     if get_origin(hint) is Literal:
         return tuple(name for name in get_args(hint) if isinstance(name, str))
-    return tuple(name for part in get_args(hint) for name in _names_of(part))
+    names: list[str] = []
+    for part in get_args(hint):
+        names += _names_of(part)
+    return tuple(names)
 
 
 def _struct_at(

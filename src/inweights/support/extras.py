@@ -40,12 +40,15 @@ EXTRAS = {
 
 
 def optional(extra: str, purpose: str, module: str = "") -> Any:
-    """Import and return a module of an extra.
+    """Import a module of an extra.
 
     Args:
         extra: Name of the extra, a key of :data:`EXTRAS`.
         purpose: What needs it, for the message.
         module: Name of the module; the extra's main module if empty.
+
+    Returns:
+        The module.
 
     Raises:
         ConfigError: It is not installed; says how to install it.

@@ -54,15 +54,17 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
 
 def _homes(source: bytes) -> dict[str, str]:
     """Modules by the names that are imported from them for type checkers, and made public."""
-    return {
-        name.name: line.module
-        for block in ast.parse(source).body
-        if isinstance(block, ast.If) and _is_for_type_checkers(block.test)
-        for line in block.body
-        if isinstance(line, ast.ImportFrom) and line.module
-        for name in line.names
-        if name.asname == name.name
-    }
+    homes: dict[str, str] = {}
+    for block in ast.parse(source).body:
+        if not (isinstance(block, ast.If) and _is_for_type_checkers(block.test)):
+            continue
+        for line in block.body:
+            if not (isinstance(line, ast.ImportFrom) and line.module):
+                continue
+            # 'name as name' is how a name is made public.
+            public = [one.name for one in line.names if one.asname == one.name]
+            homes |= dict.fromkeys(public, line.module)
+    return homes
 
 
 def _is_for_type_checkers(test: ast.expr) -> bool:

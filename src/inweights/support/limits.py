@@ -104,6 +104,9 @@ def at_most(size: str) -> Iterator[None]:
     Args:
         size: The limit, such as ``8GB``.
 
+    Yields:
+        Nothing; processes read the limit from the environment.
+
     Raises:
         ConfigError: It is no size.
     """

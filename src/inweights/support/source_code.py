@@ -123,7 +123,7 @@ def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def dumped(node: Any) -> str:
-    """A parsed source as text, the same on every version of Python."""
+    """Return a parsed source as text, the same on every version of Python."""
     if isinstance(node, list):
         return f"[{','.join(map(dumped, node))}]"
     if not isinstance(node, ast.AST):

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -206,10 +207,11 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
         advice = "run the same command again"
         if any(name.endswith(MARK) for name in changed):
             advice += "; make the name of a file that your code writes within the code"
-        if held := sorted({one for name in changed for one in _changeable(name)}):
+        held = set(chain.from_iterable(map(_changeable, changed)))
+        if held:
             advice += (
-                f". What it uses counts with its content ({', '.join(held)}): if your code changes "
-                "that itself, let it return what it notes, or write it to a file"
+                f". What it uses counts with its content ({', '.join(sorted(held))}): if your code "
+                "changes that itself, let it return what it notes, or write it to a file"
             )
         raise ConfigError(
             f"{', '.join(changed)} changed after this work was planned; nothing was stored, "

@@ -114,11 +114,12 @@ def rows_of(
             {**about, "case": "", "seed": s, "number": None, "why": numbers.why}
             for s in seeds
         ]
-    return [
-        {**about, "case": case, "seed": seed, "number": number, "why": None}
-        for case, of_seeds in numbers.cases.items()
-        for seed, number in of_seeds.items()
-    ]
+    rows = []
+    for case, of_seeds in numbers.cases.items():
+        for seed, number in of_seeds.items():
+            row = {"case": case, "seed": seed, "number": number, "why": None}
+            rows.append({**about, **row})
+    return rows
 
 
 def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:

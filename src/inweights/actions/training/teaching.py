@@ -173,12 +173,15 @@ def teach_and_ask(
         "accuracy": groups(answers, questions),
         "in words": groups(said, questions),
     }
-    rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
+    rows: list[tuple[str, str, float, int]] = []
+    for kind, table in by_kind.items():
+        rows += [(kind, *row) for row in _shares(table)]
     rows += _answered("answered", answers, made.questions)
     rows += _answered("answered in words", said, made.questions)
-    general = language.general_knowledge(
-        lm, sorted({name for q in questions for name in q.candidates})
-    )
+    names = set[str]()
+    for question in questions:
+        names.update(question.candidates)
+    general = language.general_knowledge(lm, sorted(names))
     plain, texts = (general.filter(kind=kind) for kind in ("question", "text"))
     lengths = [len(lm.tokens(q.prompt)) for q in questions]
     rows += [
@@ -247,6 +250,9 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
     Args:
         settings: What is compared.
         lm: The model; it is changed, and not to be used after.
+
+    Returns:
+        What each way takes, in the order of ``settings.ways``.
     """
     made, tuning = prepare(settings, lm), settings.tuning
     plain = _seconds_each(lm, made.questions)

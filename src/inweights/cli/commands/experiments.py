@@ -7,6 +7,7 @@ estimate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from inweights.cli.commands import base
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
+    from inweights.experiments.engine.execution import RunKeywords
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
 
@@ -23,6 +25,26 @@ ABOUT_DEMO = (
     "Small models are trained on a made-up world, with and without identities b → b,\n"
     "and asked what they never saw. It takes about a minute on two cores, once."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """What a command asks to be run.
+
+    Attributes:
+        recipe: The recipe, or its name.
+        scale: Scale of the run.
+        seeds: Number of replicates, or their seeds; None for the recipe's own.
+        overrides: Changes of settings.
+        command: Words of the command that repeats the run, for its page; empty for
+            ``inweights run``.
+    """
+
+    recipe: str | Recipe
+    scale: str = "cpu"
+    seeds: int | Sequence[int] | None = None
+    overrides: Sequence[str] = ()
+    command: Sequence[str] = ()
 
 
 @base.app.command
@@ -54,15 +76,11 @@ def run(
     from inweights.config import load_toml
 
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
-    outcome = outcome_of(
-        recipe,
-        scale,
-        doing,
-        verdicts,
-        jobs=doing.jobs or console.cores(doing.device, scale),
-        seeds=choice.numbers,
-        overrides=changes,
+    request = RunRequest(
+        recipe=recipe, scale=scale, seeds=choice.numbers, overrides=changes
     )
+    jobs = doing.jobs or console.cores(doing.device, scale)
+    outcome = outcome_of(request, doing, verdicts, jobs=jobs)
     if outcome is None:
         return 0
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
@@ -70,51 +88,47 @@ def run(
 
 
 def outcome_of(
-    recipe: str | Recipe,
-    scale: str,
+    request: RunRequest,
     doing: base.Doing,
     common: base.Common,
     *,
     jobs: int,
-    command: Sequence[str] = (),
     about: str = "",
-    **what: Any,
 ) -> Outcome | None:
     """Run a recipe and return its outcome, or print its cost estimate with ``--dry-run``.
 
     Args:
-        recipe: The recipe, or its name.
-        scale: Scale of the run.
+        request: What is run.
         doing: Options of the run.
         common: Options of every command.
         jobs: Number of parallel processes.
-        command: Words of the command that repeats the run, for its page; empty for
-            ``inweights run``.
         about: What the command does, printed before anything is loaded.
-        **what: Further arguments of :func:`inweights.run`, such as seeds and changes.
 
     Returns:
         The outcome; None if only the estimate was printed.
     """
-    what |= {
-        "runs": doing.runs,
-        "store": doing.store,
-        "on": doing.on,
+    execution: RunKeywords = {
         "device": doing.device,
+        "jobs": jobs,
+        "keep_models": doing.keep_models,
+        "on": doing.on,
+        "plugins": common.plugin,
+        "store": doing.store,
     }
-    what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}
+    chosen: dict[str, Any] = {
+        "seeds": request.seeds,
+        "overrides": request.overrides,
+        "runs": doing.runs,
+    }
+    recipe, scale = request.recipe, request.scale
     with console.progress(about=about) as progress:
+        chosen["progress"] = progress
         if not doing.dry_run:
-            return actions.run(
-                recipe,
-                scale,
-                fresh=doing.fresh,
-                progress=progress,
-                command=command,
-                observers=base.trackers(doing.tracker, per=doing.tracker_per),
-                **what,
-            )
-        ahead = actions.forecast(recipe, scale, progress=progress, **what)
+            execution["fresh"] = doing.fresh
+            execution["command"] = request.command
+            execution["observers"] = base.trackers(doing.tracker, per=doing.tracker_per)
+            return actions.run(recipe, scale, **chosen, **execution)
+        ahead = actions.forecast(recipe, scale, **chosen, **execution)
     console.catalogue.ahead(ahead, json=common.json)
     return None
 
@@ -132,8 +146,7 @@ def demo(
         fresh: Discard an earlier run.
     """
     outcome = outcome_of(
-        "demo/two-hop",
-        "cpu",
+        RunRequest(recipe="demo/two-hop"),
         base.Doing(runs=runs, fresh=fresh),
         base.Common(json=json),
         jobs=console.cores("cpu", "cpu"),
@@ -175,16 +188,10 @@ def sweep(
         recipe.plan(settings), len(numbers), doing.device
     )
     words = ["sweep", str(file), *base.choices(choice.seeds, choice.set, common.plugin)]
-    outcome = outcome_of(
-        recipe,
-        "cpu",
-        doing,
-        common,
-        jobs=jobs,
-        command=words,
-        seeds=numbers,
-        overrides=choice.set,
+    request = RunRequest(
+        recipe=recipe, seeds=numbers, overrides=choice.set, command=words
     )
+    outcome = outcome_of(request, doing, common, jobs=jobs)
     if outcome is not None:
         console.results.outcome(outcome, json=common.json)
     return 0

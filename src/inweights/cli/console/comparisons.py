@@ -182,12 +182,15 @@ def _mean(rows: pl.DataFrame) -> str:
 
 
 def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
-    """Print whether an entry gave the same scores again, and return the exit code.
+    """Print whether an entry gave the same scores again.
 
     Args:
         entry: Folder of the entry.
         scores: Stored scores (``accuracy``) and those of now (``now``).
         json: Whether JSON is printed.
+
+    Returns:
+        The exit code: 0 if all scores are the same, else 1.
     """
     others = scores.filter(~pl.col("accuracy").eq_missing(pl.col("now")))
     if json:

@@ -35,6 +35,13 @@ class ExecutionKeywords(TypedDict, total=False):
     command: Sequence[str]
 
 
+class RunKeywords(ExecutionKeywords, total=False):
+    """Keyword arguments of :func:`inweights.run` and its estimate, described there."""
+
+    jobs: int
+    store: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
     """Who does the work, and with what; only the last bits of a result may depend on it.

@@ -7,6 +7,7 @@ question. ``inweights compare`` prints its table where two files of answers are 
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
             raise DataError(
                 f"{place} has no answers: expected {_SAMPLES} of lm-eval (--log_samples)"
             )
-        rows = [row for file in files for row in _of_lm_eval(file, metric)]
+        rows = list(chain.from_iterable(_of_lm_eval(file, metric) for file in files))
     elif place.suffix == ".jsonl":
         rows = list(_of_lm_eval(place, metric))
     else:

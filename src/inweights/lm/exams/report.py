@@ -6,6 +6,7 @@ adds the theory's prediction for the same questions.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def evaluation(
         )
     tables["summary"] = table
     tables["groups"] = groups(after, questions)
-    names = list(dict.fromkeys(name for q in questions for name in q.candidates))
+    names = list(dict.fromkeys(chain.from_iterable(q.candidates for q in questions)))
     tables["general"] = general_knowledge(lm, names, progress=progress)
     if forecast is not None:
         tables["forecast"] = _by_verdict(after, forecast)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,10 +230,11 @@ def _check_files(place: Path) -> None:
         raise DataError(
             f"{place} contains GGUF weights; give the file itself: {single[0]}"
         )
-    pickles = sorted(path.name for kind in _PICKLES for path in place.glob(kind))
+    pickles = list(chain.from_iterable(place.glob(kind) for kind in _PICKLES))
     if pickles:
+        first = min(path.name for path in pickles)
         raise DataError(
-            f"{place} has its weights only as a pickle ({pickles[0]}), which could run code and "
+            f"{place} has its weights only as a pickle ({first}), which could run code and "
             "is not loaded; convert it to safetensors first"
         )
     raise DataError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -88,7 +89,7 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
 
 def _no_format(columns: Sequence[str], where: str) -> Exception:
     """The error for columns of no format; names the nearest column of one."""
-    known = list(dict.fromkeys(column for one in FORMATS for column in one.columns))
+    known = list(dict.fromkeys(chain.from_iterable(one.columns for one in FORMATS)))
     strange = next((column for column in columns if column not in known), columns[0])
     formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
     hint = f"{where} should have {formats}."

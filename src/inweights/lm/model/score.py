@@ -8,6 +8,7 @@ by all candidates, so that a question costs ``prompt + Σ candidates`` tokens, n
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def log_likelihoods(
         ((2,), True)
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
-    tokens_of = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
+    every = dict.fromkeys(chain.from_iterable(candidates))
+    tokens_of = {one: _tokens(lm, one, "candidate") for one in every}
     # Questions of one length and one number of candidates are read together, without
     # padding.
     by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
@@ -201,7 +203,7 @@ def _score(
 ) -> list[Floats]:
     """Score questions whose prompts have one length and whose numbers of candidates are equal."""
     number = len(rows[0])
-    flat = [candidate for row in rows for candidate in row]
+    flat = list(chain.from_iterable(rows))
     table, real = padded(flat, 0)
     ids = torch.from_numpy(table).to(lm.device)
     mask = torch.from_numpy(real).to(lm.device)

@@ -105,6 +105,9 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
             trained for.
         folder: Folder with ``adapter_model.safetensors``.
 
+    Yields:
+        Nothing; within the block ``model`` has the adapters.
+
     Raises:
         DataError: The folder has no adapters, or they cannot be read.
     """

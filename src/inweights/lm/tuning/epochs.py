@@ -8,6 +8,7 @@ while the training is under way.
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def score_epochs(
     base = load_model(about.base, download=download, seed=about.seed, **options)
     if isinstance(questions, Path):
         questions = read_exam(questions, chat=about.chat)
-    names = list(dict.fromkeys(name for q in questions for name in q.candidates))
+    names = list(dict.fromkeys(chain.from_iterable(q.candidates for q in questions)))
     before = general_knowledge(base, names, progress=progress)
 
     def scored(number: int, total: int, lm: LanguageModel) -> dict[str, Any]:

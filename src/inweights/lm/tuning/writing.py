@@ -67,9 +67,9 @@ def own_text(
     rng = Streams(seed).numpy(DATA_ORDER, "openings", *path)
     wanted = max(1, -(-tokens // length))
     if questions:
-        begun = [
-            frame.format(x) for frame, xs in _QUESTIONS.items() for x in xs.split()
-        ]
+        begun: list[str] = []
+        for frame, topics in _QUESTIONS.items():
+            begun += [frame.format(topic) for topic in topics.split()]
         openings = [begun[i] for i in rng.permutation(len(begun))[:wanted].tolist()]
     else:
         openings = [
