@@ -38,7 +38,7 @@ from inweights.actions.plans import work, write_plan
 from inweights.errors import WriteError
 from inweights.experiments import Plan
 from inweights.experiments.engine.collect import collect
-from inweights.runs.tables import files
+from inweights.runs.tables import patience
 from inweights.runs.tables.store import Store
 
 HOW = ("500", "503", "slow", "cut", "lost")
@@ -247,7 +247,7 @@ def main(faults: str, seed: str = "0", *hows: str) -> None:
     }
     alone = collect(plans(), range(SEEDS), Store(tempfile.mkdtemp()))
     for how in hows or (*HOW, "away"):
-        vars(files)["PATIENCE"] = AWAY if how == "away" else 600.0
+        vars(patience)["PATIENCE"] = AWAY if how == "away" else 600.0
         ends: Counter[str] = Counter()
         proxy.log.clear()
         rounds = 0

@@ -12,7 +12,8 @@ import pytest
 from inweights.errors import ConfigError, WriteError
 from inweights.experiments import Plan
 from inweights.experiments.engine.collect import collect
-from inweights.runs.tables.files import Folder, ObjectStore, open_files
+from inweights.runs.tables.files import Folder, open_files
+from inweights.runs.tables.object_store import ObjectStore
 from inweights.runs.tables.store import Store
 
 

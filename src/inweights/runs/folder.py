@@ -24,35 +24,27 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from filelock import FileLock, Timeout
-
-from inweights.config import digest
-from inweights.errors import FolderError, RunError
+from inweights.errors import RunError
 from inweights.runs.files import (
     explained_writes,
     hash_of,
-    read_json,
-    read_tables,
     write_json,
 )
-from inweights.runs.manifest import MANIFEST, Manifest, files_of, is_whole, verify
+from inweights.runs.manifest import MANIFEST, files_of, is_whole
+from inweights.runs.stored_run import StoredRun
 from inweights.support.border import guarded
-from inweights.support.links import within
 from inweights.support.publish import PARTIAL, publish_folder, remove
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Name of the config in a run folder.
 CONFIG = "config.json"
 
 
-class RunFolder:
+class RunFolder(StoredRun):
     """Folder of one run on disk, complete or in progress.
 
     Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a
@@ -71,95 +63,9 @@ class RunFolder:
 
     @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
-        self.root, self.path, self.config = root, root / name, dict(config)
-        self.work = self.path.with_name(self.path.name + ".work")
-        self.old = self.path.with_name(self.path.name + ".old")
-        # The file that a process locks while it works on the run.
-        self._lock = FileLock(root / ".locks" / f"{self.path.name}.lock")
+        super().__init__(root, name, config)
+        # What tells the folder that was begun from another one put in its place.
         self._begun: tuple[int, int] | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run is complete: its folder has a manifest."""
-        return (self.path / MANIFEST).exists()
-
-    @property
-    def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
-        """State of the run, without reading all of it.
-
-        ``at work``: a process holds the run's lock. ``interrupted``: none does, and the
-        run is
-        not complete. ``damaged``: a link, an unreadable manifest, or a config that does
-        not fit the name.
-        """
-        try:
-            self._refuse_links()
-            if self.complete:
-                read_json(self.path / MANIFEST, Manifest)
-        except FolderError:
-            return "damaged"
-        if digest(self.config) != self.path.name:
-            return "damaged"
-        if self.complete:
-            return "complete"
-        return "at work" if self._taken() else "interrupted"
-
-    def _taken(self) -> bool:
-        """Return whether a process holds the run's lock."""
-        if self._lock.is_locked or not Path(self._lock.lock_file).exists():
-            return self._lock.is_locked
-        with suppress(OSError):  # on a disk that only reads, nobody writes
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                return True
-            self._lock.release()
-        return False
-
-    @property
-    def seeds(self) -> list[Any]:
-        """Root seeds by the run's config; empty where the config is damaged."""
-        seeds = self.config.get("seeds")
-        return seeds if isinstance(seeds, list) else []
-
-    @property
-    def claims(self) -> list[str]:
-        """Last parts of the names of the recipe's claims that the run judges; empty without any."""
-        claims = self.config.get("claims")
-        return [str(claim) for claim in claims] if isinstance(claims, list) else []
-
-    @property
-    def leftovers(self) -> bool:
-        """Whether there is a folder in progress, or one that a killed process left behind."""
-        return self.work.exists() or self.old.exists()
-
-    @contextmanager
-    def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Return a context manager that holds the run's lock, once no other process has it.
-
-        The process that holds the lock may take it again.
-
-        Args:
-            waiting: Called once if the lock is not free, before the wait.
-
-        Raises:
-            FolderError: A link stands in the run's place, or on the way there.
-            WriteError: The lock file cannot be written.
-        """
-        self._refuse_links()
-        file = Path(self._lock.lock_file)
-        with explained_writes(file):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                if waiting:
-                    waiting()
-                self._lock.acquire()
-        try:
-            yield
-        finally:
-            self._lock.release()
 
     def recover(self) -> None:
         """Finish a publication that was cut short, and remove what is stale.
@@ -288,47 +194,6 @@ class RunFolder:
             hashes = {name: hash_of(self.work / name) for name in files_of(self.work)}
             write_json(self.work / MANIFEST, {"files": hashes})
             publish_folder(self.work, self.path, replace=True)
-
-    def verify(self) -> None:
-        """Check every file of the complete run against the manifest.
-
-        Raises:
-            FolderError: A file is missing, was changed, was added, or is a link.
-        """
-        self._refuse_links()
-        verify(self.path)
-
-    def json(self, name: str) -> Any:
-        """Read a JSON file of the complete run.
-
-        Args:
-            name: Name of the file, within the run's folder.
-
-        Raises:
-            FolderError: The file is missing, damaged or a link.
-        """
-        self._refuse_links()
-        return read_json(self.path / name, object)
-
-    def tables(self, part: str = "tables") -> dict[str, pl.DataFrame]:
-        """Read every table of the complete run, or of another part of it.
-
-        Args:
-            part: Folder of the tables, within the run's folder.
-
-        Returns:
-            Table by name; empty where there is no such folder.
-
-        Raises:
-            FolderError: A table is damaged or a link.
-        """
-        self._refuse_links()
-        return read_tables(self.path / part)
-
-    def _refuse_links(self) -> None:
-        """Raise a FolderError if a link stands where the run keeps its files."""
-        for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
-            within(self.root, place.relative_to(self.root).as_posix())
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

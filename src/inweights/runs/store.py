@@ -82,10 +82,10 @@ class RunStore:
 
     def __iter__(self) -> Iterator[RunFolder]:
         """Yield all runs, newest first, including those in progress."""
-        papers = _folders(self.root)
-        yield from self._found(
-            [recipe for paper in papers for recipe in _folders(paper)]
-        )
+        recipes: list[Path] = []
+        for paper in _folders(self.root):
+            recipes += _folders(paper)
+        yield from self._found(recipes)
 
     def _found(self, recipes: Iterable[Path]) -> Iterator[RunFolder]:
         """Yield the runs in folders of recipes, newest first."""
@@ -93,9 +93,12 @@ class RunStore:
             # Nor is it empty.
             raise FolderError(f"{self.root} cannot be read: permission denied")
         found: dict[Path, Path] = {}
-        for place in (run for recipe in recipes for run in _names(recipe)):
-            # <hash>, <hash>.old, <hash>.work
-            if (place / CONFIG).exists():
+        for recipe in recipes:
+            for place in _names(recipe):
+                if not (place / CONFIG).exists():
+                    continue
+                # <hash>, <hash>.old and <hash>.work are one run; in order of names the
+                # complete folder comes first, so that its config is the one read.
                 name = place.name.removesuffix(".work").removesuffix(".old")
                 found.setdefault(place.with_name(name), place / CONFIG)
         for path, file in sorted(found.items(), key=lambda item: -_changed(item[1])):

@@ -23,7 +23,8 @@ from inweights.experiments.engine.plan import Work, expand_plan, tasks_of
 from inweights.experiments.engine.schedule import BUSY, Schedule
 from inweights.experiments.engine.tasks import TableRequest, Task, in_words
 from inweights.experiments.grammar.trial import Computation, Plan, Trial
-from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.runs.tables.names import MODEL_PART
+from inweights.runs.tables.store import Store
 from inweights.support.progress import plural
 from inweights.training.observers import telling
 

@@ -22,7 +22,7 @@ from inweights.experiments.engine.tasks import (
 )
 from inweights.experiments.grammar.trial import Measure, Plan
 from inweights.models.configs.model_config import ModelConfig
-from inweights.runs.tables.store import MODEL_PART
+from inweights.runs.tables.names import MODEL_PART
 from inweights.support.sources import plain, plain_call, public_name, sources_of
 from inweights.training.learner import Curriculum
 

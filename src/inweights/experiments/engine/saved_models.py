@@ -13,7 +13,8 @@ from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.engine.tasks import Run
 from inweights.experiments.grammar.labels import is_label
 from inweights.experiments.grammar.trial import Plan, Trial
-from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.runs.tables.names import MODEL_PART
+from inweights.runs.tables.store import Store
 
 if TYPE_CHECKING:
     from inweights.models.base import Model

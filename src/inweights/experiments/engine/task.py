@@ -32,7 +32,8 @@ from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
-from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.runs.tables.names import MODEL_PART
+from inweights.runs.tables.store import Store
 from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Optimum

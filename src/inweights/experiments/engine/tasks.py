@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.config import digest
 from inweights.experiments.grammar.trial import Computation, Measure, Trial
-from inweights.runs.tables.store import MODEL_PART
+from inweights.runs.tables.names import MODEL_PART
 from inweights.support.progress import plural
 from inweights.training.learner import Learner
 

@@ -24,7 +24,8 @@ from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.trial import Plan
-from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.runs.tables.names import MODEL_PART
+from inweights.runs.tables.store import Store
 from inweights.support.progress import plural, roughly
 from inweights.training.learner import Curriculum
 

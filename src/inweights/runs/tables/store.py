@@ -9,7 +9,6 @@ deleted to make room for something new. A file whose bytes do not have the hash 
 name counts as missing, and is computed again.
 """
 
-import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,14 +24,12 @@ from inweights.errors import FolderError
 from inweights.runs import explained_writes
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.lease import Hold, Leases
+from inweights.runs.tables.names import HASH, MODEL_PART, ending, name_of
 from inweights.support.links import within
 
 #: Seconds after which a task is taken over whose holder, on another machine, gave no
 #: sign.
 LEASE = 60.0
-#: The part of a run that is no table: its trained weights.
-MODEL_PART = "model"
-_HASH = 16
 _UNFINISHED, _LIST = "unfinished", "wanted.json"
 #: What an unfinished training waits for: owner and part of each table, and there is one
 #: at least.
@@ -278,18 +275,19 @@ class Store:
             lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[str]:
-        start, end = f"{self.folder(owner)}/{part}-", f".{_suffix(part)}"
-        length = len(start) + _HASH + len(end)
-        names = self.files.names(self.folder(owner))
-        return [
-            n
-            for n in names
-            if n.startswith(start) and n.endswith(end) and len(n) == length
-        ]
+        """Return the files that may be the part: several, if its content changed meanwhile."""
+        folder = self.folder(owner)
+        start, end = f"{folder}/{part}-", ending(part)
+        found = []
+        for name in self.files.names(folder):
+            # Another part's name may begin with this one's: then the rest is longer.
+            is_hash = len(name) == len(start) + HASH + len(end)
+            if is_hash and name.startswith(start) and name.endswith(end):
+                found.append(name)
+        return found
 
     def _name(self, owner: str, part: str, content: bytes) -> str:
-        digest = hashlib.sha256(content).hexdigest()[:_HASH]
-        return f"{self.folder(owner)}/{part}-{digest}.{_suffix(part)}"
+        return f"{self.folder(owner)}/{name_of(part, content)}"
 
     def _bytes(self, owner: str, part: str) -> bytes | None:
         for name in self._candidates(owner, part):
@@ -297,7 +295,3 @@ class Store:
             if name == self._name(owner, part, content):
                 return content
         return None
-
-
-def _suffix(part: str) -> str:
-    return "safetensors" if part == MODEL_PART else "parquet"

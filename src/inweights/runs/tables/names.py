@@ -1,0 +1,33 @@
+"""Name the stored parts of a run: ``<part>-<hash of its bytes>.<ending>``.
+
+As the name has the hash of the content, :class:`~inweights.runs.tables.store.Store`
+needs no list of what is whole: a file whose bytes do not fit its name counts as
+missing.
+"""
+
+import hashlib
+
+#: The part of a run that is no table: its trained weights.
+MODEL_PART = "model"
+#: Characters of a hash, hexadecimal digits of SHA-256.
+HASH = 16
+
+
+def name_of(part: str, content: bytes) -> str:
+    """Return the name of the file that has a part of a run, without its folder.
+
+    Args:
+        part: Name of the table; :data:`MODEL_PART` for the weights.
+        content: Bytes of the file.
+
+    Example:
+        >>> name_of("recall", b"")
+        'recall-e3b0c44298fc1c14.parquet'
+    """
+    digest = hashlib.sha256(content).hexdigest()[:HASH]
+    return f"{part}-{digest}{ending(part)}"
+
+
+def ending(part: str) -> str:
+    """Return how the file's name ends: tables are Parquet files, weights are safetensors."""
+    return ".safetensors" if part == MODEL_PART else ".parquet"

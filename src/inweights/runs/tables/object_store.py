@@ -1,0 +1,170 @@
+"""Read and write small files by name in an object store; each write is atomic.
+
+:class:`ObjectStore` has the methods of :class:`~inweights.runs.tables.files.Folder`, so
+that :class:`~inweights.runs.tables.store.Store` can keep its tables in either.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import ConfigError, WriteError
+from inweights.runs.tables import patience
+
+
+class ObjectStore:
+    """Files below an address such as ``s3://bucket/folder``.
+
+    The methods are those of :class:`~inweights.runs.tables.files.Folder`. Access is
+    configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
+    ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried
+    again for ten minutes, with growing pauses; after that, and where it refuses,
+    methods raise a :class:`~inweights.errors.WriteError`.
+
+    Args:
+        address: Address with ``://``.
+
+    Raises:
+        ConfigError: The optional package is not installed, or the address is not valid.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import obstore
+            from obstore.store import from_url
+        except ImportError:
+            raise ConfigError(
+                f"'{address}' is an object store; it requires: pip install 'inweights[cluster]'"
+            ) from None
+        self.address = address
+        self._obstore: Any = obstore
+        self._errors: Any = obstore.exceptions
+        self._gone = (self._errors.NotFoundError, FileNotFoundError)
+        retries = {
+            "max_retries": 1000,
+            "retry_timeout": timedelta(seconds=patience.PATIENCE),
+        }
+        options = {"timeout": "60s"}
+        if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
+            options["allow_http"] = "true"
+        try:
+            opened: Any = from_url
+            self._store = opened(address, client_options=options, retry_config=retries)
+        except (self._errors.BaseError, ValueError, OSError) as error:
+            why = str(error).partition("\n")[0]
+            raise ConfigError(
+                f"'{address}' is not an address of an object store: {why}"
+            ) from None
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of an object; ``None`` where there is none.
+
+        Args:
+            name: Name of the object, below the address.
+        """
+        with suppress(*self._gone), self._reaching(name, *self._gone):
+            return bytes(self._obstore.get(self._store, name).bytes())
+        return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object; replace it if it exists.
+
+        Args:
+            name: Name of the object, below the address.
+            content: Its bytes.
+        """
+        self._put(name, content, "overwrite")
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object if there is none of this name; of several writers one succeeds.
+
+        Args:
+            name: Name of the object, below the address.
+            content: Its bytes.
+
+        Returns:
+            Whether this call wrote the object.
+        """
+        try:
+            # obstore tries this again only if it surely was not done. Here a second try
+            # is safe.
+            patience.patiently(lambda: self._put(name, content, "create"), self._silent)
+        except (self._errors.AlreadyExistsError, FileExistsError):
+            # An answer that was lost makes a second try of one's own meet the first.
+            return self.read(name) == content
+        return True
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names of all objects below a folder, in order.
+
+        Args:
+            folder: Folder below the address; an empty text is all of it.
+        """
+        with self._reaching(folder):
+            pages = self._obstore.list(self._store, folder)
+            return sorted(entry["path"] for page in pages for entry in page)
+
+    def remove(self, name: str) -> None:
+        """Remove an object, if it exists.
+
+        Args:
+            name: Name of the object, below the address.
+        """
+        with suppress(*self._gone), self._reaching(name, *self._gone):
+            self._obstore.delete(self._store, name)
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove all objects below a folder, if there are any.
+
+        Args:
+            folder: Folder below the address.
+        """
+        for name in self.names(folder):
+            self.remove(name)
+
+    @contextmanager
+    def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        """Provide a temporary local copy of an object for a block that reads and changes it.
+
+        Args:
+            name: Name of the object, below the address.
+
+        Yields:
+            The path of the local file, and a function to call whenever the file was
+            changed, which uploads it.
+        """
+        with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
+            path = Path(folder) / "state"
+            content = self.read(name)
+            if content is not None:
+                path.write_bytes(content)
+            yield path, lambda: self.write(name, path.read_bytes())
+
+    def _put(self, name: str, content: bytes, mode: str) -> None:
+        with self._reaching(name, self._errors.AlreadyExistsError):
+            # In one request: only such a one can be made to depend on what is there.
+            self._obstore.put(
+                self._store, name, content, mode=mode, use_multipart=False
+            )
+
+    def _silent(self, error: Exception) -> bool:
+        """Return whether a store gave no answer, rather than a refusal."""
+        return isinstance(error.__cause__, self._errors.GenericError)
+
+    @contextmanager
+    def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
+        """Turn errors of a store into a WriteError of one line, except for expected ones."""
+        try:
+            yield
+        except expected:
+            raise
+        except self._errors.BaseError as error:
+            why = str(error).strip().partition("\n")[0]
+            raise WriteError(
+                f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
+                "command to continue"
+            ) from error

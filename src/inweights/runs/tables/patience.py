@@ -1,0 +1,54 @@
+"""Try again while the machine or store with the files is away.
+
+:func:`patiently` is what folders and object stores call for each of their operations.
+"""
+
+import errno
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+#: Seconds that one waits for a store that does not answer.
+PATIENCE = 600.0
+#: What a folder of another machine says while that is away, and may stop to say.
+_AWAY = {
+    getattr(errno, name)
+    for name in (
+        "ESTALE",
+        "ETIMEDOUT",
+        "EHOSTDOWN",
+        "EHOSTUNREACH",
+        "ENOTCONN",
+        "EREMOTEIO",
+    )
+    if hasattr(errno, name)
+}
+T = TypeVar("T")
+
+
+def is_gone(error: Exception) -> bool:
+    """Return whether an error says that the machine with the folder is away."""
+    return isinstance(error, OSError) and error.errno in _AWAY
+
+
+def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone) -> T:
+    """Return what some work returns; try again, with growing pauses, while its files are away.
+
+    Args:
+        work: Reads or writes a file. It may be done twice.
+        away: Says of an error whether the files are away for a while; by default that
+            the machine with the folder is.
+
+    Raises:
+        Exception: The last error of the work, after :data:`PATIENCE` seconds; any other
+            error at once.
+    """
+    pause, ends = 0.5, time.monotonic() + PATIENCE
+    while True:
+        try:
+            return work()
+        except Exception as error:
+            if not away(error) or time.monotonic() + pause > ends:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, 30.0)
