@@ -20,6 +20,8 @@ from inweights.actions.ledger.lines import (
     RuleChange,
     Stated,
 )
+from inweights.actions.ledger.sentences import KINDS as SENTENCES
+from inweights.actions.ledger.sentences import opposed, tally_sentences
 from inweights.cli.console.base import err, out, print_json, say, table
 from inweights.cli.console.claims import MARKS, NO_RUN, counts, span
 from inweights.config import to_plain
@@ -115,6 +117,7 @@ def markdown(
     lines += [f"- {counted}" for counted in counts(results)]
     if kept:
         lines += _of_all(kept)
+    others = opposed(results)
     home = ""
     for claim in results:
         recipe, _, name = claim.id.rpartition("/")
@@ -131,7 +134,8 @@ def markdown(
         )
         measured = "" if at is None else f"{at:.3g} ({between})"
         together = " †" if claim.together else ""
-        text = f"`{name}` {claim.text}{_more(claim, NO_RUN.format(scale=scale))} ({claim.place})"
+        text = f"`{name}` {claim.text}{_more(claim, NO_RUN.format(scale=scale))}"
+        text += f"{_opposite(others.get(claim.id, ()))} ({claim.place})"
         lines.append(
             f"| {MARKS[claim.verdict]} {claim.verdict}{together} | {text} "
             f"| {claim.target.text} | {_published(claim)} | {measured} "
@@ -145,6 +149,17 @@ def markdown(
             for one in kept.withdrawn
         ]
     print("\n".join(lines))
+
+
+def _opposite(claims: Sequence[ClaimResult]) -> str:
+    """Name the claims that quote the same sentence and have the opposite verdict."""
+    named = ", ".join(f"{MARKS[one.verdict]} `{_short(one.id)}`" for one in claims)
+    return f" ⇄ Of the same sentence: {named}." if named else ""
+
+
+def _short(name: str) -> str:
+    """Return the name of a claim without that of its paper."""
+    return name.partition("/")[2]
 
 
 def _published(claim: ClaimResult) -> str:
@@ -169,6 +184,10 @@ def _of_all(kept: Board) -> Iterator[str]:
             f"- {plural(corrected, 'claim')} of these were stated as nearer to the paper than "
             "their settings are, and corrected on the same seeds (their rows say so)"
         )
+    if sentences := tally_sentences(kept.claims):
+        shown = ", ".join(f"{sentences[kind]} {kind}" for kind in SENTENCES)
+        number = plural(sentences.total(), "sentence")
+        yield f"- {number} of papers quoted, each counted once: {shown}"
     words = ("never", "once", "twice", "more often")
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])

@@ -1,0 +1,88 @@
+"""Group claims by the sentence of a paper that they quote.
+
+Several claims may quote one sentence: it is tried in several figures, or by several
+measures. :func:`by_sentence` groups them, :func:`tally_sentences` counts every sentence
+once, :func:`opposed` finds those whose claims have opposite verdicts.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS
+from inweights.experiments.claims.claim_result import ClaimResult
+
+#: What the verdicts on the claims of a sentence say together.
+KINDS = (
+    "agree",
+    "do not",
+    "have verdicts of both kinds (⇄)",
+    "have none that is decided",
+)
+AGREEING, AGAINST, BOTH, OPEN = KINDS
+
+
+def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
+    """Return the claims of papers that quote a sentence, those of one sentence together.
+
+    A quote that is part of another one is of the same sentence. Checks and claims
+    without a quote are left out.
+
+    Args:
+        claims: Claims with their verdicts.
+    """
+    groups: dict[tuple[str, str], list[ClaimResult]] = {}
+    for claim in claims:
+        counted = claim.source != "ours" and not claim.check
+        if counted and claim.quote not in ("", NO_WORDS, NO_TEXT):
+            words = " ".join(claim.quote.split())
+            same = (key for key in groups if _is_same(key, (claim.source, words)))
+            key = next(same, (claim.source, words))
+            groups.setdefault(key, []).append(claim)
+    return list(groups.values())
+
+
+def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Return whether two quotes of sources are of one sentence."""
+    return one[0] == other[0] and (one[1] in other[1] or other[1] in one[1])
+
+
+def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
+    """Count the sentences by what the verdicts on their claims say together.
+
+    Args:
+        claims: Claims with their verdicts.
+    """
+    return Counter(_together(group) for group in by_sentence(claims))
+
+
+def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
+    """Return the claims that have the opposite verdict on the same sentence, by claim.
+
+    Args:
+        claims: Claims with their verdicts.
+
+    Returns:
+        For the id of each claim that has some, the others.
+    """
+    found: dict[str, list[ClaimResult]] = {}
+    for group in by_sentence(claims):
+        agreeing = [claim for claim in group if claim.agrees]
+        against = [claim for claim in group if _is_against(claim)]
+        if agreeing and against:
+            found |= {claim.id: against for claim in agreeing}
+            found |= {claim.id: agreeing for claim in against}
+    return found
+
+
+def _is_against(claim: ClaimResult) -> bool:
+    return claim.verdict in ("not reproduced", "not seen in a substitute")
+
+
+def _together(group: Sequence[ClaimResult]) -> str:
+    agrees = any(claim.agrees for claim in group)
+    against = any(map(_is_against, group))
+    if agrees and against:
+        return BOTH
+    if agrees:
+        return AGREEING
+    return AGAINST if against else OPEN
