@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from inweights.support.called_code import hash_of_calls
+from inweights.support.keys.called_code import hash_of_calls
 
 HELPER = """
 import math

@@ -16,7 +16,8 @@ from inweights import models, probes, worlds
 from inweights.config import digest
 from inweights.models.registry import model_kind, model_names
 from inweights.recipes import get_recipe
-from inweights.support.sources import RAISED, plain, sources_of
+from inweights.support.keys.plain import plain
+from inweights.support.keys.sources import RAISED, sources_of
 from inweights.training import Curriculum, Optimizer, Phase
 from inweights.worlds.registry import world_kind
 
@@ -30,7 +31,10 @@ def test_numbers_are_the_stored_ones(name: str) -> None:
     assert table["version"] == item.version
     said = golden.differences(item, table)
     assert not said, "\n".join(
-        [f"raise the version of {item.owner} (inweights.support.sources.RAISED)", *said]
+        [
+            f"raise the version of {item.owner} (inweights.support.keys.sources.RAISED)",
+            *said,
+        ]
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 import inweights as iw
 from inweights.experiments.engine import task
 from inweights.probes import accuracy
-from inweights.support import sources
+from inweights.support.keys import sources
 
 EARLIER = Path(__file__).parents[1] / "data" / "earlier"
 

@@ -26,8 +26,9 @@ from inweights.experiments.engine.task import run_task
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.recipes import get_recipe
 from inweights.runs.tables.store import Store
-from inweights.support.content import fingerprint
-from inweights.support.sources import RAISED, plain, reached, sources_of
+from inweights.support.keys.content import fingerprint
+from inweights.support.keys.plain import plain
+from inweights.support.keys.sources import RAISED, reached, sources_of
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")

@@ -12,7 +12,7 @@ from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import ComputeTask
 from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.trial import Plan
-from inweights.support.sources import plain_call
+from inweights.support.keys.plain import plain_call
 
 SEEN: list[Any] = []
 

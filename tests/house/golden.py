@@ -1,7 +1,7 @@
 """The library's own numbers: a small table of each world, model, learner and probe, from seeds.
 
 A change of these numbers is another version: raise it in ``RAISED`` of
-``inweights.support.sources``, so that what is stored counts as another thing's, say in
+``inweights.support.keys.sources``, so that what is stored counts as another thing's, say in
 ``CHANGELOG.md`` what moved, and add the new table: ``python -m tests.house.golden
 --write`` adds what is new or has a raised version, and never touches the rest.
 """
@@ -36,7 +36,7 @@ from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges
 from inweights.probes.token_share import token_share
-from inweights.support.sources import RAISED
+from inweights.support.keys.sources import RAISED
 from inweights.training import Curriculum, Edit, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (

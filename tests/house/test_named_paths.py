@@ -41,5 +41,5 @@ def test_what_a_page_names_is_there(page: str) -> None:
 
 
 def test_paths_are_found() -> None:
-    assert "support/sources.py" in named("docs/architecture.md")
+    assert "support/keys/sources.py" in named("docs/architecture.md")
     assert not is_there("experiments/no_such_module.py")

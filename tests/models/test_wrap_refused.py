@@ -17,7 +17,7 @@ import inweights as iw
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import load_model, pack, save_model
 from inweights.models.save import decode_model, encode_model
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 from inweights.support.plugins import load_plugins
 
 WORLD = iw.TwoHop(n=3).build(seed=0)
@@ -239,7 +239,7 @@ def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
         model = iw.wrap(make).build(vocabulary=9, seeds=2)
         saved = save_model(model, tmp_path / "own.safetensors")
         content = saved.read_bytes()
-        monkeypatch.setattr("inweights.support.code._GIVEN", {})
+        monkeypatch.setattr("inweights.support.keys.code._GIVEN", {})
         assert torch.equal(
             load_model(saved)(torch.tensor([[1]])), model(torch.tensor([[1]]))
         )

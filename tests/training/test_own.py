@@ -13,7 +13,7 @@ from tests.training import own_parts as own
 from inweights.config import decode, identity, replace_at, to_plain
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig
-from inweights.support.sources import plain
+from inweights.support.keys.plain import plain
 from inweights.training import Checkpoint, Curriculum, Optimizer, Phase, Schedule, train
 from inweights.worlds import TwoHop
 

@@ -25,7 +25,7 @@ from inweights.models.outside.module_configs import WrapConfig
 from inweights.models.outside.wrapping import wrap
 from inweights.recipes import get_recipe
 from inweights.runs import read_json, write_json
-from inweights.support.sources import differing
+from inweights.support.keys.changed import differing
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.outcome import Outcome

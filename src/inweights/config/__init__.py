@@ -75,7 +75,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def contents(self) -> Mapping[str, str]:
         """Hashes of what the config reads from outside, by name; they are part of a run's key.
 
-        :func:`inweights.support.content.fingerprint` makes the hash of a file or
+        :func:`inweights.support.keys.content.fingerprint` makes the hash of a file or
         folder.
         """
         return {}

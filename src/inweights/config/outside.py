@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inweights.config import Config
 from inweights.config.forms import FORMS, Form
-from inweights.support.content import contents_of
+from inweights.support.keys.content import contents_of
 
 
 class Outside(Config):
@@ -21,7 +21,7 @@ class Outside(Config):
     Example:
         >>> import tempfile
         >>> from pathlib import Path
-        >>> from inweights.support.sources import sources_of
+        >>> from inweights.support.keys.sources import sources_of
         >>> file = Path(tempfile.mkdtemp()) / "weights.csv"
         >>> _ = file.write_text("0.5")
         >>> list(sources_of({"weights": Outside(name=str(file)), "scale": 2}).values())

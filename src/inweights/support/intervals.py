@@ -2,12 +2,9 @@
 
 The interval of a median lies between two values of the ordered sample, that of a share
 is Clopper and Pearson's; both are exact whatever the distribution. That of a mean is
-Student's, for a bounded score with one made-up value at each bound.
+Student's (:mod:`~inweights.support.student`), for a bounded score with one made-up
+value at each bound.
 ``benchmarks/coverage.py`` measures what they cover.
-
-Student's distribution is a finite sum for a whole number of degrees of freedom
-(Abramowitz and Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an
-expansion about the normal one (26.7.5).
 """
 
 import math
@@ -17,10 +14,10 @@ from functools import lru_cache
 from statistics import NormalDist, median
 from typing import Any
 
+from inweights.support.student import quantile
+
 #: Share of true means that an interval may miss.
 ALPHA = 0.05
-#: Degrees of freedom from which the expansion is exact to ten digits.
-_MANY = 200
 
 
 def interval(
@@ -259,51 +256,3 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 def version_alpha(version: int) -> float:
     """Return the error probability that a version of a claim may spend; all together have .05."""
     return ALPHA / (version * (version + 1))
-
-
-@lru_cache(maxsize=4096)
-def quantile(freedom: int, alpha: float) -> float:
-    """Return ``t`` with ``P(|T| > t) = alpha`` for Student's distribution.
-
-    Args:
-        freedom: Degrees of freedom, at least 1.
-        alpha: The two-sided probability.
-
-    Example:
-        >>> round(quantile(7, 0.05), 6), round(quantile(10_000, 0.05), 6)
-        (2.364624, 1.960201)
-    """
-    x = -NormalDist().inv_cdf(alpha / 2)
-    if freedom >= _MANY:
-        terms = (
-            x,
-            (x**3 + x) / 4,
-            (5 * x**5 + 16 * x**3 + 3 * x) / 96,
-            (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384,
-            (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92_160,
-        )
-        return sum(term / freedom**power for power, term in enumerate(terms))
-    low, high = 0.0, 1.0
-    while _outside(high, freedom) > alpha:
-        low, high = high, 2 * high
-    while True:  # halve until no number lies between
-        middle = (low + high) / 2
-        if not low < middle < high:
-            return middle
-        low, high = (
-            (middle, high) if _outside(middle, freedom) > alpha else (low, middle)
-        )
-
-
-def _outside(t: float, freedom: int) -> float:
-    """``P(|T| > t)``."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2
-    total, term = 0.0, cosine if odd else 1.0
-    for k in range(1 + odd, freedom, 2):
-        total += term
-        term *= cosine * cosine * k / (k + 1)
-    if odd:
-        return 1 - 2 / math.pi * (angle + sine * total)
-    return 1 - sine * total

@@ -26,9 +26,14 @@ MAX_ROWS = 3_000_000
 MAX_NAME = 10_000
 #: What is assumed where the system does not say how much memory there is.
 _UNKNOWN = 8 * 10**9
-#: Bytes that a byte of text takes while it is read: text, lines, cells and what is made
-#: of them.
+#: Bytes that a byte of text takes while it is read: as text, lines, cells and results.
 _TEXT = 10
+#: Where Linux holds the limit of a container, in its present and its former way.
+_CGROUPS = (
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?")
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -42,14 +47,11 @@ def parse_bytes(text: str) -> int:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
         (8000000000, 1500000, 1000000)
     """
-    found = re.fullmatch(
-        r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMGT]?)B?", text.strip().upper()
-    )
+    found = _SIZE.fullmatch(text.strip().upper())
     size = round(float(found[1]) * _UNITS[found[2]]) if found else 0
     if not size:
-        raise ConfigError(
-            f"a memory size must have the form 8GB or 500MB, got '{text}'"
-        )
+        form = "must have the form 8GB or 500MB"
+        raise ConfigError(f"a memory size {form}, got '{text}'")
     return size
 
 
@@ -82,10 +84,7 @@ def _machine() -> int:
     known = []
     with suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for file in (
-        "/sys/fs/cgroup/memory.max",
-        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    ):
+    for file in _CGROUPS:
         with suppress(OSError, ValueError):  # "max" where there is none
             known.append(int(Path(file).read_text(encoding="ascii")))
     return min((size for size in known if size > 0), default=_UNKNOWN)
@@ -201,8 +200,7 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
     if stat.S_ISDIR(found.st_mode):
         return f"cannot read {path}: it is a folder; expected a file"
     return (
-        f"cannot read {path}: it is a pipe or a device; expected a file, so write what it gives "
-        "into one"
+        f"cannot read {path}: it is a pipe or a device; write what it gives into a file"
     )
 
 
@@ -278,9 +276,8 @@ def read_text(
     try:
         size = path.stat().st_size
         if most is not None and size > most:
-            raise error(
-                f"{path} has {written(size)}; such a file has at most {written(most)}"
-            )
+            allowed = f"such a file has at most {written(most)}"
+            raise error(f"{path} has {written(size)}; {allowed}")
         encoding = encoding_of(path)
         return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
     except OSError as why:
@@ -300,6 +297,5 @@ def encoding_of(path: Path) -> str:
 
 def launched_by_torchrun() -> bool:
     """Return whether this is one of several processes that torchrun started together."""
-    return (
-        "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"
-    )
+    started = "TORCHELASTIC_RUN_ID" in os.environ
+    return started and os.environ.get("WORLD_SIZE", "1") != "1"

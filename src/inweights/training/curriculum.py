@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError, check_names
-from inweights.support.code import Code, Taken, as_code, usual
+from inweights.support.keys.code import Code, Taken, as_code, usual
 from inweights.training.optimizer import MAX_RATE, MAX_STEPS, Optimizer, Schedule
 
 __all__ = ["MAX_RATE", "MAX_STEPS", "Optimizer", "Schedule"]  # passed on

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.support.code import Code, Taken, as_code, usual
+from inweights.support.keys.code import Code, Taken, as_code, usual
 
 #: Largest number of updates of a phase. A larger one is taken for a typing error.
 MAX_STEPS = 10**9

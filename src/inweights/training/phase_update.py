@@ -15,7 +15,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 from inweights.training import records
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.checkpoint import ReplicaState

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from inweights.errors import RunError
 from inweights.models.base import Model
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
 from inweights.training.observers import Observer, Step

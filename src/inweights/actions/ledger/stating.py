@@ -29,7 +29,7 @@ from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
-from inweights.support.called_code import hash_of_calls
+from inweights.support.keys.called_code import hash_of_calls
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
@@ -61,7 +61,7 @@ def code_hash(recipe: Recipe) -> str:
     """Return a hash of the code that makes a recipe's derived tables, "" where there is none.
 
     That is the parsed source of ``derive`` and of what it calls in the package of the
-    recipe (:func:`~inweights.support.called_code.hash_of_calls`); of the library's own
+    recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`); of the library's own
     recipes, in ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
     """
     if recipe.derive is None:

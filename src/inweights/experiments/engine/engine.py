@@ -34,7 +34,7 @@ from inweights.runs import (
     when,
     write_json,
 )
-from inweights.support.sources import differing
+from inweights.support.keys.changed import differing
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.execution import ExecutionOptions

@@ -23,7 +23,8 @@ from inweights.experiments.engine.tasks import (
 from inweights.experiments.grammar.trial import Measure, Plan
 from inweights.models.configs.model_config import ModelConfig
 from inweights.runs.tables.names import MODEL_PART
-from inweights.support.sources import plain, plain_call, public_name, sources_of
+from inweights.support.keys.plain import plain, plain_call
+from inweights.support.keys.sources import public_name, sources_of
 from inweights.training.learner import Curriculum
 
 #: Raised by hand when the same run would give other numbers: stored results are then

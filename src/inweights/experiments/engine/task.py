@@ -34,7 +34,8 @@ from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
-from inweights.support.sources import check_sources, sources_of
+from inweights.support.keys.changed import check_sources
+from inweights.support.keys.sources import sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Optimum
 from inweights.training.shards import Shards

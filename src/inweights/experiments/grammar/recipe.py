@@ -19,7 +19,7 @@ from inweights.experiments.grammar.protocol_file import PaperProtocol, Reason
 from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.trial import Plan
 from inweights.support.border import guarded
-from inweights.support.sources import RAISED, sources_of
+from inweights.support.keys.sources import RAISED, sources_of
 
 if TYPE_CHECKING:
     import polars as pl

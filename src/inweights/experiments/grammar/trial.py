@@ -20,9 +20,9 @@ from inweights.experiments.claims.score import Value
 from inweights.experiments.grammar.labels import is_label
 from inweights.support.border import guarded
 from inweights.support.extras import check_extra
+from inweights.support.keys.plain import plain_call
 from inweights.support.progress import plural
 from inweights.support.showing import Card, Carded
-from inweights.support.sources import plain_call
 
 if TYPE_CHECKING:
     import polars as pl

@@ -31,7 +31,7 @@ from inweights.experiments.studies.study_entries import (
 )
 from inweights.experiments.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 
 _HOME = "study"
 

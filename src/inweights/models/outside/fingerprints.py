@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError
 from inweights.models.outside.stacking import numbers
-from inweights.support.source_code import file_of, is_own
-from inweights.support.sources import sources_of
+from inweights.support.keys.source_code import file_of, is_own
+from inweights.support.keys.sources import sources_of
 
 _LENGTH = 20
 #: How deeply settings within settings are read; a config object holds tables, and these

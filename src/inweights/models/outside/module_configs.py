@@ -20,9 +20,9 @@ from inweights.errors import ConfigError
 from inweights.models.configs.model_config import Start
 from inweights.models.outside.token_ids import Tokens, number_of, token_ids
 from inweights.seeds import as_seeds
-from inweights.support.code import Code, code_of
-from inweights.support.content import fingerprint
-from inweights.support.named_files import files_of
+from inweights.support.keys.code import Code, code_of
+from inweights.support.keys.content import fingerprint
+from inweights.support.keys.named_files import files_of
 from inweights.worlds.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, overload
 from inweights.config.border import as_json
 from inweights.errors import ConfigError, check_names
 from inweights.models.outside.module_configs import WrapConfig, as_model
-from inweights.support.code import Code, code_of, first_argument, given_options
 from inweights.support.extras import optional
+from inweights.support.keys.code import Code, code_of, first_argument, given_options
 
 if TYPE_CHECKING:
     from torch import nn

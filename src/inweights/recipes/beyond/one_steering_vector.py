@@ -11,7 +11,7 @@ from inweights.lm.exams.questions import Question
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import names
 from inweights.seeds import DATA_ORDER, EVALUATION, WORLD, Streams
-from inweights.support.content import contents_of
+from inweights.support.keys.content import contents_of
 
 _TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
 #: What is so in each country, and a city of it that the model knows.

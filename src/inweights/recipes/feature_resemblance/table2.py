@@ -7,7 +7,7 @@ from inweights.experiments import Computation, Judged, Outside, Plan, cosine, sh
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language import analogies
 from inweights.recipes.shared.language.experiment import tell_and_ask
-from inweights.support.content import contents_of
+from inweights.support.keys.content import contents_of
 
 
 class Settings(iw.Config):

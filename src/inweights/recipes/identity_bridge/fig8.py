@@ -16,7 +16,7 @@ from inweights.recipes.shared.language.tables import (
     both_times,
     rises,
 )
-from inweights.support.content import contents_of
+from inweights.support.keys.content import contents_of
 
 LABELS = ("model", "condition")
 ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"

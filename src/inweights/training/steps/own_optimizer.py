@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.lockstep import in_lockstep

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.support.code import Code
+from inweights.support.keys.code import Code
 from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase

@@ -16,7 +16,7 @@ import numpy as np
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
-from inweights.support.content import fingerprint
+from inweights.support.keys.content import fingerprint
 from inweights.worlds.families.shapes import (
     CLASSICS,
     ROOTED,

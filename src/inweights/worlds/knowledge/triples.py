@@ -18,7 +18,7 @@ from msgspec import structs
 from inweights.config import Config, digest, to_plain
 from inweights.errors import ConfigError, DataError, InweightsError, unknown_name
 from inweights.seeds import WORLD, Streams
-from inweights.support.content import fingerprint
+from inweights.support.keys.content import fingerprint
 from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions

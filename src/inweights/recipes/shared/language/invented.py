@@ -10,7 +10,7 @@ import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
-from inweights.support.content import contents_of
+from inweights.support.keys.content import contents_of
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from inweights.errors import CautionWarning
-from inweights.support.content import fingerprint
+from inweights.support.keys.content import fingerprint
 
 #: What follows the name of such a file in a list of what a run stands on.
 MARK = " (named by an option)"

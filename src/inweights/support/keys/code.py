@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from inweights.config import Config, digest, values
 from inweights.errors import ConfigError
-from inweights.support.named_files import files_of
-from inweights.support.sources import plain
+from inweights.support.keys.named_files import files_of
+from inweights.support.keys.plain import plain
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from inweights.support.source_code import dumped, hashed
+from inweights.support.keys.source_code import dumped, hashed
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Values that have a name of their own; of others the name of their type is taken.

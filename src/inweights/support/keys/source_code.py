@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import ConfigError
-from inweights.support.content import fingerprint
+from inweights.support.keys.content import fingerprint
 
 _LENGTH = 16
 #: Folders of installed packages: of these a package counts as a whole, and not its

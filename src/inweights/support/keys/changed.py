@@ -1,0 +1,88 @@
+"""Say whether files or code have changed since work was planned, and refuse what has.
+
+:func:`check_sources` compares the hashes of
+:func:`~inweights.support.keys.sources.sources_of` then and now.
+"""
+
+import dis
+import sys
+import types
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+from inweights.errors import ConfigError
+from inweights.support.keys.named_files import MARK
+from inweights.support.keys.sources import PLAIN, globals_of, sources_of
+
+#: What code uses and does not change.
+_FIXED = (
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    type,
+    tuple,
+    frozenset,
+)
+
+
+def check_sources(planned: Mapping[str, str], value: Any) -> None:
+    """Raise an error if a file or module has changed since the work was planned.
+
+    Args:
+        planned: Hashes by path, from :func:`sources_of` when the work was planned.
+        value: The configs and functions of the work.
+
+    Raises:
+        ConfigError: One has changed.
+    """
+    now = sources_of(value)
+    # What an option names and was not there when it was planned, the work itself has
+    # written.
+    written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
+    changed = [name for name in differing(planned, now) if name not in written]
+    if changed:
+        advice = "run the same command again"
+        if any(name.endswith(MARK) for name in changed):
+            advice += "; make the name of a file that your code writes within the code"
+        held = set(chain.from_iterable(map(_changeable, changed)))
+        if held:
+            advice += (
+                f". What it uses counts with its content ({', '.join(sorted(held))}): if your code "
+                "changes that itself, let it return what it notes, or write it to a file"
+            )
+        raise ConfigError(
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored, "
+            f"{advice}"
+        )
+
+
+def _changeable(name: str) -> list[str]:
+    """Names that a function of a script or notebook uses, and whose values it can change."""
+    home, _, path = name.partition(":")
+    found: Any = sys.modules.get(home)
+    for step in path.split("."):
+        found = getattr(found, step, None)
+    if not isinstance(found, types.FunctionType):
+        return []
+    steps = dis.get_instructions(found)
+    assigned = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
+    used = globals_of(found)
+    fixed = (*PLAIN, *_FIXED)
+    return [
+        name
+        for name, one in used.items()
+        if name in assigned or not isinstance(one, fixed)
+    ]
+
+
+def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Return the names whose content is not the same in two tables of hashes.
+
+    Args:
+        one: Hashes by name.
+        other: Hashes by name.
+    """
+    return sorted(
+        name for name in one.keys() | other.keys() if one.get(name) != other.get(name)
+    )
