@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inweights.support.renamed import forward
+from inweights.support.lazy import forward
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 from inweights.cli import main
 from inweights.cli.console.claims import claims
-from inweights.cli.console.progress_display import _log
+from inweights.cli.console.live.progress_display import _log
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names

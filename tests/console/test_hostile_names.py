@@ -15,7 +15,7 @@ from inweights.cli import main
 from inweights.cli.console.base import line, out
 from inweights.cli.console.catalogue import recipes
 from inweights.cli.console.language import evaluated, mask
-from inweights.cli.console.progress_display import progress
+from inweights.cli.console.live.progress_display import progress
 from inweights.cli.console.results import outcome
 from inweights.experiments import Recipe
 from inweights.runs import write_json

@@ -11,7 +11,7 @@ import pytest
 from inweights import actions
 from inweights.cli import main
 from inweights.cli.commands import complete_app
-from inweights.cli.console.steady import steady_log
+from inweights.cli.console.live.steady import steady_log
 from inweights.cli.overview import COMMANDS, GROUPS, overview
 from inweights.errors import ConfigError
 

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 
 from inweights import lm, worlds
 from inweights.cli import console
-from inweights.cli.commands import base
+from inweights.cli.commands import base, layouts
 from inweights.errors import ConfigError, check_names
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def augment(
     out: Path,
     added: Added = Added(),
     text: Text = Text(),
-    source: base.Source = base.Source(),
+    source: layouts.Source = layouts.Source(),
     json: base.Json = False,
 ) -> None:
     """Write training data for a file of facts, with held-out questions and a control.

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from inweights import actions
 from inweights.cli import console
-from inweights.cli.commands import base
+from inweights.cli.commands import base, layouts
 from inweights.config import to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.plugins import load_plugins, module_of
@@ -41,7 +41,7 @@ def compare_training(
     /,
     *,
     compared: Compared,
-    layout: base.FactLayout = base.FactLayout(),
+    layout: layouts.FactLayout = layouts.FactLayout(),
     choice: base.Choice = base.Choice(),
     how: base.RunOptions = base.RunOptions(),
     download: base.Download = False,

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from inweights import worlds
 from inweights.cli import console
-from inweights.cli.commands import base
+from inweights.cli.commands import base, layouts
 from inweights.errors import ConfigError
 from inweights.theory.prediction.solving import Solving
 
@@ -67,7 +67,7 @@ def predict(
     *,
     changes: base.Changes = base.Changes(),
     solving: HowSolved = HowSolved(),
-    source: base.Source = base.Source(),
+    source: layouts.Source = layouts.Source(),
     by: Literal["theory", "training"] = "theory",
     replicas: base.Whole = 8,
     shown: Shown = Shown(),
@@ -145,7 +145,7 @@ def audit(
     seconds: float = 60.0,
     written: Written = Written(),
     wording: Path | None = None,
-    source: base.Source = base.Source(),
+    source: layouts.Source = layouts.Source(),
     json: base.Json = False,
 ) -> None:
     """Examine a file of facts: what can be composed, what prevents it, what to add.

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from inweights import actions, worlds
 from inweights.cli import console
-from inweights.cli.commands import base
+from inweights.cli.commands import base, layouts
 from inweights.cli.commands.embedded import Vectors, show
 from inweights.config import as_overrides, to_plain
 from inweights.errors import ConfigError, unknown_name
@@ -30,7 +30,7 @@ def atlas(
     vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
-    layout: base.Layout = base.Layout(),
+    layout: layouts.Layout = layouts.Layout(),
     common: base.Common = base.Common(),
 ) -> int:
     """Show how models store graphs: writes an interactive 3-D page, and a verdict.
@@ -134,7 +134,7 @@ def _refuse_training(**given: object) -> None:
             )
 
 
-def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
+def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
     found: dict[str, Graph] = {}
     for word in given:
         name, graph = _graph(word, layout)
@@ -148,7 +148,7 @@ def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
     return found
 
 
-def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
+def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from inweights.worlds.families.graph import Graph
     from inweights.worlds.families.shapes import Shape

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.base import cores as cores
     from inweights.cli.console.base import flat as flat
     from inweights.cli.console.base import written_page as written_page
-    from inweights.cli.console.progress_display import by_gap as by_gap
-    from inweights.cli.console.progress_display import progress as progress
-    from inweights.cli.console.progress_display import solving as solving
+    from inweights.cli.console.live.progress_display import by_gap as by_gap
+    from inweights.cli.console.live.progress_display import progress as progress
+    from inweights.cli.console.live.progress_display import solving as solving
 
 lazily(__name__)

@@ -9,7 +9,7 @@ import polars as pl
 from inweights.audit.findings import Finding, findings
 from inweights.audit.outlook import headline, outlook
 from inweights.cli.console.base import listing, out, parts_of, print_json, say
-from inweights.cli.console.plain import plain_forecast
+from inweights.cli.console.forecast.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory.prediction.trust import propose_training, trust
 

@@ -1,32 +1,26 @@
 """Print the results of ``inweights predict``: certificate, kinds of queries, queries and advice."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from inweights.audit.trained_prediction import TrainedForecast
-from inweights.cli.console.base import line, out, print_json, say, table
-from inweights.cli.console.plain import plain_forecast
+from inweights.cli.console.base import out, print_json, say, table
+from inweights.cli.console.forecast.plain import plain_forecast
+from inweights.cli.console.forecast.queries import (
+    SHOWN,
+    guessing,
+    kinds_table,
+    queries_table,
+)
 from inweights.support.progress import plural
 from inweights.theory import Advice, Prediction, Remedy, SoftSolution
-from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 
-#: Queries of each outcome, patterns and facts that are shown unless all are asked for.
-_SHOWN, _PATTERNS = 3, 12
-#: What surprises first: what is said that nobody told, then what goes wrong.
-_MARKS = {
-    "asserted": ("! asserted", "magenta"),
-    "unlikely": ("✗ unlikely", "red"),
-    "open": ("≈ open", "yellow"),
-    "uncalibrated": ("? uncalibrated", "yellow"),
-    "likely": ("✓ likely", "green"),
-    "no answer": ("· no answer", "dim"),
-}
+#: Patterns that are shown unless all are asked for.
+_PATTERNS = 12
 
 
 def prediction(
@@ -63,9 +57,9 @@ def prediction(
         return
     out.print()
     few = queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
-    out.print(_kinds(queries, every or few))
+    out.print(kinds_table(queries, every or few))
     out.print()
-    out.print(_queries(queries, every, list(trained.memorised) if trained else []))
+    out.print(queries_table(queries, every, list(trained.memorised) if trained else []))
     if trained:
         _tried(queries, trained)
     say((f"{meaning(made)} {trust(made)}", "dim"))
@@ -96,11 +90,11 @@ def _to_add(made: Prediction, every: bool) -> None:
         out.print()
     if made.advice:
         _advice(made, made.advice)
-    for remedy in made.remedies if every else made.remedies[:_SHOWN]:
+    for remedy in made.remedies if every else made.remedies[:SHOWN]:
         _remedy(remedy)
-    if len(made.remedies) > _SHOWN and not every:
+    if len(made.remedies) > SHOWN and not every:
         out.print(
-            f"… and {len(made.remedies) - _SHOWN} more against other assertions (--all)"
+            f"… and {len(made.remedies) - SHOWN} more against other assertions (--all)"
         )
 
 
@@ -163,7 +157,7 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
         kinds.add_row(
             str(role),
             str(rows["queries"][0]),
-            *(("", "") if role == "unstated" else _guessing(rows)),
+            *(("", "") if role == "unstated" else guessing(rows)),
             f"{sum(expected) / len(expected):.2f}" if expected else "",
             *(
                 f"{share:.2f} ({lower:.2f} to {upper:.2f})"
@@ -187,7 +181,7 @@ def _let_go(made: Prediction, every: bool) -> None:
     if made.why:
         say(("what this covers", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):
-        shown = rows if every else rows.head(_SHOWN)
+        shown = rows if every else rows.head(SHOWN)
         texts = [
             row["statement"]
             + (f" (the program: {row['instead']})" if row["instead"] else "")
@@ -206,120 +200,6 @@ def _let_go(made: Prediction, every: bool) -> None:
             (f"{plural(rows.height, 'fact')} {why[0]}", "yellow"),
             f": {'; '.join(texts)}{more}",
         )
-
-
-def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
-    """Counts of every kind of query, by the program and for a GPT, and mean probabilities.
-
-    Where no calibrated family is near, there are none of the latter.
-    """
-    by = ["role", "pattern"] if patterns else ["role"]
-    program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
-    far = not _is_fitted(queries).any()
-    models = () if far else MODELS
-    looked = () if far else ("likely/open\n/unlikely",)
-    head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
-    kinds = table(" ".join(by), *head, *models)
-    for key, rows in queries.group_by(by, maintain_order=True):
-        said, looks = (
-            Counter(rows[column].to_list()) for column in ("verdict", "outlook")
-        )
-        name = ": ".join(map(str, key))
-        if rows["role"][0] == "unstated":
-            text = f"{said['asserted']} asserted, {said['open']} no answer"
-            kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
-            continue
-        fitted = rows.filter(_is_fitted(rows))
-        known = [
-            fitted[f"{model} probability"].drop_nulls().to_list() for model in models
-        ]
-        kinds.add_row(
-            name,
-            str(rows.height),
-            *_guessing(rows),
-            "/".join(str(said[v]) for v in program),
-            *(() if far else ("/".join(str(looks[v]) for v in words),)),
-            *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
-        )
-    return kinds
-
-
-def _is_fitted(queries: pl.DataFrame) -> pl.Series:
-    """Say of each query whether it is called likely, open or unlikely."""
-    return queries["outlook"].is_in(["likely", "open", "unlikely"])
-
-
-def _guessing(rows: pl.DataFrame) -> tuple[str, str]:
-    """Mean number of right answers of some queries, and the mean chance of a guess."""
-    right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
-    several = (rows["right_answers"] > 1).any()
-    return f"{right:.1f}" if several else "1", f"{chance:.2f}"
-
-
-def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
-    """The queries, by outcome: the surest assertions, and the least certain of the others."""
-    proved = "lower" in queries.columns
-    fitted = MODELS if _is_fitted(queries).any() else ()
-    trained = (f"{m} trained" for m in models)
-    listed = table("", "query", "answer", "chance", "program", *fitted, *trained)
-    for outlook, (mark, colour) in _MARKS.items():
-        sure = outlook == "asserted"
-        rows = queries.filter(pl.col("outlook") == outlook)
-        rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
-        for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
-            unfitted = outlook == "uncalibrated"
-            known = (
-                None if unfitted else row[f"{model} probability"] for model in fitted
-            )
-            listed.add_row(
-                line((mark, colour)),
-                row["prompt"],
-                _answer(row),
-                "" if row["chance"] is None else f"{row['chance']:.2f}",
-                _program(row) + (_interval(row) if proved else ""),
-                *("" if share is None else f"{share:.2f}" for share in known),
-                *(_share(row, m) for m in models),
-            )
-        if not every and len(rows) > _SHOWN:
-            listed.add_row(
-                "", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim"))
-            )
-    return listed
-
-
-def _answer(row: dict[str, Any]) -> str:
-    """The right answer of a query, or the first of several and their number."""
-    if row["role"] == "unstated":
-        return "(not stated)"
-    right = row["right_answers"]
-    return f"{row['answer']} (or {right - 1} more)" if right > 1 else str(row["answer"])
-
-
-def _program(row: dict[str, Any]) -> str:
-    """What the program says of a query: its answer if another, verdict and margin."""
-    other = (
-        ""
-        if row["predicted"] == row["answer"] and row["answer"]
-        else f"{row['predicted']}, "
-    )
-    if row["verdict"] == "tied":
-        return f"tied (of {row['tied']})"
-    return f"{other}{row['verdict']} {row['margin']:+.2f}"
-
-
-def _share(row: dict[str, Any], model: str) -> str:
-    """The share of a model's replicas; and what they say, where nothing is right and it differs."""
-    said = row[f"{model} predicted"]
-    other = row["role"] == "unstated" and said != row["predicted"]
-    text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
-    return f"{said} {text}" if other else text
-
-
-def _interval(row: dict[str, Any]) -> str:
-    """The interval that holds a margin at every optimum, where one was proved."""
-    if row["lower"] is None:
-        return ""
-    return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"
 
 
 def _advice(made: Prediction, advice: Advice) -> None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from inweights.cli.console.base import PlainConsole, err
-from inweights.cli.console.steady import steady_log
+from inweights.cli.console.live.steady import steady_log
 from inweights.support.progress import duration
 
 if TYPE_CHECKING:

@@ -1,0 +1,139 @@
+"""Make the tables of queries of a prediction: counts of every kind, and queries by outcome.
+
+:func:`kinds_table` and :func:`queries_table` make them; the command ``predict`` prints
+them.
+"""
+
+from collections import Counter
+from typing import Any
+
+import polars as pl
+
+from inweights.cli.console.base import line, table
+from inweights.theory.prediction.calibration.fitted import MODELS
+
+#: Queries of each outcome, facts and remedies that are shown unless all are asked for.
+SHOWN = 3
+
+
+#: What surprises first: what is said that nobody told, then what goes wrong.
+_MARKS = {
+    "asserted": ("! asserted", "magenta"),
+    "unlikely": ("✗ unlikely", "red"),
+    "open": ("≈ open", "yellow"),
+    "uncalibrated": ("? uncalibrated", "yellow"),
+    "likely": ("✓ likely", "green"),
+    "no answer": ("· no answer", "dim"),
+}
+
+
+def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
+    """Counts of every kind of query, by the program and for a GPT, and mean probabilities.
+
+    Where no calibrated family is near, there are none of the latter.
+    """
+    by = ["role", "pattern"] if patterns else ["role"]
+    program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
+    far = not _is_fitted(queries).any()
+    models = () if far else MODELS
+    looked = () if far else ("likely/open\n/unlikely",)
+    head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
+    kinds = table(" ".join(by), *head, *models)
+    for key, rows in queries.group_by(by, maintain_order=True):
+        said, looks = (
+            Counter(rows[column].to_list()) for column in ("verdict", "outlook")
+        )
+        name = ": ".join(map(str, key))
+        if rows["role"][0] == "unstated":
+            text = f"{said['asserted']} asserted, {said['open']} no answer"
+            kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
+            continue
+        fitted = rows.filter(_is_fitted(rows))
+        known = [
+            fitted[f"{model} probability"].drop_nulls().to_list() for model in models
+        ]
+        kinds.add_row(
+            name,
+            str(rows.height),
+            *guessing(rows),
+            "/".join(str(said[v]) for v in program),
+            *(() if far else ("/".join(str(looks[v]) for v in words),)),
+            *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
+        )
+    return kinds
+
+
+def _is_fitted(queries: pl.DataFrame) -> pl.Series:
+    """Say of each query whether it is called likely, open or unlikely."""
+    return queries["outlook"].is_in(["likely", "open", "unlikely"])
+
+
+def guessing(rows: pl.DataFrame) -> tuple[str, str]:
+    """Mean number of right answers of some queries, and the mean chance of a guess."""
+    right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
+    several = (rows["right_answers"] > 1).any()
+    return f"{right:.1f}" if several else "1", f"{chance:.2f}"
+
+
+def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
+    """The queries, by outcome: the surest assertions, and the least certain of the others."""
+    proved = "lower" in queries.columns
+    fitted = MODELS if _is_fitted(queries).any() else ()
+    trained = (f"{m} trained" for m in models)
+    listed = table("", "query", "answer", "chance", "program", *fitted, *trained)
+    for outlook, (mark, colour) in _MARKS.items():
+        sure = outlook == "asserted"
+        rows = queries.filter(pl.col("outlook") == outlook)
+        rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
+        for row in (rows if every else rows.head(SHOWN)).iter_rows(named=True):
+            unfitted = outlook == "uncalibrated"
+            known = (
+                None if unfitted else row[f"{model} probability"] for model in fitted
+            )
+            listed.add_row(
+                line((mark, colour)),
+                row["prompt"],
+                _answer(row),
+                "" if row["chance"] is None else f"{row['chance']:.2f}",
+                _program(row) + (_interval(row) if proved else ""),
+                *("" if share is None else f"{share:.2f}" for share in known),
+                *(_share(row, m) for m in models),
+            )
+        if not every and len(rows) > SHOWN:
+            listed.add_row("", line((f"… and {len(rows) - SHOWN} more (--all)", "dim")))
+    return listed
+
+
+def _answer(row: dict[str, Any]) -> str:
+    """The right answer of a query, or the first of several and their number."""
+    if row["role"] == "unstated":
+        return "(not stated)"
+    right = row["right_answers"]
+    return f"{row['answer']} (or {right - 1} more)" if right > 1 else str(row["answer"])
+
+
+def _program(row: dict[str, Any]) -> str:
+    """What the program says of a query: its answer if another, verdict and margin."""
+    other = (
+        ""
+        if row["predicted"] == row["answer"] and row["answer"]
+        else f"{row['predicted']}, "
+    )
+    if row["verdict"] == "tied":
+        return f"tied (of {row['tied']})"
+    return f"{other}{row['verdict']} {row['margin']:+.2f}"
+
+
+def _share(row: dict[str, Any], model: str) -> str:
+    """The share of a model's replicas; and what they say, where nothing is right and it differs."""
+    said = row[f"{model} predicted"]
+    other = row["role"] == "unstated" and said != row["predicted"]
+    text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
+    return f"{said} {text}" if other else text
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """The interval that holds a margin at every optimum, where one was proved."""
+    if row["lower"] is None:
+        return ""
+    return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"
