@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -100,6 +101,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/training/trajectories/*.json anew; say in CHANGELOG.md why they changed",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow the cases that ``fast_cases`` leaves to the slow tier."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("fast_cases"):
+            name = item.nodeid.partition("[")[0]
+            cases[name] += 1
+            if cases[name] > mark.args[0]:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

@@ -118,6 +118,7 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     assert call(capsys, *words, "--scale", "smoke")[0] == 2
 
 
+@pytest.mark.slow
 def test_config_file_and_overrides(runs, capsys, tmp_path) -> None:
     file = tmp_path / "small.toml"
     file.write_text(

@@ -219,6 +219,7 @@ def test_objects_show_themselves(trained, tmp_path) -> None:
     assert world.to_frame().equals(world.table())
 
 
+@pytest.mark.slow
 def test_the_newest_run_is_last_and_demo_is_a_name(
     tmp_path, monkeypatch, capsys
 ) -> None:
@@ -264,6 +265,7 @@ def test_papers_are_cited_with_author_and_year() -> None:
             assert f"  {field} = {{" in entry, (paper, field)
 
 
+@pytest.mark.slow
 def test_verdicts_without_a_run_are_those_of_the_stored_board(
     tmp_path, monkeypatch
 ) -> None:

@@ -159,6 +159,7 @@ def test_a_file_too_large_for_the_memory() -> None:
             read_knowledge(f"long.{kind}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_a_cell_of_megabytes(kind) -> None:
     name = "x" * 20_000_000
@@ -200,6 +201,7 @@ def test_parquet_is_counted_before_it_is_read(folder) -> None:
         assert read_parquet(place)["candidates"].list.len().sum() == 20_000
 
 
+@pytest.mark.slow
 def test_a_hub_that_all_facts_pass_through(capsys) -> None:
     rows = [f"a{i},to,hub\nhub,from{i},c{i}\n" for i in range(2000)]
     Path("hub.csv").write_text("".join(rows), encoding="utf-8")

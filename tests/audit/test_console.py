@@ -23,6 +23,7 @@ def test_the_answer_comes_first_and_the_page_is_named(capsys, tmp_path: Path) ->
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_json_has_the_same(capsys, tmp_path: Path) -> None:
     show(audit(read_knowledge("@chemistry")), json=True, page=tmp_path / "audit.html")
     told = json.loads(capsys.readouterr().out)

@@ -64,6 +64,7 @@ def start(
     )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "name",
     ["python", *(pytest.param(n, marks=pytest.mark.slow) for n in list(LAUNCHERS)[1:])],

@@ -12,6 +12,7 @@ from inweights.cli import main
 RUN = ["run", "two-hop", "--scale", "smoke", "--set", "models=emb-mlp", "--json"]
 
 
+@pytest.mark.slow
 def test_a_run_is_quiet_by_default(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

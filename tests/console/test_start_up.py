@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.runs.tiny import RECIPE
 
 HEAVY = ("torch", "scipy", "sklearn", "matplotlib", "networkx", "transformers")
@@ -55,6 +56,7 @@ def seen(
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_looking_is_quick(demos: Path) -> None:
     """In one process: what a look imports counts with all later ones, and together it is little."""
     run = next((demos / "demo" / "two-hop").iterdir()).name

@@ -31,15 +31,19 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 #: Whether what programs print is written to the pages.
 WRITING = bool(os.environ.get("INWEIGHTS_WRITE"))
-#: Pages that train for seconds.
+#: Pages whose programs take about a second of processor time, or more.
 LONG = (
     "atlas",
     "extend-recipe",
     "guide-models",
     "league",
+    "looking",
+    "own-facts-in-experiments",
     "own-model",
     "own-training",
+    "predict",
     "sweep",
+    "trained-model",
 )
 
 

@@ -105,6 +105,7 @@ def test_the_page_of_a_study_says_it(tmp_path) -> None:
     assert "random_offset (False, not True)" in page
 
 
+@pytest.mark.slow
 def test_so_does_the_page_of_a_recipe(tmp_path) -> None:
     outcome = iw.run("demo/two-hop", scale="smoke", runs=tmp_path)
     page = (outcome.folder.path / "page.html").read_text()

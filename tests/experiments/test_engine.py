@@ -72,6 +72,7 @@ def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     assert sum(whole) == len(trained)
 
 
+@pytest.mark.slow
 def test_more_seeds_train_the_new_ones_alone(tmp_path) -> None:
     store = RunStore(tmp_path)
     few = execute(DEMO, "smoke", seeds=2, store=store)
@@ -87,6 +88,7 @@ def test_more_seeds_train_the_new_ones_alone(tmp_path) -> None:
     assert old.equals(few.tables["accuracy"])
 
 
+@pytest.mark.slow
 def test_recipes_share_runs(tmp_path) -> None:
     store = RunStore(tmp_path)
     execute(DEMO, "smoke", store=store)

@@ -151,6 +151,7 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
             )
 
 
+@pytest.mark.slow
 def test_a_recipe_finds_its_models_in_the_store_that_was_named(tmp_path) -> None:
     runs, elsewhere = tmp_path / "runs", str(tmp_path / "elsewhere")
     asked = {"seeds": 1, "runs": runs, "store": elsewhere}

@@ -80,6 +80,7 @@ def test_a_look_trains_what_the_open_claims_are_about(store) -> None:
     assert again.outcome.claims == done.outcome.claims
 
 
+@pytest.mark.slow
 def test_a_look_says_what_the_whole_recipe_says_with_as_many_seeds(
     store, tmp_path
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_look_says_what_the_whole_recipe_says_with_as_many_seeds(
     }
 
 
+@pytest.mark.slow
 def test_two_claims_of_which_one_is_settled_first(store) -> None:
     recipe = replace(COINS_RECIPE, claims=(EDGE, CLOSE))
     done = settle(recipe, "cpu", store=store, seconds=1000)
@@ -104,6 +106,7 @@ def test_two_claims_of_which_one_is_settled_first(store) -> None:
     assert TOSSED["fair"] == found["close"][1] < TOSSED["lucky"]
 
 
+@pytest.mark.slow
 def test_a_table_that_draws_on_other_trials_is_looked_at_whole(store) -> None:
     recipe = replace(COINS_RECIPE, claims=(CLEAR, ABOVE))
     assert len(_asked(recipe, "above")) == 1  # what its labels say
@@ -191,6 +194,7 @@ def looked_at(tmp_path_factory) -> Path:
     return store.root
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("claims", [["edgy"], "edge", [7], {}, []])
 def test_a_look_from_elsewhere_that_is_none(store, known, looked_at, claims) -> None:
     shutil.copytree(looked_at, store.root, dirs_exist_ok=True)

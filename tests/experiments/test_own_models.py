@@ -225,6 +225,7 @@ def test_a_registered_model_and_learner_from_python_and_a_file(
         sys.modules.pop("named_models", None)
 
 
+@pytest.mark.slow
 def test_an_installed_plug_in_registers_a_learner(
     registries: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 from tests.coins import PAPER, Settings, of_coins
 
 from inweights.experiments import share
@@ -48,6 +49,7 @@ def test_a_budget_is_kept(tmp_path) -> None:
     assert "more seeds take about" in done.why
 
 
+@pytest.mark.slow
 def test_a_look_that_takes_longer_than_it_should_is_stopped(
     tmp_path, monkeypatch
 ) -> None:

@@ -140,6 +140,7 @@ def plain_training(
         ]
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("identity", "share"), [(True, 1.0), (False, 0.0)])
 def test_identities_make_compositions_in_plain_pytorch_and_here(
     identity: bool, share: float

@@ -169,6 +169,7 @@ def test_every_number_is_counted_or_explained(
     assert names <= NOT_COUNTED.keys() | COUNTED
 
 
+@pytest.mark.fast_cases(2)
 def test_every_screen_counts_the_same_questions(
     file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

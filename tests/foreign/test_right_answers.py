@@ -115,6 +115,7 @@ def test_a_sample_is_of_prompts_with_all_their_answers(tmp_path: Path) -> None:
     assert dict(said(world, index) for index in range(len(world.queries))) == right
 
 
+@pytest.mark.slow
 def test_of_more_questions_than_are_asked_each_has_all_answers(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     drawn = rng.integers(0, [300, 10, 300], size=(9000, 3)).tolist()
@@ -215,6 +216,7 @@ def test_a_forecast_is_of_prompts_and_never_below_chance(
         assert instead not in facts[statement]
 
 
+@pytest.mark.slow
 def test_nothing_is_called_likely_of_a_file_like_none_that_was_trained_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,6 +102,7 @@ def test_edges_are_read_or_refused(tmp_path_factory, text, kind) -> None:
         assert {label for link in edges.links for label in link} <= set(edges.nodes)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["n", "complexity", "identity", "maps", "m", "n.n"]),
     st.text(max_size=12),

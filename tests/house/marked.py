@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 #: How a module says that some of its tests are slow.
-SLOW = re.compile(r"\bmark\.slow\b|\bmostly_slow\b")
+SLOW = re.compile(r"\bmark\.slow\b|\bmark\.fast_cases\b|\bmostly_slow\b")
 _IMPORT = re.compile(
     r"^\s*(?:from (tests[\w.]*) import ([\w, ]+)|import (tests[\w.]*))", re.MULTILINE
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 from tests.house.marked import files_of_slow_tests
 from tests.house.order import LONGEST
 from tests.house.progress import Progress, last_line, outcome, why_skipped
-from tests.house.tiers import ROOT, TIERS, guarded
+from tests.house.tiers import ROOT, TIERS, guarded, quick_files
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(
@@ -54,6 +55,34 @@ def test_what_prints_is_passed_on_and_its_exit_code_too(code: int) -> None:
     program = f"print('seen'); raise SystemExit({code})"
     assert guarded([sys.executable, "-c", program], out=out) == code
     assert out.getvalue() == b"seen\n"
+
+
+def test_temporary_files_are_in_memory_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TMPDIR", raising=False)
+    with quick_files(tmp_path, needed=1):
+        assert Path(os.environ["TMPDIR"]).parent == tmp_path
+        (Path(os.environ["TMPDIR"]) / "left").write_text("")
+    assert "TMPDIR" not in os.environ
+    assert not list(tmp_path.iterdir())
+    with (
+        quick_files(tmp_path, needed=1 << 60),
+        quick_files(tmp_path / "none", needed=1),
+    ):
+        assert "TMPDIR" not in os.environ
+    monkeypatch.setenv("TMPDIR", "chosen")
+    with quick_files(tmp_path, needed=1):
+        assert os.environ["TMPDIR"] == "chosen"
+
+
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("case", range(3))
+def test_only_the_first_cases_are_in_the_fast_tier(
+    case: int, request: pytest.FixtureRequest
+) -> None:
+    alone = len(request.session.items) == 1  # then it is the first one
+    assert (request.node.get_closest_marker("slow") is None) == (case < 2 or alone)
 
 
 def test_the_two_tiers_are_all_tests_of_this_machine() -> None:

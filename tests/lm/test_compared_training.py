@@ -91,6 +91,7 @@ def test_ways_have_as_many_tokens_and_state_nothing_that_is_held_out(
     assert not {*new} & {e.prompt for rows in made.trained.values() for e in rows}
 
 
+@pytest.mark.slow
 def test_sizes_are_of_what_is_trained(facts: Path, lm: LanguageModel) -> None:
     own = settings(facts, ways=("untrained", "facts"), tokens=600)
     untrained, plain = sizes(own, lm)

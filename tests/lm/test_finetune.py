@@ -33,6 +33,7 @@ def test_the_loss_is_the_mean_over_tokens_of_completions(lm) -> None:
     assert done.tokens == sum(len(row.ids) for row in encode(lm, FACTS, end=True))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("method", ["full", "lora"])
 def test_facts_are_learnt(lm, method) -> None:
     # Adapters leave the embedding as it is, which has to tell letters apart by then.
@@ -48,6 +49,7 @@ def test_facts_are_learnt(lm, method) -> None:
     assert all(p.requires_grad for p in lm.model.parameters())
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("method", "stop", "more"),
     [("full", 2, {}), ("lora", 5, {}), ("full", 5, {"replay": 0.2, "until": 0.01})],

@@ -104,6 +104,7 @@ def test_a_map_beats_its_shuffled_names_and_noise_does_not() -> None:
     assert 0.1 < small < 0.42
 
 
+@pytest.mark.slow
 def test_the_best_of_many_is_judged_among_the_best_of_many() -> None:
     many = Embedding(NODES, np.random.default_rng(5).normal(size=(40, 13, 6))).on(STAR)
     alone, together = (

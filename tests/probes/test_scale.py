@@ -147,6 +147,7 @@ def smooth(noise: float) -> Model:
     return model
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("noise", [0.05, 0.3])
 def test_sampled_pairs_say_what_all_pairs_say(noise: float, monkeypatch) -> None:
     model = smooth(noise)

@@ -117,12 +117,10 @@ def smoke(tmp_path_factory):
 
 #: The miniature of each paper that runs in the fast tier; the others are slow.
 FAST = {
-    "beyond/calibrated-predictions",
     "demo/two-hop",
     "feature-resemblance/fig1",
     "geometric-memory/fig34",
     "identity-bridge/fig5",
-    "out-of-context/implication",
 }
 
 
@@ -222,12 +220,13 @@ def test_a_plan_that_changes_has_a_new_version() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param("beyond/where-the-bridge-holds", marks=pytest.mark.slow),
-        pytest.param("beyond/real-graphs", marks=pytest.mark.slow),
-        pytest.param("geometric-memory/fig32", marks=pytest.mark.slow),
+        "beyond/where-the-bridge-holds",
+        "beyond/real-graphs",
+        "geometric-memory/fig32",
         "feature-resemblance/theorems",
     ],
 )

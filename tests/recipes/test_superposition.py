@@ -71,6 +71,7 @@ def test_it_runs_from_outside_of_the_package(tmp_path: Path) -> None:
     assert "none of them is judged" in " ".join(said.split())
 
 
+@pytest.mark.slow
 def test_its_board_is_what_its_ledger_and_scores_say() -> None:
     board = run("verify", "superposition", "--from", f"{HOME}/results", "--markdown")
     assert board == (ROOT / HOME / "board.md").read_text(encoding="utf-8")

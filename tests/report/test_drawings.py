@@ -175,6 +175,7 @@ def test_heatmap_boxes_and_order(tables):
     assert len(axes.patches) == 12  # one a row
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("bridges", [1, 40])
 def test_heatmaps_small_and_large(bridges, tables):
     picture = draw(FIGURES["heatmaps"], {"logits": made_up.logits(bridges)})
@@ -228,6 +229,7 @@ def test_users_add_their_own(tables, registries):
         drawing("mine")(draw)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", sorted(set(DRAWINGS) - {"atlas", "through_time"}))
 def test_a_phone_gets_a_figure_of_its_own(kind, tables):
     """All that is drawn lies within the width of a phone; what moves is no figure there."""
@@ -295,6 +297,7 @@ def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
     draw(made_up.figure("a", "lines", ("t",), x="x", y="y", x_log=True), {"t": table})
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]]
 )

@@ -27,6 +27,7 @@ def test_a_smoke_run_asks(tmp_path) -> None:
     assert "Expected if the claims hold: accuracy" in page
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("verdict", "stated"),
     [

@@ -28,6 +28,7 @@ def page():
     return build_page(made_up_run.content())
 
 
+@pytest.mark.slow
 def test_says_each_verdict(page):
     assert "2 of 5 claims reproduced, 1 undecided" in page
     for verdict in ("reproduced", "not reproduced", "undecided", "not judged"):

@@ -21,6 +21,7 @@ EVIL = (
 )
 
 
+@pytest.mark.slow
 def test_no_page_allows_scripts_that_it_does_not_know() -> None:
     player = made_up.figures()[-1:]
     moving, still = (

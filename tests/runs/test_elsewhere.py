@@ -200,6 +200,7 @@ def test_a_verdict_that_was_written_is_not_believed(store) -> None:
     assert load(recipe, run).claims == claims
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("name", "content"),
     [

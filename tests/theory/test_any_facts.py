@@ -132,6 +132,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     assert (same["verdict"] == same["verdict_right"]).to_numpy().mean() > 0.9
 
 
+@pytest.mark.slow
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

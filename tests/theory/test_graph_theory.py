@@ -136,6 +136,7 @@ def reference(v: torch.Tensor, a: np.ndarray, u: torch.Tensor) -> torch.Tensor:
 LONE = np.pad(TINY["path-star"], (0, 1)) + np.diag([1.0] + [0.0] * 17)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("a", [*TINY.values(), LONE], ids=[*TINY, "loop and lone node"])
 @pytest.mark.parametrize("tied", [True, False])
 def test_dynamics_are_gradient_descent(a: np.ndarray, tied: bool) -> None:

@@ -43,6 +43,7 @@ def uninterrupted(name: str) -> tuple[Model, Result]:
     return model, train(model, WORLD, CURRICULA[name], **about)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CURRICULA)
 @pytest.mark.parametrize("at", mostly_slow([1, 4, 9], (4).__eq__))
 def test_resumed_equals_uninterrupted_bit_for_bit(

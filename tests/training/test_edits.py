@@ -66,6 +66,7 @@ def learnt(
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("edit", SOME_SLOW)
 def test_an_edit_has_the_same_bits_alone_and_in_company(edit: Edit) -> None:
@@ -177,6 +178,7 @@ def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
         assert table.filter(step=120)["holds"].to_list() == [0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_a_sweep_stores_what_became_of_the_edits(tmp_path: Any) -> None:
     """The edit is written as a table, too, as files do."""
     edit, world = Edit(count=2), TwoHop(n=8, maps="permutation")

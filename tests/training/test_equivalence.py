@@ -27,6 +27,7 @@ from inweights.training import (
 from inweights.worlds import Graph, TwoHop
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CURRICULA)
 def test_replicas_equal_single_runs(name: str) -> None:
     together = build()
@@ -62,6 +63,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize(
@@ -85,6 +87,7 @@ def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) ->
             assert torch.equal(joint[r], lone[0])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("batch", [{}, {"batch": 3}], ids=["all", "batches"])
 @pytest.mark.parametrize(
@@ -143,6 +146,7 @@ def test_replicas_with_worlds_of_their_own_equal_single_runs() -> None:
             torch.testing.assert_close(joint[2], lone[0], atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("every", [1, 4])
 def test_tables_of_who_stops_early_are_the_same_alone_and_in_company(
     every: int,
@@ -202,6 +206,7 @@ def test_a_tiny_nn_never_reads_the_token_of_edges() -> None:
         torch.testing.assert_close(told, bare, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("decayed", ["matrices", "all"])
 def test_same_as_plain_pytorch(decayed) -> None:
     """The loss curve and the end of a run equal those of torch.optim on a copy, step by step."""

@@ -55,6 +55,7 @@ def trained(learner: Any, seeds: list[int], **how: Any) -> torch.Tensor:
     return torch.cat([p.detach().flatten(1) for p in model.parameters()], dim=1)
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.filterwarnings(APART)
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_is_the_same_alone_and_in_company(name: str) -> None:
@@ -64,6 +65,7 @@ def test_a_run_is_the_same_alone_and_in_company(name: str) -> None:
     assert not torch.equal(together, trained(phase(), [0, 1, 2]))
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.filterwarnings(APART)
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_is_the_same_interrupted_and_resumed(name: str, tmp_path: Path) -> None:

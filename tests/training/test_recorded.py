@@ -78,6 +78,7 @@ def test_every_model_has_the_same_bits(config: Any, recorders, monkeypatch) -> N
         assert torch.equal(joint[1], lone[0])
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CURRICULA)
 def test_every_curriculum_has_the_same_bits(name: str, recorders, monkeypatch) -> None:
     again = learnt(GPT, CURRICULA[name])

@@ -154,6 +154,7 @@ def positions_of(batches: Batches, step: int) -> list[Tensor]:
     return list(line.split(lengths))
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

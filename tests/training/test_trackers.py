@@ -135,6 +135,7 @@ def test_processes_tell_the_same() -> None:
     assert {run.name: sorted(run.logged, key=str) for run in Recorder.runs} == alone
 
 
+@pytest.mark.slow
 def test_figures_of_a_recipe_are_files() -> None:
     outcome = iw.run(
         "demo/two-hop", "smoke", observers=[iw.Tracker("recorder", per="sweep")]
