@@ -13,6 +13,8 @@ from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 
+__all__ = ["ahead", "cited", "costs", "described", "models", "recipes"]
+
 if TYPE_CHECKING:
     from inweights.actions.making import Cost
     from inweights.actions.zoo import Card

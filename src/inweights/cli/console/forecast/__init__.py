@@ -19,6 +19,8 @@ from inweights.theory import Advice, Prediction, Remedy, SoftSolution
 from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 
+__all__ = ["prediction"]
+
 #: Patterns that are shown unless all are asked for.
 _PATTERNS = 12
 
