@@ -199,7 +199,7 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
         >>> from inweights.recipes import get_recipe
         >>> rows = table_of(compare(get_recipe("geometric-memory/c3"), "cpu"))
         >>> [(row.value, row.stated) for row in rows if row.whose == "smaller"][1]
-        ('500', 'lost in the text at hand (B.3); code: 10000 (tiny_neural_network.ipynb:1137)')
+        ('500', 'lost in the text at hand (B.3); code: 1000 (tiny_neural_network.ipynb:1657)')
     """
     order: dict[Whose, int] = {
         "unclassified": 0,
