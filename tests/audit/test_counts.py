@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from inweights.audit import counts
+from inweights.audit.counts import chains, shortcuts
 
 
 def facts(*rows: str) -> pl.DataFrame:
@@ -19,17 +19,17 @@ def facts(*rows: str) -> pl.DataFrame:
 def test_as_many_chains_are_listed_as_there_may_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(counts, "LISTED", 20)
+    monkeypatch.setattr(chains, "LISTED", 20)
     table = facts(
         *(f"a{i} in b{i}" for i in range(30)), *(f"b{i} on c{i}" for i in range(30))
     )
-    chains, share = counts.chains_in(table)
-    assert len(chains) == 20
+    found, share = chains.chains_in(table)
+    assert len(found) == 20
     assert share == pytest.approx(20 / 30)
 
 
 def test_what_all_of_a_group_have_is_no_transfer() -> None:
-    assert counts.transfers(
+    assert shortcuts.transfers(
         facts("Ann in Rome", "Bob in Rome", "Ann job x", "Bob job y")
     ).is_empty()
 
@@ -39,5 +39,5 @@ def test_pairs_that_share_two_values_count_once() -> None:
     both = facts(
         "Ann in Rome", "Bob in Rome", "Ann in Oslo", "Bob in Oslo", "Ann job x"
     )
-    (row,) = counts.transfers(both).rows(named=True)
+    (row,) = shortcuts.transfers(both).rows(named=True)
     assert (row["shared"], row["attribute"], row["pairs"]) == ("in", "job", 1)

@@ -11,8 +11,8 @@ import pytest
 from scipy.stats import binomtest
 from tests.test_cli import call
 
-from inweights.audit import trained_prediction as trained_forecast
-from inweights.audit.trained_prediction import predict_by_training, trained_queries
+from inweights.audit.prediction import by_training as trained_forecast
+from inweights.audit.prediction.by_training import predict_by_training, trained_queries
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.configs import EmbMLPConfig, Init
 from inweights.training.curriculum import Curriculum, Optimizer, Phase

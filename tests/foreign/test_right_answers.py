@@ -19,7 +19,7 @@ from tests.test_cli import call
 
 import inweights as iw
 from inweights import probes
-from inweights.audit.trained_prediction import predict_by_training
+from inweights.audit.prediction.by_training import predict_by_training
 from inweights.models.configs import EmbMLPConfig, Init
 from inweights.training import Curriculum, Optimizer, Phase, train
 

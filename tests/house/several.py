@@ -21,7 +21,7 @@ import polars as pl
 from scipy.optimize import minimize
 from tests.house.several_worlds import worlds
 
-from inweights.audit.trained_prediction import predict_by_training
+from inweights.audit.prediction.by_training import predict_by_training
 from inweights.errors import ConfigError, SolverError
 from inweights.theory import predict
 from inweights.theory.prediction.calibration import fitted

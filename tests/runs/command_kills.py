@@ -34,7 +34,7 @@ from tests.forks import forked
 
 from inweights import cli
 from inweights.actions.plans import write_plan
-from inweights.audit import trained_prediction
+from inweights.audit.prediction import by_training
 from inweights.experiments import Paper, share
 from inweights.experiments.studies import settle
 from inweights.recipes import register
@@ -256,8 +256,8 @@ def trial(
 
 def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
     importlib.import_module(LATE)
-    share_of = partial(trained_prediction.replicas_for, share=0.01)
-    vars(trained_prediction)["replicas_for"] = share_of
+    share_of = partial(by_training.replicas_for, share=0.01)
+    vars(by_training)["replicas_for"] = share_of
     vars(settle)["MOST"] = 4
     for name in names or COMMANDS:
         make, words = COMMANDS[name]

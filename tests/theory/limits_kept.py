@@ -82,7 +82,7 @@ COMMANDS = {
 #: does; the command itself does where nothing is named.
 STARTS = {
     "inweights.theory.prediction.predict": "parts_within",
-    "inweights.audit.forecast": "facts_within",
+    "inweights.audit.prediction.forecast": "facts_within",
 }
 ENDS = {"inweights.audit.audit": "forecast_of"}
 

@@ -11,8 +11,8 @@ from inweights.audit.audit import Audit, audit
 from inweights.audit.augment import Augmented, augment
 from inweights.audit.correction.mend import Mended, mend, write_mended
 from inweights.audit.findings import Finding, findings
-from inweights.audit.forecast import failing_chains, forecast, predict_source
 from inweights.audit.outlook import headline, outlook
+from inweights.audit.prediction.forecast import failing_chains, forecast, predict_source
 from inweights.audit.questions.held_out import held_out
 from inweights.audit.rows import token_counter
 from inweights.audit.write import write_augmented

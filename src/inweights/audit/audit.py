@@ -1,8 +1,7 @@
 """Audit of triples: what a model can conclude from a set of facts, and what prevents it.
 
 :func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
-an
-:class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
+an :class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
 but the prediction is counted by joins and group-bys, so that 100,000 triples take
 seconds.
 """
@@ -12,9 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from inweights.audit import counts
-from inweights.audit.forecast import forecast as forecast_of
+from inweights.audit.counts import chains as chain_tables
+from inweights.audit.counts import shortcuts
 from inweights.audit.homonyms import Contradicted, contradicted_chains
+from inweights.audit.prediction.forecast import forecast as forecast_of
 from inweights.audit.questions.held_out import worded
 from inweights.audit.questions.kinds import of_one_each
 from inweights.errors import InweightsError
@@ -141,17 +141,17 @@ def audit(
     is_identity = pl.Series(identities_of(knowledge))
     linking = facts.filter(~is_identity)
     identities = facts.filter(is_identity)["subject"].unique()
-    bridges = counts.bridges(linking, identities)
-    exact = counts.chain_counts(linking)
-    chains, listed = counts.chains_in(linking)
+    bridges = chain_tables.bridges(linking, identities)
+    exact = chain_tables.chain_counts(linking)
+    chains, listed = chain_tables.chains_in(linking)
     begin(1)
-    compositions = counts.compositions(facts, chains, exact)
+    compositions = chain_tables.compositions(facts, chains, exact)
     begin(2)
-    leaks = counts.leaks(facts, chains)
+    leaks = shortcuts.leaks(facts, chains)
     transfers = _count_transfers(knowledge, facts, words)
     begin(3)
-    relations = counts.relations(facts)
-    overlap = counts.name_overlap(facts)
+    relations = chain_tables.relations(facts)
+    overlap = shortcuts.name_overlap(facts)
     prediction, why = None, "no two facts form a chain" if forecast else "not requested"
     if forecast and exact.height:
         begin(4)
@@ -173,7 +173,7 @@ def audit(
         name_overlap=overlap,
         samples=worded(knowledge, words),
         contradicted=contradicted_chains(knowledge, words),
-        entity_positions=counts.entity_positions(knowledge),
+        entity_positions=chain_tables.entity_positions(knowledge),
         forecast=prediction,
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
@@ -186,4 +186,4 @@ def _count_transfers(
     """Count analogies between entities; dates, numbers and identifying values suggest none."""
     plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
     identifying = [knowledge.relations[r] for r in of_one_each(knowledge, words)]
-    return counts.transfers(facts.filter(~pl.Series(plain)), identifying)
+    return shortcuts.transfers(facts.filter(~pl.Series(plain)), identifying)

@@ -103,7 +103,7 @@ def predict(
         )
     trained = None
     if by == "training":
-        from inweights.audit.trained_prediction import predict_by_training
+        from inweights.audit.prediction.by_training import predict_by_training
 
         part = prediction.solution.program.world
         with console.progress() as watch:

@@ -195,7 +195,7 @@ def forecast_of(
         ConfigError: ``seconds`` is invalid.
         DataError: The questions of the data set cannot be read.
     """
-    from inweights.audit.forecast import forecast
+    from inweights.audit.prediction.forecast import forecast
     from inweights.theory.prediction.parts_in_time import check_seconds
     from inweights.worlds import Triples, read_knowledge
 

@@ -10,7 +10,7 @@ import msgspec
 
 import inweights as iw
 from inweights import experiments
-from inweights.audit.trained_prediction import trained_queries
+from inweights.audit.prediction.by_training import trained_queries
 from inweights.recipes.beyond import calibrating
 from inweights.recipes.beyond.calibrating import (
     ALL,

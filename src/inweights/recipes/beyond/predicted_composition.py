@@ -6,7 +6,7 @@ import msgspec
 
 import inweights as iw
 from inweights import experiments
-from inweights.audit.trained_prediction import trained_queries
+from inweights.audit.prediction.by_training import trained_queries
 from inweights.errors import check_names
 from inweights.recipes.beyond import forecasters
 from inweights.recipes.beyond.forecasters import (

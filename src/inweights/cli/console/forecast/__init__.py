@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from inweights.audit.trained_prediction import TrainedForecast
+from inweights.audit.prediction.by_training import TrainedForecast
 from inweights.cli.console.base import out, print_json, say, table
 from inweights.cli.console.forecast.plain import plain_forecast
 from inweights.cli.console.forecast.queries import (

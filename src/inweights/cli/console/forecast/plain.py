@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.audit.trained_prediction import TrainedForecast
+from inweights.audit.prediction.by_training import TrainedForecast
 from inweights.cli.console.base import parts_of
 from inweights.theory import Prediction
 from inweights.theory.prediction.trust import meaning, trust

@@ -1,0 +1,130 @@
+"""Count what a model could answer without a chain: stated answers, names, and analogies.
+
+Each function takes the table of facts, as :mod:`~inweights.audit.counts.chains` does,
+and returns a table of :class:`~inweights.audit.Audit`.
+"""
+
+from collections.abc import Collection
+
+import polars as pl
+
+from inweights.audit.counts.chains import LISTED
+
+
+def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
+    """List the chains whose answer the facts state directly.
+
+    Args:
+        facts: A row for each fact.
+        chains: The listed chains, from :func:`chains_in`.
+
+    Returns:
+        The columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
+        ``fact`` and ``line``.
+    """
+    stated = facts.select("subject", "relation", "fact", "line", answer="object")
+    return chains.join(
+        stated, on=["subject", "answer"], how="inner", maintain_order="left"
+    ).rename({"relation": "stated_as"})
+
+
+def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
+    """Measure how often the name of a subject contains that of its object, or the other way round.
+
+    Args:
+        facts: A row for each fact.
+
+    Returns:
+        ``relation`` and ``contained``, the share of its facts where one name is part of
+        the other; case is ignored, and names of fewer than three characters never
+        count.
+    """
+    one, other = (
+        pl.col("subject").str.to_lowercase(),
+        pl.col("object").str.to_lowercase(),
+    )
+    long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
+    inside = one.str.contains(other, literal=True) | other.str.contains(
+        one, literal=True
+    )
+    return facts.group_by("relation", maintain_order=True).agg(
+        contained=(inside & long).mean()
+    )
+
+
+def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
+    """Count pairs of entities that share a value, where only one of the two has a further relation.
+
+    These are the analogies that a model may draw. Within a group of ``g`` entities that
+    share a value, ``h`` of which have the relation, there are ``h (g - h)`` such pairs:
+    counted, not listed. Only where entities may share several values of one relation
+    are pairs listed, so that each counts once.
+
+    Args:
+        facts: A row for each fact.
+        identifying: Names of relations with another value for each subject, which do
+            not transfer.
+
+    Returns:
+        ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and
+        ``late`` (pairs whose shared value is learnt in a later stage than the
+        attribute), most pairs first.
+    """
+    real = facts.filter(pl.col("subject") != pl.col("object"))
+    groups = real.select("subject", "stage", shared="relation", value="object")
+    size = groups.group_by("shared", "value").agg(g=pl.col("subject").n_unique())
+    several = size.filter(pl.col("g") > 1)
+    passed = real.filter(~pl.col("relation").is_in(list(identifying)))
+    held = passed.group_by("subject", attribute="relation").agg(
+        learnt=pl.col("stage").min()
+    )
+    members = groups.join(several, on=["shared", "value"])
+    # One row for each member of a group and relation that it has.
+    having = members.join(held, on="subject").filter(
+        pl.col("shared") != pl.col("attribute")
+    )
+    late = pl.col("stage") > pl.col("learnt")
+    return (
+        having.group_by("shared", "attribute", "value", "g")
+        .agg(h=pl.col("subject").n_unique(), late=late.any())
+        .with_columns(pairs=pl.col("h") * (pl.col("g") - pl.col("h")))
+        .join(_counted_again(members, held), on=["shared", "attribute"], how="left")
+        .group_by("shared", "attribute")
+        .agg(
+            groups=pl.len(),
+            pairs=pl.col("pairs").sum() - pl.col("twice").first().fill_null(0),
+            late=pl.col("pairs").filter(pl.col("late")).sum(),
+        )
+        .filter(pl.col("pairs") > 0)
+        .with_columns(late=pl.min_horizontal("late", "pairs"))
+        .sort("pairs", "shared", "attribute", descending=[True, False, False])
+    )
+
+
+def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Count how often pairs would count again, as they share a second value of one relation."""
+    keys = ["subject", "shared"]
+    many = members.filter(pl.len().over(keys) > 1).select(
+        "subject", "shared", "value", "g"
+    )
+    empty = pl.DataFrame(
+        schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64}
+    )
+    if not many.height or int((many["g"].cast(pl.Int64)).sum()) > LISTED:
+        return empty  # then pairs are counted by value
+    pairs = (
+        many.join(many, on=["shared", "value"], suffix="_other")
+        .filter(pl.col("subject") != pl.col("subject_other"))
+        .group_by("subject", "subject_other", "shared")
+        .agg(again=pl.len().cast(pl.Int64) - 1)
+        .filter(pl.col("again") > 0)
+    )
+    ours = pairs.join(held.select("subject", "attribute"), on="subject").filter(
+        pl.col("shared") != pl.col("attribute")
+    )
+    theirs = held.select(subject_other="subject", attribute="attribute")
+    return (
+        ours.join(theirs, on=["subject_other", "attribute"], how="anti")
+        .group_by("shared", "attribute")
+        .agg(twice=pl.col("again").sum())
+    )

@@ -1,0 +1,194 @@
+"""Train small replicas on a world's facts, and count which of them answer which query.
+
+:mod:`~inweights.audit.prediction.by_training` makes a prediction of these counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from statistics import mode
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.errors import RunError
+from inweights.models.configs.model_config import ModelConfig
+from inweights.support.intervals import interval, share_interval
+from inweights.training.curriculum import Curriculum
+from inweights.worlds.world import Ids, Statements, World
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+    from inweights.training.batches.worlds import Part
+
+#: How often the rate is halved if a replica diverges.
+HALVED = 4
+_KINDS: dict[str, Any] = {
+    "model": pl.String,
+    "role": pl.String,
+    "queries": pl.Int64,
+    "share": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "right_answers": pl.Float64,
+    "chance": pl.Float64,
+}
+
+
+def trained_replicas(
+    world: World,
+    config: ModelConfig,
+    learner: Curriculum,
+    seeds: list[int],
+    report: Callable[[int], None],
+) -> Model:
+    """Return trained replicas; if one diverges, all are trained again at half the rate.
+
+    Args:
+        world: The world whose facts are learnt.
+        config: Architecture of the model.
+        learner: Its curriculum.
+        seeds: Root seed of each replica.
+        report: Called with the number of updates so far.
+
+    Raises:
+        RunError: A replica diverges even at the lowest rate that is tried.
+    """
+    from inweights.training.loop import train
+    from inweights.training.steps.machine import use_threads
+
+    for halved in range(HALVED + 1):
+        model = config.build(
+            vocabulary=len(world.vocabulary),
+            seeds=seeds,
+            candidates=world.outputs.tolist(),
+        )
+        # Several threads wait for each other on a busy machine, and models are small.
+        with suppress(RunError), use_threads(1):
+            slower = _slower(learner, 0.5**halved)
+            losses = train(model, world, slower, seeds=seeds, progress=report)
+            if losses.losses["loss"].is_finite().all():
+                return model
+    raise RunError(
+        f"a replica diverges at 1/{2**HALVED} of the rate too; give a curriculum with a lower rate"
+    )
+
+
+def _slower(learner: Curriculum, share: float) -> Curriculum:
+    """Return a curriculum at a share of its learning rates."""
+    change = msgspec.structs.replace
+    phases = [
+        change(p, optimizer=change(p.optimizer, rate=share * p.optimizer.rate))
+        for p in learner.phases
+    ]
+    return change(learner, phases=tuple(phases))
+
+
+def answers_of(model: Model, world: World, part: Part) -> Ids:
+    """Return the token with which each replica answers each statement, ``[R, M]``.
+
+    Args:
+        model: ``R`` replicas.
+        world: Their world.
+        part: Whether its ``facts`` or its ``queries`` are asked.
+    """
+    from inweights.training.scoring import answer_blocks
+
+    found = np.zeros((model.replicas, len(getattr(world, part))), dtype=np.int64)
+    for rows, logits in answer_blocks(model, world, part):
+        found[:, rows.cpu().numpy()] = model.candidates[logits.argmax(-1)].cpu().numpy()
+    return found
+
+
+def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
+    """Return whether each answer is among the right ones to its prompt, ``[R, M]``.
+
+    Args:
+        statements: ``M`` facts or queries.
+        answers: A token for each replica and statement, from :func:`answers_of`.
+    """
+    places, tokens = statements.right_pairs(np.arange(len(statements)))
+    found = np.zeros(answers.shape, dtype=bool)
+    replica, pair = np.nonzero(answers[:, places] == tokens)
+    found[replica, places[pair]] = True
+    return found
+
+
+def shares_by_query(
+    world: World, model: str, answers: Ids
+) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
+    """Return the share of replicas that answer each query rightly, and which do, ``[R, Q]``.
+
+    An unstated query has no right answer; the share is that of the most frequent
+    answer.
+
+    Args:
+        world: The world.
+        model: Name of the model.
+        answers: A token for each replica and query, from :func:`answers_of`.
+
+    Returns:
+        The table ``queries`` of one model, as described at
+        :class:`~inweights.audit.prediction.by_training.TrainedForecast`; and the hits.
+    """
+    queries, replicas = world.queries, len(answers)
+    most = [mode(column) for column in answers.T.tolist()]
+    unstated = np.array(
+        [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool
+    )
+    alike = answers == np.array(most, dtype=np.int64)
+    came = np.where(unstated, alike, are_right(queries, answers))
+    shares = [share_interval(hits, replicas) for hits in came.sum(0).tolist()]
+    ends = dict.fromkeys(("share", "lower", "upper"), pl.Float64)
+    names = world.vocabulary.names
+    table = pl.DataFrame(
+        {
+            "model": [model] * len(queries),
+            "query": np.arange(len(queries)),
+            "predicted": [names[token] for token in most],
+        },
+        schema_overrides={"model": pl.String, "predicted": pl.String},
+    )
+    guessing = pl.DataFrame(
+        {
+            "right_answers": np.where(unstated, 0, queries.right_counts),
+            "chance": pl.Series(world.chances).scatter(np.flatnonzero(unstated), None),
+        }
+    )
+    return table.hstack(pl.DataFrame(shares, ends, orient="row")).hstack(guessing), came
+
+
+def shares_by_role(
+    world: World, model: str, table: pl.DataFrame, hits: NDArray[np.bool_]
+) -> pl.DataFrame:
+    """Return the table ``kinds`` of one model: means over the queries of each role.
+
+    Args:
+        world: The world.
+        model: Name of the model.
+        table: Its shares by query, from :func:`shares_by_query`.
+        hits: Which replica answers which query rightly, ``[R, Q]``.
+    """
+    rows = []
+    for role in world.queries.role_names:
+        queries = world.queries.with_role(role)
+        share, lower, upper = interval(hits[:, queries].mean(1), bounds=(0.0, 1.0))
+        right_answers, chance = _guessing(table, role, queries)
+        rows.append(
+            (model, role, len(queries), share, lower, upper, right_answers, chance)
+        )
+    return pl.DataFrame(rows, _KINDS, orient="row")
+
+
+def _guessing(
+    table: pl.DataFrame, role: str, rows: Ids
+) -> tuple[float | None, float | None]:
+    """Return the mean number of right answers of some queries, and the mean chance."""
+    if role == "unstated":
+        return None, None
+    means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)
+    return float(means[0]), float(means[1])
