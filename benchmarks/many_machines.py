@@ -25,8 +25,8 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.experiments import Computation
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions

@@ -48,7 +48,7 @@ ROOMS = {
     "lm": ("model", "exams", "tuning"),
     "experiments": ("claims", "grammar", "engine", "studies"),
     "report": ("base", "figures", "living", "pages"),
-    "actions": ("ledger", "training", "zoo"),
+    "actions": ("ledger", "plans", "training", "zoo"),
     "runs": ("tables",),
     "cli": ("console", "commands"),
 }

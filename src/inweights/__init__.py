@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from inweights.actions import load as load
     from inweights.actions import run as run
     from inweights.actions import to_dict as to_dict
-    from inweights.actions.table_claims import (
+    from inweights.actions.ledger.table_claims import (
         add_seeds_until_decided as add_seeds_until_decided,
     )
-    from inweights.actions.table_claims import claim as claim
+    from inweights.actions.ledger.table_claims import claim as claim
     from inweights.config import Config as Config
     from inweights.errors import ConfigError as ConfigError
     from inweights.errors import DataError as DataError

@@ -33,8 +33,8 @@ from typing import Any
 
 from tests.experiments.small import DRAWS, TRAININGS, Draws, Trainings
 
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.errors import WriteError
 from inweights.experiments import Plan
 from inweights.experiments.engine.collect import collect

@@ -21,8 +21,8 @@ from tests.experiments.small import DRAWS, TRAININGS, Draws, Trainings
 from tests.forks import Child, Forks
 from tests.waiting import wait_until
 
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.errors import RunError
 from inweights.experiments import Plan
 from inweights.experiments.engine.cluster import Leader, Ray, joined

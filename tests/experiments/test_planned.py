@@ -21,8 +21,8 @@ from tests.experiments.small import DRAWS, TRAININGS, Draws, Trainings
 from tests.waiting import wait_until
 
 from inweights.actions import plans
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.cli import main
 from inweights.experiments.engine import task
 from inweights.experiments.engine.collect import collect

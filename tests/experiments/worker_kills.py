@@ -23,8 +23,8 @@ from pathlib import Path
 from tests.experiments.small import TRAININGS, Trainings
 from tests.forks import end, forked, start
 
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.tables.store import Store

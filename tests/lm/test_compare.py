@@ -20,7 +20,7 @@ from inweights.lm import (
     read_exam,
     read_examples,
 )
-from inweights.lm.exams.compare import groups
+from inweights.lm.exams.kinds import groups
 
 
 def rows(hits: list[bool], role: str = "composition", p: float = 0.1) -> pl.DataFrame:

@@ -10,7 +10,8 @@ import pytest
 from tests.coins import PAPER, Settings, of_coins
 
 from inweights import actions
-from inweights.actions import finished, results
+from inweights.actions import finished
+from inweights.actions.ledger import results
 from inweights.experiments import share
 from inweights.experiments.claims.claim_result import ClaimResult
 

@@ -12,9 +12,10 @@ import pytest
 from tests.recipes.ledger_home import CLEAR, CLEAR_SCORE, EDGE, NEVER, RECIPE, state
 
 from inweights import actions
-from inweights.actions.ledger.board import holm, least_alpha, read_board, verdict_lines
+from inweights.actions.ledger.board import read_board, verdict_lines
 from inweights.actions.ledger.ledger import read_ledger
 from inweights.actions.ledger.lines import BLOCK, LEDGER, Earlier, JudgedLine, Stated
+from inweights.actions.ledger.significance import holm, least_alpha
 from inweights.cli import entry as cli
 from inweights.cli.console.claims import counts
 from inweights.errors import ConfigError

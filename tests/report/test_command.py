@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import write_plan
+from inweights.actions.plans.files import Planned
 from inweights.cli.console.results import status
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError

@@ -16,8 +16,8 @@ from tests.experiments.small import DRAWS, Draws
 from tests.parameters import mostly_slow
 from tests.runs.tiny import RECIPE
 
-from inweights.actions.plan_files import Planned
 from inweights.actions.plans import work, write_plan
+from inweights.actions.plans.files import Planned
 from inweights.errors import ConfigError, FolderError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions

@@ -7,23 +7,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from msgspec.structs import replace
 
 from inweights.actions.ledger.lines import LEDGER
-from inweights.actions.results import board, stated, stored_root
+from inweights.actions.ledger.results import board, stated, stored_root
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
-from inweights.runs import RunFolder, RunStore, remembered, written
+from inweights.runs import RunFolder, RunStore, remembered
 from inweights.runs.folder import CONFIG
 
 if TYPE_CHECKING:
@@ -245,61 +243,3 @@ def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
     return ConfigError(
         f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}"
     )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs side by side.
-
-    Attributes:
-        runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where
-            there is none.
-        claims: Every claim of either, by its id, with both results.
-    """
-
-    runs: tuple[Outcome, Outcome]
-    settings: Mapping[str, tuple[Any, Any]]
-    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
-
-
-def compare(first: Outcome, second: Outcome) -> Comparison:
-    """Lay two runs side by side: their verdicts, and the settings in which they differ.
-
-    Args:
-        first: A finished run.
-        second: Another one.
-
-    Returns:
-        Both runs, and by name what each of them has: settings that differ, verdicts.
-    """
-    own = [
-        _flat(run.settings)
-        | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
-        for run in (first, second)
-    ]
-    settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
-    claims = _beside(_claims_of(first), _claims_of(second))
-    return Comparison((first, second), settings, claims)
-
-
-def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
-    """Return the claims of a run by their id."""
-    return {claim.id: claim for claim in run.claims}
-
-
-def _beside(
-    one: Mapping[str, Any], other: Mapping[str, Any]
-) -> dict[str, tuple[Any, Any]]:
-    """Return the values that two mappings have for each key of either."""
-    return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
-
-
-def _flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Return plain values by path."""
-    if not isinstance(values, Mapping) or not values:
-        return {path: values}
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{path}.{key}" if path else key)
-    return flat

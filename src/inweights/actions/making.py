@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from inweights.actions.finished import add_page, find
-from inweights.actions.results import open_parts, stated
+from inweights.actions.ledger.results import open_parts, stated
 from inweights.config import check_size
 from inweights.errors import InweightsError
 from inweights.experiments.claims.verdict import is_open

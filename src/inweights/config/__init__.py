@@ -8,11 +8,8 @@ run of it. Every package may import this one.
 
 from __future__ import annotations
 
-import hashlib
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import msgspec
@@ -24,10 +21,10 @@ from inweights.config.plain import to_plain as to_plain
 from inweights.config.refusal import check_types, refusal
 from inweights.config.sizes import MOST as MOST
 from inweights.config.sizes import check_size
-from inweights.config.toml_text import MAX_TEXT, parse_toml, parse_value, value_text
-from inweights.config.values import encode
+from inweights.config.toml_text import load_toml as load_toml
+from inweights.config.toml_text import parse_value, value_text
+from inweights.config.values import digest as digest
 from inweights.errors import ConfigError, unknown_name
-from inweights.support.limits import read_text
 from inweights.support.progress import plural
 
 __all__ = [
@@ -286,51 +283,3 @@ def _as_listed(now: Any, value: Any) -> Any:
         )
     words = value.split(",") if isinstance(value, str) else [value]
     return [parse_value(str(word).strip()) for word in words if str(word).strip()]
-
-
-def load_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
-
-    Returns:
-        Its tables as nested dictionaries.
-
-    Raises:
-        ConfigError: The file is missing, is not TOML, or is larger than settings are;
-            names the line.
-    """
-    text = read_text(path, error=ConfigError, most=MAX_TEXT)
-    try:
-        return parse_toml(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is not a TOML file: {error}") from None
-    except ValueError as error:
-        raise ConfigError(f"{path} is no file of settings: {error}") from None
-
-
-def digest(values: Any, length: int = 12) -> str:
-    """Return the SHA-256 hash of plain values; the order of keys does not matter.
-
-    Args:
-        values: JSON data, as :func:`inweights.config.values.encode` and
-            :func:`identity` return.
-        length: Number of characters of the hash.
-
-    Example:
-        >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-        True
-    """
-    canonical = msgspec.json.encode(values, order="sorted")
-    if b"null" in canonical:  # None, or a number that JSON has no word for
-        canonical = msgspec.json.encode(_exact(values), order="sorted")
-    return hashlib.sha256(canonical).hexdigest()[:length]
-
-
-def _exact(values: Any) -> Any:
-    """Return the same values, with ``inf`` and ``nan`` distinguished from ``None``."""
-    if isinstance(values, float):
-        return encode(values)
-    if isinstance(values, dict):
-        return {key: _exact(one) for key, one in values.items()}
-    return (
-        [_exact(one) for one in values] if isinstance(values, list | tuple) else values
-    )

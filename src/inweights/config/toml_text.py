@@ -7,11 +7,14 @@ no more of TOML.
 
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from inweights.config.values import decode, encode
+from inweights.errors import ConfigError
+from inweights.support.limits import read_text
 
 #: Characters of a text, characters and parts of a dotted key, and brackets around a
 #: value, at most.
@@ -130,3 +133,22 @@ def value_text(value: Any) -> str:
     if isinstance(value, float) and isinstance(data, dict):
         return str(data["$float"])
     return msgspec.json.encode(data).decode()
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Returns:
+        Its tables as nested dictionaries.
+
+    Raises:
+        ConfigError: The file is missing, is not TOML, or is larger than settings are;
+            names the line.
+    """
+    text = read_text(path, error=ConfigError, most=MAX_TEXT)
+    try:
+        return parse_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path} is no file of settings: {error}") from None

@@ -11,6 +11,7 @@ as ``{"$float": "inf"}``. What has no such form is refused by name
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -217,3 +218,32 @@ def _in_order(members: Any, inner: Hook) -> list[Any]:
     if len(known) < len(members):
         raise ConfigError(f"two members of a set are nan: {members!r}")
     return [known[text] for text in sorted(known)]
+
+
+def digest(values: Any, length: int = 12) -> str:
+    """Return the SHA-256 hash of plain values; the order of keys does not matter.
+
+    Args:
+        values: JSON data, as :func:`inweights.config.values.encode` and
+            :func:`identity` return.
+        length: Number of characters of the hash.
+
+    Example:
+        >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+        True
+    """
+    canonical = msgspec.json.encode(values, order="sorted")
+    if b"null" in canonical:  # None, or a number that JSON has no word for
+        canonical = msgspec.json.encode(_exact(values), order="sorted")
+    return hashlib.sha256(canonical).hexdigest()[:length]
+
+
+def _exact(values: Any) -> Any:
+    """Return the same values, with ``inf`` and ``nan`` distinguished from ``None``."""
+    if isinstance(values, float):
+        return encode(values)
+    if isinstance(values, dict):
+        return {key: _exact(one) for key, one in values.items()}
+    return (
+        [_exact(one) for one in values] if isinstance(values, list | tuple) else values
+    )

@@ -5,9 +5,8 @@
 the number of claims.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,16 +25,14 @@ from inweights.actions.ledger.lines import (
     Withdrawn,
 )
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
-from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, SIGNS, Claim
+from inweights.actions.ledger.significance import holm, least_alpha, tested
+from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, SIGNS, Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
-from inweights.experiments.claims.numbers import Numbers
-from inweights.experiments.claims.target import ROUNDING, Rounding
+from inweights.experiments.claims.target import ROUNDING
 from inweights.experiments.claims.verdict import (
     decide,
     first_seeds,
-    lies,
-    span_of,
     unjudged,
 )
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
@@ -113,7 +110,7 @@ class Board(Carded):
             (1 if None in (c.target.least, c.target.most) else 2)
             * 0.75
             * version_alpha(c.version)
-            for c in _tested(self.claims)
+            for c in tested(self.claims)
         )
 
 
@@ -258,86 +255,3 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         )
         lines.append(line)
     return lines
-
-
-def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims, those of papers marked whose verdicts hold together.
-
-    With all marked ones, one or more are wrong once in twenty times at most (Holm, *A
-    simple sequentially rejective multiple test procedure*, Scandinavian Journal of
-    Statistics 6, 1979).
-    """
-    ranked = sorted(_tested(claims), key=lambda claim: claim.p or 0.0)
-    together: set[str] = set()
-    for place, claim in enumerate(ranked):
-        if (claim.p or 0.0) > ALPHA / (len(ranked) - place):
-            break
-        together.add(claim.id)
-    return [structs.replace(claim, together=claim.id in together) for claim in claims]
-
-
-def _tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims that are tested together: those of papers that have a verdict."""
-    return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
-
-
-def least_alpha(
-    claim: Claim, numbers: Numbers, reproduced: bool, rounding: float = ROUNDING
-) -> float:
-    """Return the smallest error probability with which a claim would have the same verdict.
-
-    All cases have to hold; where one fails, it is one of several.
-
-    Args:
-        claim: The claim.
-        numbers: Its numbers.
-        reproduced: Whether its verdict is ``reproduced``, and not ``not reproduced``.
-        rounding: Share of the size of a number within which it lies on an edge of the
-            target.
-    """
-    near = Rounding(rounding, max(claim.score.size, numbers.size))
-    cases = [list(case.values()) for case in numbers.cases.values()]
-    every = [_least(claim, values, reproduced, near) for values in cases]
-    return max(every) if reproduced else min(1.0, len(every) * min(every))
-
-
-def _least(
-    claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
-) -> float:
-    """Return the same for the numbers of one case."""
-    target, count = claim.target, len(values)
-    below = sum(target.falls_short(value, rounding) for value in values)
-    above = sum(target.exceeds(value, rounding) for value in values)
-    if claim.judged == "mean":
-        return _least_of_mean(claim, values, reproduced, rounding)
-    if claim.judged == "reliable":
-        missed, share = below + above, 1 - RELIABLE
-        tail = _at_most(missed, count, share)
-        if not reproduced:
-            tail = 1 - _at_most(missed - 1, count, share)
-    else:
-        most = max(below, above)
-        tail = _at_most(most if reproduced else count - most, count, 0.5)
-    return min(1.0, 2 * tail)
-
-
-def _at_most(hits: int, count: int, share: float) -> float:
-    """Return the probability of at most so many hits (binomial distribution)."""
-    return math.fsum(
-        math.comb(count, k) * share**k * (1 - share) ** (count - k)
-        for k in range(hits + 1)
-    )
-
-
-def _least_of_mean(
-    claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
-) -> float:
-    """Return the same for a claim judged by its mean, by bisection."""
-    low, high = -12.0, 0.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        _, least, most = span_of(claim, values, 10**middle)
-        wanted = "reproduced" if reproduced else "not reproduced"
-        same = lies(claim.target, least, most, rounding) == wanted
-        low, high = (low, middle) if same else (middle, high)
-    return 10**high

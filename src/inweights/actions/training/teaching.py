@@ -15,7 +15,8 @@ import polars as pl
 from inweights import lm as language
 from inweights.actions.training.settings import TrainingSettings
 from inweights.audit import augment
-from inweights.lm.exams.compare import ALL_HELD_OUT, HELD_OUT, groups, kind_of
+from inweights.lm.exams.compare import ALL_HELD_OUT, HELD_OUT
+from inweights.lm.exams.kinds import groups, kind_of
 from inweights.lm.exams.retrieval import with_retrieved
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.writing import tokens_to_write

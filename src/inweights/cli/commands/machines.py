@@ -87,8 +87,8 @@ def work(
             the same for all workers.
         retry: Try failed tasks again.
     """
-    from inweights.actions.plan_files import Planned
     from inweights.actions.plans import work as do
+    from inweights.actions.plans.files import Planned
     from inweights.experiments.engine.execution import ExecutionOptions
 
     check_size("lease", how.lease, least=1)
@@ -115,7 +115,7 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
     Args:
         plan: Folder or address of the plan.
     """
-    from inweights.actions.plan_files import Planned
+    from inweights.actions.plans.files import Planned
 
     planned = Planned(plan)
     console.results.status(planned, planned.status(), json=json)

@@ -19,8 +19,8 @@ from inweights.runs import about, when, written
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.actions.finished import Comparison
-    from inweights.actions.plan_files import Planned, Status
+    from inweights.actions.compared import Comparison
+    from inweights.actions.plans.files import Planned, Status
     from inweights.experiments.claims.claim_result import ClaimResult
     from inweights.experiments.engine.outcome import Outcome
     from inweights.runs import RunFolder

@@ -22,8 +22,8 @@ import polars as pl
 
 from inweights.config import digest
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.lm.exams.compare import groups
 from inweights.lm.exams.evaluate import exact
+from inweights.lm.exams.kinds import groups
 from inweights.lm.exams.questions import Question
 from inweights.support.progress import Progress
 
@@ -167,7 +167,7 @@ def ask_endpoint(
 
     Returns:
         ``answers`` (a table ``id, chain, role, prompt, answer, said, hit``) and
-        ``groups`` (:func:`inweights.lm.exams.compare.groups`); a hit is an answer that
+        ``groups`` (:func:`inweights.lm.exams.kinds.groups`); a hit is an answer that
         is an accepted name.
 
     Raises:

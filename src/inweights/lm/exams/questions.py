@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.lm.model.data import found_in, read_part, read_table
+from inweights.lm.model.tables import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.border import guarded
 

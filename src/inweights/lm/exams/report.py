@@ -13,19 +13,14 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError, InweightsError
-from inweights.lm.exams.compare import (
-    changes,
-    compositionality,
-    groups,
-    paired,
-    summary,
-)
+from inweights.lm.exams.compare import changes, compositionality, paired, summary
 from inweights.lm.exams.evaluate import ask, ask_with_thought, say
 from inweights.lm.exams.general import general_knowledge, kept
+from inweights.lm.exams.kinds import groups
 from inweights.lm.exams.questions import Question
 from inweights.lm.exams.states import resemblance_by_layer
-from inweights.lm.model.data import found_in, read_table
 from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.tables import found_in, read_table
 from inweights.support.progress import Progress, SolverProgress
 
 
@@ -53,7 +48,7 @@ def evaluation(
         (a row per question; ``when`` is ``before`` or ``after``) and ``summary`` (by
         role; ``thought`` are compositions answered step by step, ``exact`` the share
         that was right in words) and ``groups``
-        (:func:`inweights.lm.exams.compare.groups`, with the accuracy before). Where
+        (:func:`inweights.lm.exams.kinds.groups`, with the accuracy before). Where
         there are compositions with both hops: ``gap``
         (:func:`inweights.lm.compositionality`) and ``layers``
         (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second

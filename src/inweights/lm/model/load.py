@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib.util
 import os
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, check_names, unknown_name
+from inweights.lm.model.weights import check_weights
 from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 DEMO = "@smollm2"
 #: A random Llama of a few thousand parameters that reads bytes; for trying things out.
 TINY = "@tiny"
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +175,7 @@ def load_model(
         "trust_remote_code": False,
     }
     if isinstance(place, Path):
-        _check_files(place)
+        check_weights(place)
         if place.is_file():
             known["gguf_file"] = place.name
             place = place.parent
@@ -213,33 +212,6 @@ def cache_folder() -> Path:
         return Path(given)
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "inweights"
-
-
-def _check_files(place: Path) -> None:
-    """Raise a DataError if a folder or file holds no weights that may be loaded."""
-    if place.is_file():
-        if place.suffix != ".gguf":
-            raise DataError(
-                f"{place} is not a model; expected a folder, or a file that ends in .gguf"
-            )
-        return
-    if any(place.glob("*.safetensors")):
-        return
-    single = sorted(place.glob("*.gguf"))
-    if single:
-        raise DataError(
-            f"{place} contains GGUF weights; give the file itself: {single[0]}"
-        )
-    pickles = list(chain.from_iterable(place.glob(kind) for kind in _PICKLES))
-    if pickles:
-        first = min(path.name for path in pickles)
-        raise DataError(
-            f"{place} has its weights only as a pickle ({first}), which could run code and "
-            "is not loaded; convert it to safetensors first"
-        )
-    raise DataError(
-        f"{place} contains no weights; expected *.safetensors beside config.json"
-    )
 
 
 def _read(

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence, Set
 
 import msgspec
 
-from inweights.actions.plan_files import (
+from inweights.actions.plans.files import (
     ABOUT,
     INDEX,
     About,
@@ -40,6 +40,8 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import Store, store_below
 from inweights.training.observers import telling
+
+__all__ = ["work", "write_plan"]
 
 #: Tasks in one file: a worker reads one such file after another.
 PART = 200

@@ -39,7 +39,7 @@ def results_root() -> Path:
 
 def stored_root() -> Path:
     """Return where results are read: :func:`results_root`, or what came with the library."""
-    own, package = results_root(), Path(__file__).parents[1]
+    own, package = results_root(), Path(__file__).parents[2]
     if "INWEIGHTS_RESULTS" in os.environ:
         return own
     places = (own, package / "results", package.parents[1] / "results")

@@ -17,6 +17,8 @@ from inweights.support.limits import read_text
 from inweights.support.publish import publish_file
 from inweights.worlds.readers.new_folder import reason
 
+__all__ = ["add_scores", "card_of", "model_card"]
+
 _SCORES = "## Scores\n"
 _CARD = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,110 @@
+"""Sort questions into kinds: single facts, chains that were told, and chains that were held out.
+
+:func:`kind_of` names the kind of a question, :func:`groups` gives the accuracy of each.
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+import polars as pl
+
+from inweights.lm.exams.compare import ALL_HELD_OUT, GROUPS, HELD_OUT, ITSELF
+from inweights.lm.exams.questions import Question
+from inweights.support.intervals import share_interval
+
+_HOPS = ("first_hop", "second_hop")
+
+
+_GROUP = {
+    "recall": GROUPS[1],
+    "composition": GROUPS[2],
+    "reversal": "reversals",
+    "analogy": "analogies",
+}
+
+
+def kind_of(question: Question) -> str:
+    """Return the kind of a question, which does not depend on the answers.
+
+    Args:
+        question: The question.
+
+    Returns:
+        One of ``GROUPS``, for compositions that no text states ``held out``; empty for
+        another role.
+
+    Example:
+        >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))
+        'reversals'
+    """
+    if question.role in _HOPS:
+        return GROUPS[0]
+    if question.itself:
+        return ITSELF
+    if question.role == "composition" and not question.stated:
+        return ALL_HELD_OUT
+    return _GROUP.get(question.role, "")
+
+
+def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
+    """Return accuracy with its 95% interval (Clopper and Pearson) by kind of question.
+
+    Facts; compositions that a training text states, and those held out: both hops
+    known, a hop unknown, or none wrong and one not evaluated; reversals and analogies;
+    and separately, questions whose answer is the subject. A hop is evaluated with its
+    chain, or in a question about its fact alone.
+
+    Args:
+        table: Table of :func:`inweights.lm.ask`.
+        questions: The questions of the table.
+
+    Returns:
+        ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have
+        questions.
+
+    Example:
+        >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> one = pl.DataFrame({"id": ["0"], "chain": ["0"], "role": ["reversal"], "hit": [True]})
+        >>> groups(one, asked).row(0)
+        ('reversals', 1, 1.0, 0.025, 1.0)
+    """
+    rows = (
+        table.filter(pl.col("role") != "thought")
+        .select("id", "chain", "role", "hit")
+        .rows()
+    )
+    hits = {name: hit for name, _, _, hit in rows}
+    hops = {(chain, role): hit for _, chain, role, hit in rows}
+    found: dict[str, list[bool]] = {name: [] for name in GROUPS}
+    facts = {}
+    known = {q.facts: hits[q.id] for q in questions if q.role in _HOPS}
+    for q in questions:
+        hit = hits[q.id]
+        kind = kind_of(q)
+        if kind == GROUPS[0]:
+            facts[q.prompt] = hit  # one fact may be a hop of several chains
+        elif kind == ALL_HELD_OUT:
+            own = [known.get((fact,)) for fact in q.facts]
+            both = [
+                hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)
+            ]
+            found[_held_out(both)].append(hit)
+        elif kind:
+            found[kind].append(hit)
+    found["facts"] = list(facts.values())
+    shares = []
+    for name, right in found.items():
+        if right:
+            shares.append((name, len(right), *share_interval(sum(right), len(right))))
+    schema = ("group", "questions", "accuracy", "low", "high")
+    table = pl.DataFrame(shares, schema=schema, orient="row")
+    return table.with_columns(pl.col("low", "high").cast(pl.Float64).round(4))
+
+
+def _held_out(hops: Sequence[bool | None]) -> str:
+    """Group of a composition that no text states, by whether its hops are right; None: unknown."""
+    if all(hops):
+        return HELD_OUT[0]
+    if False in hops:
+        return HELD_OUT[1]
+    return HELD_OUT[2]

@@ -1,0 +1,42 @@
+"""Refuse folders and files without weights that may be loaded: a pickle is a program."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inweights.errors import DataError
+
+if TYPE_CHECKING:
+    pass
+
+
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+
+
+def check_weights(place: Path) -> None:
+    """Raise a DataError if a folder or file holds no weights that may be loaded."""
+    if place.is_file():
+        if place.suffix != ".gguf":
+            raise DataError(
+                f"{place} is not a model; expected a folder, or a file that ends in .gguf"
+            )
+        return
+    if any(place.glob("*.safetensors")):
+        return
+    single = sorted(place.glob("*.gguf"))
+    if single:
+        raise DataError(
+            f"{place} contains GGUF weights; give the file itself: {single[0]}"
+        )
+    pickles = list(chain.from_iterable(place.glob(kind) for kind in _PICKLES))
+    if pickles:
+        first = min(path.name for path in pickles)
+        raise DataError(
+            f"{place} has its weights only as a pickle ({first}), which could run code and "
+            "is not loaded; convert it to safetensors first"
+        )
+    raise DataError(
+        f"{place} contains no weights; expected *.safetensors beside config.json"
+    )
