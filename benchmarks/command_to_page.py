@@ -31,10 +31,13 @@ PARTS = {
         "experiments.engine.collect:expand_plan",
         "experiments.engine.collect:tasks_of",
     ),
-    "training": ("experiments.engine.task:train_block",),
-    "measuring": ("experiments.engine.task:look", "experiments.engine.task:_derive"),
+    "training": ("experiments.engine.attempts.task:train_block",),
+    "measuring": (
+        "experiments.engine.attempts.measuring:measure_wanted",
+        "experiments.engine.attempts.task:_derive",
+    ),
     "storing": (
-        "experiments.engine.task:_share_out",
+        "experiments.engine.attempts.measuring:store_by_run",
         "experiments.engine.collect:_assemble",
     ),
     "judging": ("experiments.engine.engine:judge_all",),

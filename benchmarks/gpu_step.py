@@ -33,7 +33,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
-from inweights.experiments.engine.together import first_steps
+from inweights.experiments.engine.attempts.together import first_steps
 from inweights.models.base import Model
 from inweights.recipes import get_recipe
 from inweights.runs import environment

@@ -17,11 +17,15 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from inweights.experiments.engine.attempts.measuring import measure_model
+from inweights.experiments.engine.attempts.together import (
+    blocks_of,
+    build_model,
+    first_steps,
+)
 from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.task import measure_model
 from inweights.experiments.engine.tasks import LearnTask
-from inweights.experiments.engine.together import blocks_of, build_model, first_steps
 from inweights.experiments.studies.cost import _seconds
 from inweights.recipes import get_recipe
 from inweights.runs import environment

@@ -12,8 +12,8 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
+from inweights.experiments.engine.attempts.together import capacity
 from inweights.experiments.engine.tasks import Run
-from inweights.experiments.engine.together import capacity
 from inweights.experiments.grammar.trial import Trial
 from inweights.models import GPTConfig
 from inweights.support import limits

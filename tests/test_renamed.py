@@ -7,6 +7,7 @@ import pytest
 import inweights as iw
 from inweights import actions, experiments, training
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.executors.ray import Ray
 
 PACKAGES = {"lab": "experiments", "laboratory": "actions"}
 
@@ -47,3 +48,11 @@ def test_names_of_the_engine(tmp_path) -> None:
         assert actions.asked_for is actions.recipe_for  # type: ignore[attr-defined]
     with pytest.warns(DeprecationWarning, match="SavedModel"):
         assert experiments.KeptModel is experiments.SavedModel  # type: ignore[attr-defined]
+
+
+def test_the_executor_of_ray_is_found_at_its_former_place() -> None:
+    cluster = import_module("inweights.experiments.engine.cluster")
+    with pytest.warns(DeprecationWarning, match=r"executors\.ray\.Ray"):
+        assert cluster.Ray is Ray
+    with pytest.raises(AttributeError, match="no_such_name"):
+        cluster.no_such_name  # noqa: B018

@@ -29,9 +29,9 @@ from tests.experiments.test_cluster import LEASE, PLUGINS, ROOT, at_work
 from tests.forks import Child, Forks
 
 from inweights.experiments import Plan
-from inweights.experiments.engine.cluster import bare
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.executors.ray import bare
 from inweights.runs.tables.store import Store
 
 SEEDS, KINDS, NODES = 2, 24, 3
@@ -51,7 +51,7 @@ def waiting(tickets: str) -> Plan:
 
 def drive(place: str, tickets: str) -> None:
     """What a command does; it leaves a task that was killed often to be tried again."""
-    from inweights.experiments.engine import schedule
+    from inweights.experiments.engine.executors import schedule
 
     vars(schedule)["ATTEMPTS"] = 1000
     collect(

@@ -23,7 +23,7 @@ def folders_of_marks() -> Iterator[None]:
 @pytest.fixture
 def trained(monkeypatch) -> list[int]:
     """Replicas of each training."""
-    from inweights.experiments.engine import task
+    from inweights.experiments.engine.attempts import task
 
     sizes: list[int] = []
     train_block = task.train_block  # type: ignore[attr-defined]

@@ -14,10 +14,10 @@ from tests.waiting import wait_until
 
 from inweights.errors import ConfigError
 from inweights.experiments import Plan
-from inweights.experiments.engine import executors
-from inweights.experiments.engine.cluster import Ray, bare
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
+from inweights.experiments.engine.executors import processes as executors
+from inweights.experiments.engine.executors.ray import Ray, bare
 from inweights.runs.tables.store import Store
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import inweights as iw
-from inweights.experiments.engine import task
+from inweights.experiments.engine.attempts import task
 from inweights.probes import accuracy
 from inweights.support.keys import sources
 

@@ -15,11 +15,12 @@ import pytest
 from tests.waiting import stamps, wait_for_a_write
 
 from inweights.errors import ConfigError, DataError, FolderError, RunError
-from inweights.experiments.engine import plan, task, together
+from inweights.experiments.engine import plan
+from inweights.experiments.engine.attempts import task, together
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.outcome import derive_again, refresh
+from inweights.experiments.engine.outcome_files import derive_again, refresh
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.seed_choice import parse_seeds

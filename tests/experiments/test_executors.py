@@ -25,15 +25,16 @@ from inweights.actions.plans import work, write_plan
 from inweights.actions.plans.files import Planned
 from inweights.errors import RunError
 from inweights.experiments import Plan
-from inweights.experiments.engine.cluster import Leader, Ray, joined
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.executors import (
+from inweights.experiments.engine.executors.processes import (
     Executor,
     Leased,
     Processes,
     SameProcess,
 )
+from inweights.experiments.engine.executors.ray import Ray
+from inweights.experiments.engine.executors.torchrun import Leader, joined
 from inweights.runs.tables.store import Store
 from inweights.training import Observer
 
@@ -284,8 +285,8 @@ class TestLeased(ExecutorCase):
 
 def test_every_way_of_running_tasks_is_held_to_the_contract() -> None:
     modules = [
-        import_module(f"inweights.experiments.engine.{name}")
-        for name in ("executors", "cluster")
+        import_module(f"inweights.experiments.engine.executors.{name}")
+        for name in ("processes", "ray", "torchrun")
     ]
     ways = {
         one

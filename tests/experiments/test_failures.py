@@ -16,7 +16,7 @@ from tests.experiments.small import DRAWS, TRAININGS, Draws, Trainings
 import inweights as iw
 from inweights.cli import main
 from inweights.errors import ConfigError, RunError
-from inweights.experiments.engine import task
+from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.job import Job, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of

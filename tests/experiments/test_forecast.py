@@ -10,7 +10,7 @@ import pytest
 import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.experiments.engine.together import build_model
+from inweights.experiments.engine.attempts.together import build_model
 from inweights.experiments.studies import cost
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 
@@ -106,7 +106,9 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
         tried.append(len(block.runs))
         return build_model(block, device)
 
-    monkeypatch.setattr("inweights.experiments.engine.together.build_model", build)
+    monkeypatch.setattr(
+        "inweights.experiments.engine.attempts.together.build_model", build
+    )
     study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
     whole = study.forecast()
     monkeypatch.setattr("inweights.experiments.studies.cost.NUMBERS", 1)

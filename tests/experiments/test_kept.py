@@ -9,7 +9,7 @@ import pytest
 import inweights as iw
 from inweights import actions
 from inweights.errors import ConfigError, FolderError
-from inweights.experiments.engine import task
+from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions

@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 
 import inweights as iw
 from inweights.actions.plans import write_plan
-from inweights.experiments.engine.cluster import bare
 from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.executors.ray import bare
 from inweights.runs.tables.store import Store
 
 WORLD = iw.TwoHop(n=3)

@@ -18,11 +18,11 @@ import torch
 
 from inweights.errors import ConfigError
 from inweights.experiments import Computation, Measure, Plan, Trial
-from inweights.experiments.engine import together
+from inweights.experiments.engine.attempts import together
+from inweights.experiments.engine.attempts.together import build_model
 from inweights.experiments.engine.job import from_wire, sendable, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
-from inweights.experiments.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.configs.model_config import Init
 from inweights.probes import accuracy, graph_recall, margins
@@ -241,11 +241,11 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
         ("subprocess:run", "neither to the library nor to a plugin"),
         ("inweights.runs.store:os", "neither to the library nor to a plugin"),
         (
-            "inweights.experiments.engine.executors:os.popen",
+            "inweights.experiments.engine.executors.processes:os.popen",
             "neither to the library nor to a plugin",
         ),
         (
-            "inweights.experiments.engine.executors:subprocess.getoutput",
+            "inweights.experiments.engine.executors.processes:subprocess.getoutput",
             "neither to the library nor to a plugin",
         ),
         ("inweights.experiments.engine.tasks:Run", "is not a function"),

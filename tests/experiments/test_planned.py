@@ -24,11 +24,11 @@ from inweights.actions import plans
 from inweights.actions.plans import work, write_plan
 from inweights.actions.plans.files import Planned
 from inweights.cli import main
-from inweights.experiments.engine import task
+from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.executors.schedule import Schedule
 from inweights.experiments.engine.job import Job, to_wire
-from inweights.experiments.engine.schedule import Schedule
 from inweights.runs.tables.files import Folder
 from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint

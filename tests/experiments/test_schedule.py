@@ -6,14 +6,9 @@ import pytest
 from tests.experiments.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
+from inweights.experiments.engine.executors.endings import End, Failure
+from inweights.experiments.engine.executors.schedule import ATTEMPTS, Schedule, halves
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.schedule import (
-    ATTEMPTS,
-    End,
-    Failure,
-    Schedule,
-    halves,
-)
 from inweights.experiments.engine.tasks import LearnTask
 
 

@@ -21,9 +21,9 @@ import msgspec
 import numpy as np
 
 from inweights.actions import find
+from inweights.experiments.engine.attempts.task import run_task
 from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.task import run_task
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.cost import forecast

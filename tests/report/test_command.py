@@ -18,7 +18,7 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.outcome import load
+from inweights.experiments.engine.outcome_files import load
 from inweights.recipes import get_recipe
 from inweights.report.pages.sections import command_of
 from inweights.runs import RunStore

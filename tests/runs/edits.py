@@ -35,7 +35,7 @@ from tests.runs.tiny import RECIPE
 from inweights.errors import InweightsError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.outcome import load
+from inweights.experiments.engine.outcome_files import load
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.lm import FineTune
 from inweights.lm.model.data import Example

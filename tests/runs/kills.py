@@ -34,10 +34,11 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
 from inweights.experiments import Recipe
-from inweights.experiments.engine import task
+from inweights.experiments.engine.attempts import task
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.outcome import Outcome, refresh
+from inweights.experiments.engine.outcome import Outcome
+from inweights.experiments.engine.outcome_files import refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 

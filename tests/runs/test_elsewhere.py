@@ -19,8 +19,8 @@ from inweights.errors import FolderError, RunError
 from inweights.experiments import Paper, computed
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.executors import SameProcess
-from inweights.experiments.engine.outcome import load
+from inweights.experiments.engine.executors.processes import SameProcess
+from inweights.experiments.engine.outcome_files import load
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
 

@@ -21,7 +21,7 @@ from inweights.actions.plans.files import Planned
 from inweights.errors import ConfigError, FolderError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.outcome import refresh
+from inweights.experiments.engine.outcome_files import refresh
 from inweights.runs import RunFolder, RunStore, about
 from inweights.runs.tables.store import Store
 

@@ -18,8 +18,8 @@ from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.engine.executors import SameProcess
-from inweights.experiments.engine.outcome import refresh
+from inweights.experiments.engine.executors.processes import SameProcess
+from inweights.experiments.engine.outcome_files import refresh
 from inweights.report.pages.export import write_export
 from inweights.runs import RunStore
 from inweights.runs.tables.store import Store

@@ -138,7 +138,7 @@ def open_run(
             is of a plugin that is not loaded.
         FolderError: The run is damaged.
     """
-    from inweights.experiments.engine.outcome import refresh
+    from inweights.experiments.engine.outcome_files import refresh
 
     with suppress(OSError, ValueError, IndexError):  # what is no path is a name
         path = unquote(name[7:]) if name.startswith("file://") else name
@@ -195,7 +195,7 @@ def open_run(
 
 def _open(folder: RunFolder, *, again: bool) -> Outcome:
     """Return the run in a folder, with the recipe that its config names."""
-    from inweights.experiments.engine.outcome import load, refresh
+    from inweights.experiments.engine.outcome_files import load, refresh
     from inweights.experiments.studies.narrowed import of_folder
 
     home = folder.config.get("recipe")

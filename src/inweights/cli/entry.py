@@ -149,7 +149,7 @@ def _joined() -> AbstractContextManager[bool]:
     """Join the other processes of torchrun, if it started this one; the first does the command."""
     if not launched_by_torchrun():
         return nullcontext(True)
-    from inweights.experiments.engine.cluster import joined
+    from inweights.experiments.engine.executors.torchrun import joined
 
     return joined()
 

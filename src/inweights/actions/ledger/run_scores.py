@@ -35,7 +35,7 @@ def scores_of_runs(
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block
     from inweights.experiments.claims.numbers import numbers_of
-    from inweights.experiments.engine.outcome import load
+    from inweights.experiments.engine.outcome_files import load
     from inweights.experiments.studies.narrowed import of_folder
     from inweights.experiments.studies.settle import own_folders
 

@@ -30,10 +30,10 @@ from inweights.actions.plans.files import (
 from inweights.errors import ConfigError
 from inweights.experiments.engine.collect import report_stored
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
-from inweights.experiments.engine.executors import Leased
+from inweights.experiments.engine.executors.processes import Leased
+from inweights.experiments.engine.executors.schedule import Schedule
 from inweights.experiments.engine.job import check_sendable, from_wire, to_wire
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.schedule import Schedule
 from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.environment import version_of

@@ -18,9 +18,9 @@ from inweights.config import to_plain
 from inweights.errors import CautionWarning, DataError
 from inweights.experiments.claims.numbers import warn_of_divergence
 from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
+from inweights.experiments.engine.executors.schedule import BUSY, Schedule
 from inweights.experiments.engine.job import Job
 from inweights.experiments.engine.plan import Work, expand_plan, tasks_of
-from inweights.experiments.engine.schedule import BUSY, Schedule
 from inweights.experiments.engine.tasks import TableRequest, Task, in_words
 from inweights.experiments.grammar.trial import Computation, Plan, Trial
 from inweights.runs.tables.names import MODEL_PART

@@ -18,13 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, FolderError
 from inweights.experiments.engine.judging import judge_all
-from inweights.experiments.engine.outcome import (
-    Outcome,
-    Publish,
-    blaming,
-    load,
-    write_outcome,
-)
+from inweights.experiments.engine.outcome import Outcome, Publish
+from inweights.experiments.engine.outcome_files import blaming, load, write_outcome
 from inweights.experiments.grammar.recipe import Recipe, Tables
 from inweights.runs import (
     RunStore,

@@ -13,7 +13,11 @@ from typing import TypedDict
 
 from inweights.config import check_size
 from inweights.errors import ConfigError
-from inweights.experiments.engine.executors import Executor, Processes, SameProcess
+from inweights.experiments.engine.executors.processes import (
+    Executor,
+    Processes,
+    SameProcess,
+)
 from inweights.experiments.engine.job import check_sendable, sendable
 from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.store import Store, store_below
@@ -134,7 +138,7 @@ def choose_executor(
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
-        from inweights.experiments.engine.cluster import leader
+        from inweights.experiments.engine.executors.torchrun import leader
 
         if on:
             raise ConfigError(
@@ -144,7 +148,7 @@ def choose_executor(
         if (first := leader()) is not None:
             return first
     if on:
-        from inweights.experiments.engine.cluster import Ray
+        from inweights.experiments.engine.executors.ray import Ray
 
         check_sendable(tasks or (), plugins)
         return Ray(on.removeprefix("ray").removeprefix("://"), jobs)

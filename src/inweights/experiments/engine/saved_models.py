@@ -51,7 +51,7 @@ class SavedModel:
     @cached_property
     def model(self) -> Model:
         """The model, one replica, on the CPU."""
-        from inweights.experiments.engine.together import open_model
+        from inweights.experiments.engine.attempts.together import open_model
 
         return open_model(self.store, self.run)
 

@@ -203,7 +203,7 @@ def _tried(
 
 def _sizes(task: LearnTask) -> tuple[int, int]:
     """Return how large a training is, beside others: its parameters, and its facts."""
-    from inweights.experiments.engine.together import parameters_of
+    from inweights.experiments.engine.attempts.together import parameters_of
 
     run = replace(task.runs[0])  # a copy, whose world is not kept
     return sum(p.numel() for p in parameters_of(run)), len(run.world.facts)
@@ -216,8 +216,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """
     import torch
 
-    from inweights.experiments.engine.task import measure_model
-    from inweights.experiments.engine.together import (
+    from inweights.experiments.engine.attempts.measuring import measure_model
+    from inweights.experiments.engine.attempts.together import (
         blocks_of,
         build_model,
         capacity,

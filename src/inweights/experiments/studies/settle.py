@@ -21,7 +21,8 @@ from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.judging import judge_all
-from inweights.experiments.engine.outcome import Outcome, Publish, load
+from inweights.experiments.engine.outcome import Outcome, Publish
+from inweights.experiments.engine.outcome_files import load
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.narrowed import narrowed, of_folder, share_of
 from inweights.runs import RunFolder, RunStore

@@ -6,7 +6,7 @@ nothing.
 """
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -16,18 +16,22 @@ import msgspec
 import polars as pl
 import torch
 
-from inweights.config import digest, identity
-from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.experiments.engine.job import Job, task_of
-from inweights.experiments.engine.schedule import End, collected_log
-from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Run, Task
-from inweights.experiments.engine.together import (
+from inweights.config import digest
+from inweights.errors import ConfigError, InweightsError
+from inweights.experiments.engine.attempts.measuring import (
+    measure_wanted,
+    store_by_run,
+    store_part,
+)
+from inweights.experiments.engine.attempts.together import (
     blocks_of,
     build_model,
     open_model,
     train_block,
 )
-from inweights.experiments.grammar.trial import Measure
+from inweights.experiments.engine.executors.endings import End, collected_log
+from inweights.experiments.engine.job import Job, task_of
+from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Run, Task
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.probes.needs import check_probe
@@ -35,12 +39,10 @@ from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.support.keys.changed import check_sources
-from inweights.support.keys.sources import sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Optimum
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
-from inweights.worlds.world import World
 
 Progress = Callable[[int], None]
 #: Has other processes train runs that this one trains meanwhile, each its share.
@@ -214,7 +216,7 @@ def _train(
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
     observers = [
-        Observer(m.key, partial(_measure_wanted, m, block), m.every) for m in often
+        Observer(m.key, partial(measure_wanted, m, block), m.every) for m in often
     ]
     # The last part says what the columns of a checkpoint are: an earlier one had
     # another order.
@@ -233,7 +235,7 @@ def _train(
             )
         tables = {LOSSES: result.losses, **result.observed}
         tables |= {
-            m.key: _measure_wanted(m, block, model)
+            m.key: measure_wanted(m, block, model)
             for m in block.measures
             if not m.every
         }
@@ -241,8 +243,8 @@ def _train(
             zip(block.runs, block.parts, strict=True)
         ):
             if MODEL_PART in parts:
-                _store(store, run, MODEL_PART, encode_model(model, replica))
-        _share_out(tables, block, store)
+                store_part(store, run, MODEL_PART, encode_model(model, replica))
+        store_by_run(tables, block, store)
 
 
 def _measure(block: LearnTask, store: Store, device: str) -> None:
@@ -253,59 +255,8 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
         several = [(join_replicas(models), block)]
     for model, runs in several:
         model.to(device)
-        tables = {m.key: _measure_wanted(m, runs, model) for m in runs.measures}
-        _share_out(tables, runs, store)
-
-
-def _measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
-    """Measure the runs for which the measure is wanted."""
-    rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
-    if len(rows) < len(block.runs):
-        with suppress(ConfigError):  # a model of one's own may have no config
-            few = model.select(rows)
-            table = measure_model(measure, block.part(rows).worlds, few)
-            whose = pl.Series(rows, dtype=table["replica"].dtype)
-            return table.with_columns(whose.gather(table["replica"]).alias("replica"))
-    return measure_model(measure, block.worlds, model)
-
-
-def measure_model(
-    measure: Measure, worlds: Sequence[World], model: Model
-) -> pl.DataFrame:
-    """Measure a model.
-
-    Args:
-        measure: The probe and its options.
-        worlds: One world per replica.
-        model: ``R`` replicas.
-
-    Returns:
-        The probe's table, with a column ``replica``.
-
-    Raises:
-        RunError: The probe failed, and the weights are not finite.
-    """
-    try:
-        table: pl.DataFrame = measure.call(model, worlds)
-    except Exception as error:
-        if all(values.isfinite().all() for values in model.parameters()):
-            raise
-        raise RunError(
-            f"runs diverged, and '{measure.name}' cannot measure weights that are not finite "
-            f"({error}); lower the rate"
-        ) from error
-    return table
-
-
-def _share_out(
-    tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store
-) -> None:
-    """Store the rows of each replica as the tables of its run."""
-    for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
-        for part in parts:
-            if part != MODEL_PART:
-                own = tables[part].filter(pl.col("replica") == replica).drop("replica")
-                _store(store, run, part, own)
+        tables = {m.key: measure_wanted(m, runs, model) for m in runs.measures}
+        store_by_run(tables, runs, store)
 
 
 def _derive(task: LearnTask, store: Store) -> None:
@@ -319,13 +270,13 @@ def _derive(task: LearnTask, store: Store) -> None:
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, every):
             if not every and MODEL_PART in parts:
-                _store(store, run, MODEL_PART, encode_model(model, 0))
+                store_part(store, run, MODEL_PART, encode_model(model, 0))
             for measure in looks:
                 table = measure.call(model, run.world).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
                 frames.setdefault(measure.key, []).append(stamped)
         for part, tables in frames.items():
-            _store(store, run, part, pl.concat(tables))
+            store_part(store, run, part, pl.concat(tables))
 
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
@@ -339,17 +290,3 @@ def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
             f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
         )
     yield 0, learner.learn(run.world, run.trial.model, run.seed)
-
-
-def _store(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
-    """Store a table of a run, or its weights, and beside them what the run is."""
-    trial = run.trial
-    parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}
-    about = {name: identity(part) for name, part in parts.items()} | {"seed": run.seed}
-    if sources := sources_of(parts):
-        about["sources"] = sources
-    store.describe(run.key, about)
-    if isinstance(made, bytes):
-        store.write_model(run.key, made)
-    else:
-        store.write(run.key, part, made)

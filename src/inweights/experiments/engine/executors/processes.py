@@ -3,12 +3,12 @@
 An :class:`Executor` tries tasks and tells the schedule how each attempt ended. It
 returns no tables, as every task stores its own, and it decides nothing, as the schedule
 does that.
-:mod:`~.cluster` has the executors of Ray and of torchrun.
+:mod:`~.ray` and :mod:`~.torchrun` have those of Ray and of torchrun.
 
 This module is also the program of a process beside this one: ``python -m
-inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a
-line for each task, and answers in lines of JSON: updates done, and how the attempt
-ended. It ends when its input does, or when its parent does.
+inweights.experiments.engine.executors.processes``. It reads one line of JSON with the
+job, then a line for each task, and answers in lines of JSON: updates done, and how the
+attempt ended. It ends when its input does, or when its parent does.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from inweights.errors import InweightsError
+from inweights.experiments.engine.executors.endings import End
+from inweights.experiments.engine.executors.schedule import Schedule
 from inweights.experiments.engine.job import Job, to_wire
-from inweights.experiments.engine.schedule import End, Schedule
 from inweights.experiments.engine.tasks import Task
 
 if TYPE_CHECKING:
-    from inweights.experiments.engine.task import Joint
+    from inweights.experiments.engine.attempts.task import Joint
     from inweights.runs.tables.store import Store
 
 __all__ = [
@@ -84,7 +85,7 @@ class SameProcess:
             job: What all tasks have in common.
             schedule: Gives the tasks, and is told of progress and ends.
         """
-        from inweights.experiments.engine.task import attempt
+        from inweights.experiments.engine.attempts.task import attempt
         from inweights.training.steps.machine import use_threads
 
         store = job.open_store()
@@ -200,7 +201,7 @@ class _WorkerPool:
             sys.executable,
             "-P",
             "-m",
-            "inweights.experiments.engine.executors",
+            "inweights.experiments.engine.executors.processes",
             str(os.getpid()),
         ]
         environment = os.environ | {
@@ -264,7 +265,7 @@ def main() -> None:
     # Elsewhere a process keeps its parent's number, and may have another.
     if os.name == "posix":
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
-    from inweights.experiments.engine.task import attempt_sent
+    from inweights.experiments.engine.attempts.task import attempt_sent
 
     answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)

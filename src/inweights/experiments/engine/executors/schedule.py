@@ -20,14 +20,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
 from inweights import errors
 from inweights.errors import RunError, WriteError
+from inweights.experiments.engine.executors.endings import End, Failure
 from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.support.progress import Progress, plural
 
@@ -37,90 +36,6 @@ ATTEMPTS = 3
 BUSY = 0.5
 _SHOWN = 5
 _LOG = logging.getLogger("inweights.tasks")
-
-
-class Line(msgspec.Struct, frozen=True, array_like=True):
-    """A line of the log of another process.
-
-    Attributes:
-        name: Name of the logger.
-        levelno: Level, as a number.
-        levelname: The same, in a word.
-        msg: The message.
-        created: When it was logged, in seconds since 1970.
-    """
-
-    name: str
-    levelno: int
-    levelname: str
-    msg: str
-    created: float
-
-
-class End(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an attempt at a task ended.
-
-    Attributes:
-        how: ``done``; ``busy``, as another process has it; ``killed``; ``memory``, as
-            there was too little; or ``failed``.
-        error: Name of the class of the error.
-        message: Its message.
-        log: What was logged meanwhile.
-    """
-
-    how: Literal["done", "busy", "killed", "memory", "failed"]
-    error: str = "RunError"
-    message: str = ""
-    log: tuple[Line, ...] = ()
-
-
-@contextmanager
-def collected_log(level: int) -> Iterator[list[Line]]:
-    """Collect what the library logs in this process, for the one that has sent the task.
-
-    Args:
-        level: Least level of what is collected.
-
-    Yields:
-        The list of lines, which grows during the block.
-    """
-    log, handler, lines = (
-        logging.getLogger("inweights"),
-        logging.Handler(),
-        list[Line](),
-    )
-
-    def keep(record: logging.LogRecord) -> None:
-        about = (record.name, record.levelno, record.levelname)
-        lines.append(Line(*about, record.getMessage(), record.created))
-
-    handler.emit = keep  # type: ignore[method-assign]
-    before = log.level
-    log.setLevel(level)
-    log.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        log.removeHandler(handler)
-        log.setLevel(before)
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A task that is set aside.
-
-    Attributes:
-        task: The task.
-        end: How its last attempt ended.
-    """
-
-    task: Task
-    end: End
-
-    @property
-    def text(self) -> str:
-        """What failed, with settings and seeds, and why."""
-        return f"{self.task.about}: {self.end.message}"
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Attempt a task: build and train models, measure them, and store their tables."""

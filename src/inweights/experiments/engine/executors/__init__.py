@@ -1,0 +1,1 @@
+"""Do tasks: in this process, in others, on machines of a cluster; and decide which is next."""

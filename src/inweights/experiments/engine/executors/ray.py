@@ -1,0 +1,228 @@
+"""Run tasks on Ray's cluster.
+
+:class:`Ray` sends a task as JSON, and gets back how it ended. Ray places tasks and
+notices what dies. Tables and checkpoints are in the store, which all machines have to
+see.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+from unittest import mock
+
+import msgspec
+
+from inweights.errors import RunError
+from inweights.experiments.engine.attempts.task import attempt_sent
+from inweights.experiments.engine.executors.endings import End
+from inweights.experiments.engine.executors.processes import (
+    PAUSE,
+    throttled,
+)
+from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.job import Job, to_wire
+from inweights.experiments.engine.tasks import Task
+from inweights.runs.tables.store import LEASE
+from inweights.support.extras import optional
+
+#: Seconds between two reports of a task, and how many tasks are asked for theirs at a
+#: time.
+_EVERY, _LOOKS = 0.5, 100
+#: Processes of Ray that watch over machines: without them its own cluster begins 3 s
+#: earlier.
+_NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
+#: Options of such a cluster. Nobody else can reach it or reads its metrics, and its
+#: processes are no nicer than those of a local run.
+_OWN = {
+    "include_dashboard": False,
+    "_node_ip_address": "127.0.0.1",
+    "_system_config": {
+        "worker_niceness": 0,
+        "enable_metrics_collection": False,
+        "worker_register_timeout_seconds": 200,
+    },
+}
+#: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy
+#: machine.
+_PATIENCE = 120
+
+
+@dataclass(frozen=True)
+class Ray:
+    """Runs tasks on a Ray cluster, as many at a time as fit.
+
+    Attributes:
+        address: ``HOST:PORT`` of Ray's client server. By default the cluster of
+            ``$RAY_ADDRESS``; without that, one that this process starts on this
+            machine.
+        jobs: Processes of a cluster that this process starts; others have as many as
+            their CPUs allow.
+        gpus: Share of a GPU that a task takes, where models live on one.
+    """
+
+    address: str = ""
+    jobs: int = 1
+    gpus: float = 1.0
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`~.executors.Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+
+        Raises:
+            RunError: No cluster responds.
+        """
+        ray = optional("cluster", "running on a cluster")
+        address = (
+            f"ray://{self.address}"
+            if self.address
+            else os.environ.get("RAY_ADDRESS", "")
+        )
+        # Other machines: no lock of a file tells whether their processes live.
+        if address:
+            job = msgspec.structs.replace(job, lease=job.lease or LEASE)
+        with _connected(ray, address, self.jobs * job.threads):
+            _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
+
+
+@contextmanager
+def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
+    """Join a cluster for a block, or start one that ends with the block."""
+    if ray.is_initialized():
+        yield
+        return
+    options: dict[str, Any] = {} if address else {**_OWN, "num_cpus": cpus}
+    # Its processes import from where this one does.
+    path = mock.patch.dict(
+        os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path))
+    )
+    try:
+        with path, nullcontext() if address else bare():
+            where = address or "local"
+            ray.init(
+                address=where, log_to_driver=False, logging_level="error", **options
+            )
+    except Exception as error:  # Ray raises bare ones, too
+        raise RunError(
+            f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def bare() -> Iterator[None]:
+    """Return a context manager within which Ray starts only what tasks need, and may be slow.
+
+    Ray has no settings for this, so methods of its own are replaced; those that a
+    version of Ray does not have are left out.
+    """
+    from ray._private import node, services
+
+    with ExitStack() as stack:
+        for name in _NEEDLESS:
+            if hasattr(node.Node, name):
+                stack.enter_context(
+                    mock.patch.object(node.Node, name, return_value=None)
+                )
+        if own := getattr(services, "get_node", None):
+            stack.enter_context(
+                mock.patch.object(services, "get_node", partial(_patiently, own))
+            )
+        yield
+
+
+def _patiently(look: Callable[..., Any], *words: Any) -> Any:
+    """Look for a node until it is there."""
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(RuntimeError):
+            return look(*words)
+    return look(*words)
+
+
+class _Driver:
+    """Hands out tasks while the cluster has room, and passes on what becomes of them."""
+
+    def __init__(self, ray: Any, job: Job, schedule: Schedule, gpus: float) -> None:
+        self.ray, self.schedule = ray, schedule
+        self.job = msgspec.json.encode(job).decode()
+        self.running: dict[Any, Task] = {}
+        self.begin = ray.remote(_attempt).options(
+            num_cpus=job.threads, num_gpus=gpus, max_retries=0
+        )
+        self.steps = f"inweights {job.owner}"
+
+    def watch(self) -> None:
+        """Work until nothing is left; what runs is stopped whatever happens."""
+        from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
+
+        try:
+            while self.schedule.left:
+                # Twice as many tasks wait as the cluster has CPUs: it may grow at any
+                # time.
+                room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
+                while len(self.running) < room and (task := self.schedule.take()):
+                    line = msgspec.json.encode(to_wire(task)).decode()
+                    self.running[
+                        self.begin.remote(self.job, line, task.key, self.steps)
+                    ] = task
+                if not self.running:
+                    time.sleep(PAUSE)
+                    continue
+                for reference in self.ray.wait(list(self.running), timeout=_EVERY)[0]:
+                    self.schedule.ended(
+                        self.running.pop(reference), self._end(reference)
+                    )
+                # Those that were handed out first tell how far they are; others may be
+                # waiting.
+                for task in islice(self.running.values(), _LOOKS):
+                    if step := _internal_kv_get(task.key, namespace=self.steps):
+                        self.schedule.report(task, int(step))
+        finally:
+            for reference in self.running:
+                with suppress(Exception):
+                    self.ray.cancel(reference, force=True)
+            with suppress(Exception):
+                _internal_kv_del("", del_by_prefix=True, namespace=self.steps)
+
+    def _end(self, reference: Any) -> End:
+        failed = self.ray.exceptions
+        try:
+            return msgspec.json.decode(self.ray.get(reference), type=End)
+        except failed.OutOfMemoryError as error:
+            return End("memory", message=_first_line(error))
+        except failed.RayTaskError as error:
+            return End("failed", message=_first_line(error))
+        except (
+            failed.RayError,
+            msgspec.DecodeError,
+        ) as error:  # of its process or machine
+            return End("killed", message=f"were lost: {_first_line(error)}")
+
+
+def _attempt(job: str, line: str, key: str, steps: str) -> str:
+    """Try a task on whichever machine this is, and write its steps to the cluster's memory."""
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    def report(step: int) -> None:
+        _internal_kv_put(key, str(step), namespace=steps)
+
+    end = attempt_sent(
+        msgspec.json.decode(job, type=Job), line, throttled(report, _EVERY)
+    )
+    return msgspec.json.encode(end).decode()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

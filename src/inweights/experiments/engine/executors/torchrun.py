@@ -1,0 +1,135 @@
+"""Run tasks on the processes that ``torchrun`` started, each trained by all of them.
+
+The first rank (:func:`joined`, :class:`Leader`) does all that a command does; the
+others train along, measure nothing and store nothing. After an error in a training
+nothing more is trained, as a rank may have been left behind in the middle of a step:
+the command ends, ``torchrun`` ends the others, and the same command continues from the
+checkpoint.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+
+import msgspec
+import torch
+import torch.distributed as dist
+
+from inweights.errors import InweightsError, RunError
+from inweights.experiments.engine.attempts.together import build_model, train_block
+from inweights.experiments.engine.executors.processes import (
+    SameProcess,
+)
+from inweights.experiments.engine.executors.schedule import Schedule
+from inweights.experiments.engine.job import Job, check_sendable, task_of, to_wire
+from inweights.experiments.engine.tasks import LearnTask
+from inweights.training.shards import Shards
+from inweights.training.steps.machine import use_threads
+
+#: How long the other ranks wait while the first one looks or draws.
+_WAIT = timedelta(days=7)
+
+
+class _Order(msgspec.Struct):
+    """What the first rank tells the others to train."""
+
+    job: Job
+    task: msgspec.Raw
+
+
+class Leader:
+    """Runs tasks as the first rank of ``torchrun``, each trained by all ranks.
+
+    Args:
+        shards: The ranks, as the training shares its work among them.
+    """
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards, self._job, self.apart = shards, Job(store=""), False
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`~.executors.Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
+        self._job = job
+        SameProcess(self.training).run(job, schedule)
+
+    @contextmanager
+    def training(self, block: LearnTask) -> Iterator[Shards]:
+        """Have the other ranks train the runs that this one trains in the block.
+
+        Args:
+            block: The runs.
+
+        Yields:
+            The ranks, to be given to the training.
+
+        Raises:
+            RunError: An earlier training ended with an error, so that the ranks are out
+                of step.
+            ConfigError: The runs name what other processes cannot find.
+        """
+        if self.apart:
+            raise RunError(
+                "not trained, as the processes of torchrun are out of step after an error"
+            )
+        task = LearnTask(block.runs, (), ((),) * len(block.runs))
+        check_sendable([task], self._job.plugins)
+        line = msgspec.Raw(msgspec.json.encode(to_wire(task)))
+        self._shards.tell(msgspec.json.encode(_Order(self._job, line)))
+        self.apart = True
+        yield self._shards
+        self.apart = False
+
+
+_leader: Leader | None = None
+
+
+def leader() -> Leader | None:
+    """Return the leader in the first of several joined processes; ``None`` elsewhere."""
+    return _leader
+
+
+@contextmanager
+def joined() -> Iterator[bool]:
+    """Join the processes that torchrun started, for a block.
+
+    Yields:
+        Whether this process is the first. In the others the block is entered when the
+        first one has left it.
+    """
+    global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
+    nccl = torch.cuda.is_available() and dist.is_nccl_available()
+    dist.init_process_group("cpu:gloo,cuda:nccl" if nccl else "gloo", timeout=_WAIT)
+    shards = Shards()
+    try:
+        if shards.rank:
+            _follow(shards)
+            yield False
+            return
+        _leader = Leader(shards)
+        yield True
+    finally:
+        if _leader is not None and not _leader.apart:
+            shards.tell()
+        _leader = None
+        dist.destroy_process_group()
+
+
+def _follow(shards: Shards) -> None:
+    """Train what the first rank trains, until it says no more."""
+    while words := shards.tell():
+        order = msgspec.json.decode(words, type=_Order)
+        task = task_of(order.job, order.task)
+        assert isinstance(task, LearnTask)
+        device = order.job.device
+        if device == "cuda":
+            device = f"cuda:{os.environ['LOCAL_RANK']}"
+            torch.cuda.set_device(device)
+        # What is wrong with the runs is told by the first rank, which meets it, too.
+        with suppress(InweightsError), use_threads(order.job.threads):
+            train_block(build_model(task, device), task, shards=shards)

@@ -1,0 +1,170 @@
+"""Write finished runs into their folders, read them back, and judge and draw them again.
+
+:func:`write_outcome` writes an :class:`~.outcome.Outcome`, :func:`load` reads one, and
+:func:`refresh` judges and draws it anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.config import to_plain
+from inweights.errors import FolderError, InweightsError
+from inweights.experiments.claims.numbers import warn_of_divergence
+from inweights.experiments.engine.judging import judge_all
+from inweights.experiments.engine.outcome import About, Outcome, Publish
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.runs import (
+    RunFolder,
+    explained_writes,
+    read_json,
+    write_json,
+    write_tables,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
+    """Write a run into its folder at work: what it is, its environment, its tables.
+
+    Args:
+        outcome: The run.
+        work: The folder.
+        publish: Adds figures and a page; by default nothing is added.
+
+    Raises:
+        WriteError: Something cannot be written.
+    """
+    about: dict[str, Any] = {"recipe": outcome.recipe.name}
+    about |= {one.name: getattr(outcome, one.name) for one in fields(About)}
+    about["claims"] = [to_plain(claim) for claim in outcome.claims]
+    write_json(work / "outcome.json", about)
+    write_json(work / "environment.json", outcome.environment)
+    write_tables(work / "tables", outcome.tables)
+    if outcome.replaced:
+        write_tables(work / "replaced", outcome.replaced)
+    if publish:
+        with explained_writes(work):
+            publish(outcome, work)
+
+
+def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
+    """Read a complete run, check that nothing in it was changed, and judge it.
+
+    Args:
+        recipe: Its recipe.
+        folder: Its folder.
+        store: Where single runs are, if not below the folder of runs.
+
+    Raises:
+        FolderError: A file is missing or was changed, or the tables do not fit the
+            claims.
+    """
+    outcome = _read(recipe, folder)
+    warn_of_divergence(outcome.tables)
+    with _as_stored(folder):
+        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    return replace(outcome, claims=claims, store=store)
+
+
+@contextmanager
+def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
+    """Return a context manager that says what is to blame for what a recipe cannot do.
+
+    Args:
+        what: What is to blame; if empty, errors stay as they are.
+        kind: Class of the error that is raised instead.
+        hint: What to do, the end of the message.
+
+    Raises:
+        InweightsError: Of class ``kind``, where the block raises an error of Python or
+            polars.
+    """
+    from polars.exceptions import PolarsError
+
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, PolarsError) as error:
+        if isinstance(error, InweightsError) or not what:
+            raise
+        about = f"{type(error).__name__}: {str(error) or 'no details'}"
+        raise kind(f"{what}: {about}{hint}") from error
+
+
+def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
+    """Return a block whose errors say that a run cannot be judged."""
+    return blaming(
+        f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh"
+    )
+
+
+def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
+    """Return a complete run, without judging it."""
+    folder.verify()
+    about = read_json(folder.path / "outcome.json", About)
+    return Outcome(
+        recipe=recipe,
+        folder=folder,
+        cached=True,
+        tables=folder.tables(),
+        replaced=folder.tables("replaced"),
+        environment=read_json(folder.path / "environment.json", dict[str, Any]),
+        **vars(about),
+    )
+
+
+def refresh(
+    recipe: Recipe, folder: RunFolder, publish: Publish | None = None
+) -> Outcome:
+    """Return a complete run, judged and drawn again with the claims and figures of this version.
+
+    Nothing is trained. The run stays as it was if anything fails.
+
+    Args:
+        recipe: Its recipe.
+        folder: Its folder.
+        publish: Adds figures and a page; by default nothing is added.
+
+    Raises:
+        FolderError: The run is damaged, or lacks tables that its others are derived
+            from.
+        WriteError: Something cannot be written.
+    """
+    with folder.held():
+        folder.recover()
+        old = _read(recipe, folder)
+        tables = derive_again(old)
+        claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
+        new = replace(old, tables=tables, claims=claims).with_cautions()
+        write_outcome(new, folder.reopen(), publish)
+        folder.seal()
+    return new
+
+
+def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
+    """Return the tables of a run as they are derived from those of its single runs.
+
+    Args:
+        old: The run.
+
+    Raises:
+        FolderError: The run lacks tables that its others are derived from.
+    """
+    own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
+    made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
+    with _as_stored(old.folder):
+        tables = old.recipe.derived(own)
+        if not all(
+            tables[one] is own[one] or one in old.replaced for one in made & set(own)
+        ):
+            raise FolderError(
+                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
+                "its tables are derived from; run it again with --fresh: its trainings are kept"
+            )
+    return tables
