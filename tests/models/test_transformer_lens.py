@@ -15,7 +15,7 @@ from torch import Tensor
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.models import to_transformer_lens
-from inweights.probes import patch
+from inweights.probes import logit_attribution, patch
 from inweights.probes.interventions.interchange import _pairs
 
 #: Importing it takes seconds, which is left to the tests.
@@ -142,3 +142,40 @@ def test_without_it_one_is_told_what_to_install(
         ConfigError, match=r"requires transformer_lens: pip install 'inweights\[lens\]'"
     ):
         to_transformer_lens(gpt())
+
+
+@torch.no_grad()
+def test_logit_attribution_is_theirs() -> None:
+    """Each head and MLP; norms are as they start, since theirs counts only their scale."""
+    world = iw.TwoHop(n=6).build()
+    config = iw.GPTConfig(layers=2, width=16, heads=2)
+    model = config.build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+    for parameter in model.tokens.parameters():
+        parameter.data *= 20  # states that differ
+    table = logit_attribution(model, world)
+    prompts = torch.tensor([query.prompt for query in world.queries])
+    answers = torch.tensor([query.answer[0] for query in world.queries])
+    for replica in (0, 1):
+        _, cache = to_transformer_lens(model, replica).run_with_cache(prompts)
+        stack, names = cache.get_full_resid_decomposition(
+            layer=-1, return_labels=True, expand_neurons=False, pos_slice=-1
+        )
+        theirs = 0.0
+        for other in answers.unique():
+            wrong = other.expand_as(answers)
+            theirs += cache.logit_attrs(stack, answers, wrong, pos_slice=-1).mean(-1)
+        found = dict(zip(names, (theirs / len(answers.unique())).tolist(), strict=True))
+        ours = dict(
+            table.filter(replica=replica).select("component", "contribution").rows()
+        )
+        for block in (0, 1):
+            assert ours[f"block.{block}.mlp"] == pytest.approx(
+                found[f"{block}_mlp_out"], abs=1e-5
+            )
+            for head in (0, 1):
+                assert ours[f"block.{block}.head.{head}"] == pytest.approx(
+                    found[f"L{block}H{head}"], abs=1e-5
+                )
+        assert ours["embedding"] == pytest.approx(
+            found["embed"] + found["pos_embed"], abs=1e-5
+        )

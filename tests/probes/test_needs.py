@@ -158,7 +158,7 @@ def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
     for module in (cosine_module, vector_module, edge_margins):
         monkeypatch.setattr(module, "_AT_ONCE", 2**16)
     few = {"draws": 2} if name in DRAWN else {}
-    if name == "activation_patching":
+    if name in ("activation_patching", "attribution_patching"):
         few = {"most": 64}
     monkeypatch.setitem(ALL, name, partial(ALL[name], **few))
     metered(name, 24)

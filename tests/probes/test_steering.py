@@ -231,3 +231,67 @@ def test_what_cannot_be_steered_is_named() -> None:
         iw.steered(model, WORLD, at=BLOCK, position=torch.ones(3), scale=2.0),
     ):
         model.hidden(PROMPTS)
+
+
+def gpt_with_heads() -> iw.Model:
+    return iw.GPTConfig(layers=2, width=16, heads=4).build(
+        vocabulary=TOKENS, seeds=[0, 1]
+    )
+
+
+@torch.no_grad()
+def test_a_head_is_steered_as_its_columns_are() -> None:
+    """By hand: the head's numbers before the output matrix, at one token."""
+    model, given = gpt_with_heads(), vector(4)
+
+    def by_hand(state: Tensor) -> Tensor:
+        state = state.clone()
+        state[:, :, 1, 8:12] += given
+        return state
+
+    with model.hooks({"block.1.heads": by_hand}):
+        theirs = model(PROMPTS)
+    with iw.steered(model, WORLD, at="block.1.head.2", position="r1", add=given):
+        ours = model(PROMPTS)
+    assert torch.equal(ours, theirs)
+    assert not torch.equal(ours, model(PROMPTS))
+
+
+def test_a_head_takes_the_state_of_another_prompt_and_has_a_control() -> None:
+    model = gpt_with_heads()
+    table = iw.steer(
+        model, WORLD, at="block.0.head.1", position="r1", replace="a2 r1", draws=2
+    )
+    assert table["change"].unique(maintain_order=True).to_list() == [
+        "none",
+        "replace",
+        "random",
+    ]
+    with iw.steered(model, WORLD, at="block.0.head.1", scale=0.0):
+        silent = iw.probes.accuracy(model, WORLD)
+    assert silent.height == iw.probes.accuracy(model, WORLD).height
+    with (
+        pytest.raises(ConfigError, match=r"head of block\.0"),
+        iw.steered(model, WORLD, at="block.0.head.4", scale=0.0),
+    ):
+        pass
+    with (
+        pytest.raises(
+            DataError, match=r"does not fit 'block\.0\.head\.1', whose states have 4"
+        ),
+        iw.steered(model, WORLD, at="block.0.head.1", add=vector(16)),
+    ):
+        model(PROMPTS)
+
+
+@torch.no_grad()
+def test_a_change_within_another_gets_what_the_other_made() -> None:
+    model, given = gpt_with_heads(), vector(16)
+    how = {"at": "block.0", "position": "r1"}
+    with iw.steered(model, WORLD, add=2 * given, **how):
+        twice = model(PROMPTS)
+    with (
+        iw.steered(model, WORLD, add=given, **how),
+        iw.steered(model, WORLD, add=given, **how),
+    ):
+        torch.testing.assert_close(model(PROMPTS), twice)

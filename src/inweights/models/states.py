@@ -171,7 +171,8 @@ class ReadableStates(nn.Module):
             edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by
                 the name of a layer (:attr:`layer_names`) or of a part of one
                 (:attr:`part_names`). Where prompts differ in length, a function is
-                called for those of each length.
+                called for those of each length. Within a block inside another, a
+                function gets what the outer one made of the same state.
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.
@@ -190,14 +191,18 @@ class ReadableStates(nn.Module):
         """
         unused = set(self._known(edits, parts=True))
 
+        before = self._edits
+
         def marked_as_used(name: str, edit: Edit) -> Edit:
+            outer = before.get(name)
+
             def replace(state: Tensor) -> Tensor:
                 unused.discard(name)
-                return checked_edit(name, edit, state)
+                given = state if outer is None else outer(state)
+                return checked_edit(name, edit, given)
 
             return replace
 
-        before = self._edits
         added = {name: marked_as_used(name, edit) for name, edit in edits.items()}
         self._edits = {**before, **added}
         try:

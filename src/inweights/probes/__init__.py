@@ -31,6 +31,12 @@ from inweights.probes.geometry.spectrum import zigzag as zigzag
 from inweights.probes.inside import attention as attention
 from inweights.probes.inside import cka as cka
 from inweights.probes.inside import logit_lens as logit_lens
+from inweights.probes.interventions.attribution import (
+    attribution_patching as attribution_patching,
+)
+from inweights.probes.interventions.attribution import (
+    logit_attribution as logit_attribution,
+)
 from inweights.probes.interventions.editing import after_edits as after_edits
 from inweights.probes.interventions.editing import edits as edits
 from inweights.probes.interventions.interchange import carries as carries

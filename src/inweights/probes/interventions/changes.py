@@ -15,6 +15,8 @@ from torch import Tensor
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.probes.interventions.spots import recorded, spot_of
 from inweights.seeds import EVALUATION, Streams
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
@@ -184,6 +186,7 @@ def _state_of(
             "one"
         )
     spot = spots[0] if spots else tokens.shape[-1] - 1
+    where_read = spot_of(model, at)
     with torch.no_grad():
-        state = model.hidden(tokens, layers=[at], at="all")[at]
-    return state[:, :, spot : spot + 1]
+        state = recorded(model, pack([tokens]), [where_read.name])[where_read.name]
+    return state[:, :, spot : spot + 1, where_read.columns]

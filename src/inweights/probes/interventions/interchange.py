@@ -9,22 +9,20 @@ positions, ``D`` width.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError, check_names
+from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.configs import GPTConfig
 from inweights.models.hooking import Edit
 from inweights.models.packing import Packed, pack
+from inweights.probes.interventions.spots import Spot, recorded, spot_of
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
@@ -93,12 +91,12 @@ def carries(
     outcomes = _Outcomes(model, pairs)
     clean = outcomes.shares()["unchanged"]
     chosen: Sequence[Place] = model.layer_names if places is None else places
-    spots: dict[str, list[_Spot]] = {}
+    spots: dict[str, list[Spot]] = {}
     for one in chosen:
         names = (one,) if isinstance(one, str) else tuple(one)
-        spots[" + ".join(names)] = [_spot(model, name) for name in names]
+        spots[" + ".join(names)] = [spot_of(model, name) for name in names]
     hooks = {spot.name for spot in chain.from_iterable(spots.values())}
-    states = _recorded(model, outcomes.source, hooks)
+    states = recorded(model, outcomes.source, hooks)
     chance = torch.tensor(pairs.chance, dtype=torch.double).expand(model.replicas)
     rows: list[dict[str, object]] = []
     for depth, (place, own) in enumerate(spots.items()):
@@ -163,38 +161,6 @@ class _Outcomes:
         for name, counted in self._counted.items():
             found[name] = ((now == self._columns[name]) & counted).sum(-1) / pairs
         return {**found, "other": 1.0 - torch.stack(list(found.values())).sum(0)}
-
-
-class _Spot(NamedTuple):
-    """A place in a model: the name that its hooks use, and the columns that are replaced."""
-
-    name: str
-    columns: slice
-
-
-def _spot(model: Model, place: str) -> _Spot:
-    """Find a place by name; a head is its columns in the output of all heads of its block."""
-    block, _, head = place.rpartition(".head.")
-    heads, config = f"{block}.heads", getattr(model, "config", None)
-    if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
-        return _Spot(place, slice(None))
-    names = [str(number) for number in range(config.heads)]
-    check_names(f"head of {block}", [head], names)
-    width = config.width // config.heads
-    return _Spot(heads, slice(int(head) * width, (int(head) + 1) * width))
-
-
-def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Tensor]:
-    """Return the state at each name while the model reads a batch, ``[R, m, T, D]``."""
-    seen: dict[str, Tensor] = {}
-
-    def record(name: str, state: Tensor) -> Tensor:
-        seen[name] = state
-        return state
-
-    with model.hooks({name: partial(record, name) for name in names}):
-        model.states(batch)
-    return seen
 
 
 def _put(states: Tensor, position: int, columns: slice) -> Edit:

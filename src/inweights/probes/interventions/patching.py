@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
 import polars as pl
-import torch
 from torch import Tensor
 
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.interventions.contrasts import Contrast, contrasts, last_logits
+from inweights.probes.interventions.spots import depth_of, recorded, spot_of
 from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
 from inweights.probes.states import by_replica, share
-from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.training.batches.worlds import Part, as_worlds
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import Ids, Worlds
+from inweights.worlds.world import Worlds
 
 
 def patch(
@@ -46,7 +46,8 @@ def patch(
         tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
         state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an
             axis of length 1 serves all replicas, or all prompts.
-        layer: One of the model's ``layer_names``.
+        layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
+            such as ``block.0.head.1``, whose state has the width of one head.
         position: Position that is replaced, negative ones from the end; by default all.
         at: Where logits are computed: at ``all`` positions, or at the ``last`` one.
 
@@ -59,6 +60,7 @@ def patch(
         DataError: The position or the shape of ``state`` does not fit.
 
     Example:
+        >>> import torch
         >>> from inweights.models import GPTConfig
         >>> model = GPTConfig(layers=2, width=8).build(vocabulary=9, seeds=[0, 1])
         >>> tokens, other = torch.tensor([[1, 2]]), torch.tensor([[5, 2]])
@@ -77,9 +79,12 @@ def patch(
             f"there is no position {position} in prompts of {shape[1]} tokens"
         )
 
+    spot = spot_of(model, layer)
+
     def replace(own: Tensor) -> Tensor:
         whole = own.clone()
-        place = whole if position is None else whole[:, :, position]
+        place = whole[..., spot.columns]
+        place = place if position is None else place[:, :, position]
         try:
             place[:] = state
         except RuntimeError:
@@ -88,7 +93,7 @@ def patch(
             ) from None
         return whole
 
-    with model.hooks({layer: replace}):
+    with model.hooks({spot.name: replace}):
         return model(batch, at=batch.last) if at == "last" else model(tokens)
 
 
@@ -120,7 +125,8 @@ def activation_patching(
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        layers: Names of layers; by default all.
+        layers: Names of layers, of parts of layers, and of heads of a GPT such as
+            ``block.0.head.1``; by default all layers.
         donor: Model whose states are put in, with the same layers and width, and as
             many replicas or one; by default the model itself. With a donor, an effect
             of 1 means that its states serve the model as well as its own.
@@ -148,75 +154,39 @@ def activation_patching(
     """
     each = as_worlds(worlds, model)
     chosen_parts(each[0], [part])
-    statements = getattr(each[0], part)
+    chosen = model.layer_names if layers is None else layers
+    spots = {layer: spot_of(model, layer) for layer in chosen}
+    names = {spot.name for spot in spots.values()}
     rows: list[dict[str, object]] = []
-    for role in statements.role_names:
-        for group in shape_groups(each, part, statements.with_role(role)):
-            prompts, answers = (
-                group.prompts[..., :most, :],
-                group.answers[..., :most, 0],
-            )
-            partner = torch.from_numpy(
-                _partners(prompts.numpy(), answers.numpy(), role)
-            )
-            tokens = prompts.to(model.column.device)
-            other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(
-                tokens.device
-            )
-            pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
-            columns = model.columns(pair).expand(model.replicas, -1, -1)
-            own_difference = _difference(_last_logits(model, tokens), columns)
-            partner_difference = _difference(_last_logits(model, other), columns)
-            states = (donor or model).hidden(other, layers=layers, at="all")
-            for layer, state in states.items():
-                for position in range(tokens.shape[-1]):
-                    new = state[:, :, position]
-                    logits = patch(
-                        model, tokens, new, layer=layer, position=position, at="last"
-                    )
-                    change = _difference(logits, columns) - own_difference
-                    effect = change / (partner_difference - own_difference)
-                    right = share(logits.argmax(-1) == columns[..., 1])
-                    rows += by_replica(
-                        model.replicas,
-                        part=part,
-                        role=role,
-                        length=tokens.shape[-1],
-                        layer=layer,
-                        depth=model.layer_names.index(layer),
-                        position=position,
-                        effect=effect,
-                        accuracy=right,
-                        statements=tokens.shape[-2],
-                    )
+    for contrast in contrasts(model, each, part, most):
+        tokens, partners = contrast.tokens, contrast.partners
+        own = _mean_difference(contrast, last_logits(model, tokens))
+        whole = _mean_difference(contrast, last_logits(model, partners)) - own
+        states = recorded(donor or model, pack([partners]), names)
+        for layer, spot in spots.items():
+            for position in range(tokens.shape[-1]):
+                new = states[spot.name][:, :, position, spot.columns]
+                logits = patch(
+                    model, tokens, new, layer=layer, position=position, at="last"
+                )
+                change = _mean_difference(contrast, logits) - own
+                right = share(logits.argmax(-1) == contrast.columns[..., 1])
+                rows += by_replica(
+                    model.replicas,
+                    part=part,
+                    role=contrast.role,
+                    length=tokens.shape[-1],
+                    layer=layer,
+                    depth=depth_of(model, layer),
+                    position=position,
+                    effect=change / whole,
+                    accuracy=right,
+                    statements=tokens.shape[-2],
+                )
     return pl.DataFrame(rows)
 
 
-def _last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B K"]:
-    """Return the logits at the last position of every prompt."""
-    batch = pack([tokens])
-    return model(batch, at=batch.last)
-
-
-def _difference(logits: Tensor, columns: Tensor) -> Tensor:
-    """Return the mean logit of the partners' answers minus that of the own ones, ``[R]``."""
-    own, theirs = logits.gather(-1, columns).double().mean(1).unbind(-1)
+def _mean_difference(contrast: Contrast, logits: Tensor) -> Float[Tensor, " R"]:
+    """Return the mean logit of the partners' answers minus that of the own ones."""
+    own, theirs = logits.gather(-1, contrast.columns).double().mean(1).unbind(-1)
     return theirs - own
-
-
-def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
-    """Find for each statement the next with another prompt and answer, ``[m]`` or ``[R, m]``."""
-    count = answers.shape[-1]
-    partners = np.full(answers.shape, -1)
-    for shift in range(1, count):
-        place = (np.arange(count) + shift) % count
-        fits = (answers[..., place] != answers) & (
-            prompts[..., place, :] != prompts
-        ).any(-1)
-        partners = np.where((partners < 0) & fits, place, partners)
-        if (partners >= 0).all():
-            return partners
-    raise DataError(
-        f"activation patching needs statements of role '{role}' and of one length with different "
-        f"answers; {count} are too few, or have equal answers"
-    )

@@ -28,6 +28,7 @@ from inweights.probes.interventions.changes import (
     random_change,
     vector_of,
 )
+from inweights.probes.interventions.spots import spot_of
 from inweights.probes.needs import holds
 from inweights.probes.recall import answers_among, chosen_parts, slices
 from inweights.probes.states import by_replica, share
@@ -60,7 +61,9 @@ def steered(
     Args:
         model: ``R`` replicas.
         world: Says which tokens names are; one world, or one a replica.
-        at: A layer (:attr:`~inweights.models.Model.layer_names`), or a part of one.
+        at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of one
+            (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
+            ``block.0.head.1``: what it gives before the attention's output matrix.
         position: Where in a prompt: a number (negative ones from the end), the name of
             a token or several names, or a mask ``[B, T]``; by default everywhere.
         add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or
@@ -93,14 +96,16 @@ def steered(
     given = {"add": add, "replace": replace, "project_out": project_out, "scale": scale}
     name, value = chosen_change(given)
     vector = vector_of(value, model, worlds, at, position)
+    spot = spot_of(model, at)
     missing = True
 
-    def edit(state: Float[Tensor, "R B T D"]) -> Float[Tensor, "R B T D"]:
+    def edit(whole: Float[Tensor, "R B T D"]) -> Float[Tensor, "R B T D"]:
         nonlocal missing
         assert model.reading is not None
         assert model.reading.tokens is not None
         where = places(position, worlds, model.reading.tokens)
         missing = missing and not bool(where.any())
+        state = whole[..., spot.columns]
         try:
             changed = CHANGES[name](state, vector.to(state))
         except RuntimeError:
@@ -110,9 +115,11 @@ def steered(
             ) from None
         if random is not None:
             changed = random_change(state, changed, seed, random)
-        return torch.where(where.unsqueeze(-1), changed, state)
+        moved = whole.clone()
+        moved[..., spot.columns] = torch.where(where.unsqueeze(-1), changed, state)
+        return moved
 
-    with model.hooks({at: edit}):
+    with model.hooks({spot.name: edit}):
         yield
     if missing:
         raise DataError(f"no prompt that the model read has the position {position!r}")
@@ -143,7 +150,7 @@ def steer(
     Args:
         model: ``R`` replicas.
         worlds: One world, or one a replica.
-        at: A layer, or a part of one.
+        at: A layer, a part of one, or a head of a GPT such as ``block.0.head.1``.
         position: As of :func:`steered`. Statements without it are left out.
         add: As of :func:`steered`, like the other changes.
         replace: The same.

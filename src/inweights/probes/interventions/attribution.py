@@ -1,0 +1,239 @@
+"""Attribution: what each head, MLP and layer adds to the logit of an answer.
+
+:func:`logit_attribution` splits the logit into a sum over the residual stream (direct
+logit attribution). :func:`attribution_patching` estimates what
+:func:`~inweights.probes.activation_patching` measures, at all places at once, from one
+gradient. Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``D`` width, ``K``
+candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import ConfigError
+from inweights.models.base import Model
+from inweights.models.gpt import GPT
+from inweights.models.packing import pack
+from inweights.probes.interventions.contrasts import Contrast, contrasts, last_logits
+from inweights.probes.interventions.residual import ResidualSum
+from inweights.probes.interventions.spots import (
+    Spot,
+    all_places,
+    depth_of,
+    recorded,
+    spot_of,
+)
+from inweights.probes.needs import holds
+from inweights.probes.recall import answers_among, chosen_parts
+from inweights.probes.states import by_replica, share
+from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Float, Int
+from inweights.worlds.world import Worlds
+
+
+@holds(most=256, kept=40)
+def logit_attribution(
+    model: Model, worlds: Worlds, *, part: Part = "queries", most: int = 256
+) -> pl.DataFrame:
+    """Split the logit of the answer into what embedding, heads and MLPs add to it.
+
+    A GPT adds what its parts give to one residual stream, which the final norm and the
+    head read. With the scale of that norm as it is for each prompt, the logit is a sum
+    of one term a part (direct logit attribution; Elhage et al. 2021, "A Mathematical
+    Framework for Transformer Circuits"). What is split is the logit of the answer at
+    the last position minus the mean logit of the answers of its role, since a number
+    that is added to all logits changes nothing. A part also acts through later parts:
+    that is not counted here, but by :func:`attribution_patching`.
+
+    Args:
+        model: ``R`` replicas of a GPT with a residual stream.
+        worlds: One world, or one for each replica.
+        part: ``queries`` or ``facts``.
+        most: Largest number of statements of each role and length, the first ones.
+
+    Returns:
+        A row for each replica, role, length and part of the model: ``replica, part,
+        role, length, component`` (``embedding``, ``block.0.head.1``, ``block.0.mlp``,
+        ``block.0.memory``; ``bias``: that of all attention matrices and of the final
+        norm), ``depth`` (index in ``layer_names``), ``contribution`` (mean over
+        statements; those of all components sum to the logit), ``positive`` (share of
+        statements where it is above 0) and ``statements``.
+
+    Raises:
+        ConfigError: The model is no GPT, has no residual stream, or the part is
+            unknown.
+        DataError: The part is empty, or the head does not cover an answer.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> config = iw.GPTConfig(layers=1, width=8, heads=2)
+        >>> model = config.build(vocabulary=len(world.vocabulary), seeds=1)
+        >>> logit_attribution(model, world)["component"].to_list()
+        ['embedding', 'block.0.head.0', 'block.0.head.1', 'block.0.mlp', 'bias']
+    """
+    stream = ResidualSum(_with_a_residual_stream(model))
+    each = as_worlds(worlds, model)
+    chosen_parts(each[0], [part])
+    statements = getattr(each[0], part)
+    rows: list[dict[str, object]] = []
+    for role in statements.role_names:
+        allowed = answers_among(model, each, part, role)
+        for group in shape_groups(each, part, statements.with_role(role)):
+            tokens = group.prompts[..., :most, :].to(model.column.device)
+            columns = model.columns(group.answers[..., :most, 0])
+            columns = columns.expand(model.replicas, -1)
+            added = stream.contributions(tokens, columns, allowed)
+            for component, contribution in added.items():
+                rows += by_replica(
+                    model.replicas,
+                    part=part,
+                    role=role,
+                    length=tokens.shape[-1],
+                    component=component,
+                    depth=max(0, depth_of(model, component)),
+                    contribution=contribution.mean(1),
+                    positive=share(contribution > 0),
+                    statements=tokens.shape[-2],
+                )
+    return pl.DataFrame(rows)
+
+
+def _with_a_residual_stream(model: Model) -> GPT:
+    if not isinstance(model, GPT):
+        raise ConfigError(
+            f"logit_attribution splits the residual stream of a GPT, and {type(model).__name__} "
+            "is none; attribution_patching works with every model that can be differentiated"
+        )
+    if not model.config.residual:
+        raise ConfigError(
+            "logit_attribution needs a residual stream: gpt.residual = false has none, and its "
+            "last MLP gives the whole logit"
+        )
+    return model
+
+
+@holds(most=256, whole=10, kept=195)
+def attribution_patching(
+    model: Model,
+    worlds: Worlds,
+    *,
+    part: Part = "queries",
+    layers: Sequence[str] | None = None,
+    most: int = 256,
+) -> pl.DataFrame:
+    """Estimate the effect of patching on the answer, at all places at once, by one gradient.
+
+    :func:`~inweights.probes.activation_patching` runs the model once for each place and
+    position. To first order, replacing a state ``x`` by the partner's ``x'`` moves ``d``,
+    the logit of the partner's answer minus that of the own one, by the product of
+    ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023; Syed et al.
+    2023, arXiv:2310.10348):
+
+        ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
+
+    summed over statements. It is exact where the logits are linear in the state, such as
+    at the deepest layer; elsewhere compare places that matter with
+    ``activation_patching(model, worlds, layers=[...])``, whose columns are the same.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one for each replica.
+        part: ``queries`` or ``facts``.
+        layers: Names of layers, of parts of layers, and of heads of a GPT such as
+            ``block.0.head.1``; by default all layers and parts, each head by itself.
+        most: Largest number of statements of each role and length, the first ones.
+
+    Returns:
+        A row for each replica, role, length, place and position: ``replica, part, role,
+        length, layer, depth, position, effect, statements``, as of
+        :func:`~inweights.probes.activation_patching`.
+
+    Raises:
+        ConfigError: A layer or the part is unknown, or the model cannot be
+            differentiated there.
+        DataError: The part is empty, no two statements of a role differ in their
+            answer, or the head does not cover an answer.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=1)
+        >>> table = attribution_patching(model, world, layers=["final"])
+        >>> table["effect"].round(3).abs().to_list()  # the last position decides
+        [0.0, 0.0, 1.0]
+    """
+    each = as_worlds(worlds, model)
+    chosen_parts(each[0], [part])
+    chosen = all_places(model) if layers is None else layers
+    spots = {layer: spot_of(model, layer) for layer in chosen}
+    rows: list[dict[str, object]] = []
+    for contrast in contrasts(model, each, part, most):
+        effects = _effects(model, contrast, spots)
+        for layer, effect in effects.items():
+            for position in range(contrast.tokens.shape[-1]):
+                rows += by_replica(
+                    model.replicas,
+                    part=part,
+                    role=contrast.role,
+                    length=contrast.tokens.shape[-1],
+                    layer=layer,
+                    depth=depth_of(model, layer),
+                    position=position,
+                    effect=effect[:, position],
+                    statements=contrast.tokens.shape[-2],
+                )
+    return pl.DataFrame(rows)
+
+
+def _effects(
+    model: Model, contrast: Contrast, spots: dict[str, Spot]
+) -> dict[str, Float[Tensor, "R T"]]:
+    """Return the estimated effect of each place, by position."""
+    names = {spot.name for spot in spots.values()}
+    theirs = recorded(model, pack([contrast.partners]), names)
+    own, gradients, moved = _own_states(model, contrast.tokens, contrast, names)
+    whole = contrast.difference(last_logits(model, contrast.partners)).sum(1) - moved
+    effects = {}
+    for layer, spot in spots.items():
+        change = (theirs[spot.name] - own[spot.name])[..., spot.columns].double()
+        slope = gradients[spot.name][..., spot.columns].double()
+        # What nothing reads has no slope, and may not be a number.
+        moves = torch.where(slope == 0, 0.0, change * slope)
+        effects[layer] = moves.sum((1, 3)) / whole.unsqueeze(-1)
+    return effects
+
+
+def _own_states(
+    model: Model, tokens: Int[Tensor, "*R B T"], contrast: Contrast, names: set[str]
+) -> tuple[dict[str, Tensor], dict[str, Tensor], Float[Tensor, " R"]]:
+    """Return states, the gradients of the summed difference, and this difference."""
+    own: dict[str, Tensor] = {}
+    added: dict[str, Tensor] = {}
+
+    def marked(name: str, state: Tensor) -> Tensor:
+        """Add zeros, whose gradient is that of the state, whatever can be trained."""
+        own[name] = state.detach()
+        added[name] = torch.zeros_like(state, requires_grad=True)
+        return state + added[name]
+
+    with torch.enable_grad():
+        edits = {name: partial(marked, name) for name in names}
+        with model.hooks(edits):
+            difference = contrast.difference(last_logits(model, tokens)).sum(1)
+        order = sorted(added)
+        try:
+            found = torch.autograd.grad(
+                difference.sum(), [added[name] for name in order]
+            )
+        except RuntimeError as error:
+            raise ConfigError(
+                f"{type(model).__name__} cannot be differentiated at {', '.join(order)}: {error}"
+            ) from None
+    return own, dict(zip(order, found, strict=True)), difference.detach()

@@ -1,0 +1,110 @@
+"""Statements with partners: prompts of one role and length that differ in their answer.
+
+Patching and its approximation by gradients read both prompts, and ask how far a state
+of the partner moves the logits from the own answer to the partner's. Shapes: ``R``
+replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.training.batches.worlds import Part, shape_groups
+from inweights.worlds.arrays import Float, Int
+from inweights.worlds.world import Ids, World
+
+
+@dataclass(frozen=True, eq=False)
+class Contrast:
+    """Statements of one role and length, each with a partner.
+
+    Attributes:
+        role: Their role.
+        tokens: Their prompts.
+        partners: The prompts of their partners.
+        columns: Logit columns of the own answer and of the partner's.
+    """
+
+    role: str
+    tokens: Int[Tensor, "*R B T"]
+    partners: Int[Tensor, "*R B T"]
+    columns: Int[Tensor, "R B 2"]
+
+    def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
+        """Return the logit of the partner's answer minus that of the own one.
+
+        Args:
+            logits: Logits at the last position of every prompt.
+        """
+        own, theirs = logits.gather(-1, self.columns).double().unbind(-1)
+        return theirs - own
+
+
+def contrasts(
+    model: Model, worlds: Sequence[World], part: Part, most: int
+) -> Iterator[Contrast]:
+    """Yield the statements of each role and length with their partners.
+
+    A partner is the next statement with another prompt and another answer.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one for each replica.
+        part: ``queries`` or ``facts``.
+        most: Largest number of statements of each role and length, the first ones.
+
+    Raises:
+        DataError: No two statements of a role differ in their answer, or the head does
+            not cover an answer.
+    """
+    statements = getattr(worlds[0], part)
+    for role in statements.role_names:
+        for group in shape_groups(worlds, part, statements.with_role(role)):
+            prompts = group.prompts[..., :most, :]
+            answers = group.answers[..., :most, 0]
+            partner = torch.from_numpy(
+                _partners(prompts.numpy(), answers.numpy(), role)
+            )
+            tokens = prompts.to(model.column.device)
+            other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts))
+            pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
+            columns = model.columns(pair).expand(model.replicas, -1, -1)
+            yield Contrast(role, tokens, other.to(tokens.device), columns)
+
+
+def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B K"]:
+    """Return the logits at the last position of every prompt.
+
+    Args:
+        model: The model.
+        tokens: Prompts of one length.
+    """
+    batch = pack([tokens])
+    logits: Tensor = model(batch, at=batch.last)
+    return logits
+
+
+def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
+    """Find for each statement the next with another prompt and answer, ``[m]`` or ``[R, m]``."""
+    count = answers.shape[-1]
+    partners = np.full(answers.shape, -1)
+    for shift in range(1, count):
+        place = (np.arange(count) + shift) % count
+        fits = (answers[..., place] != answers) & (
+            prompts[..., place, :] != prompts
+        ).any(-1)
+        partners = np.where((partners < 0) & fits, place, partners)
+        if (partners >= 0).all():
+            return partners
+    raise DataError(
+        f"activation patching needs statements of role '{role}' and of one length with different "
+        f"answers; {count} are too few, or have equal answers"
+    )

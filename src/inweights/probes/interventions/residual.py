@@ -1,0 +1,122 @@
+"""The residual stream of a GPT as a sum, and what each term adds to a logit.
+
+:class:`ResidualSum` splits the last position's state before the final norm.
+:func:`~inweights.probes.logit_attribution` makes a table of it. Shapes: ``R`` replicas,
+``B`` prompts, ``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from inweights.models.gpt import GPT, Block
+from inweights.models.layers import LayerNorm
+from inweights.models.packing import pack
+from inweights.probes.interventions.spots import recorded
+from inweights.worlds.arrays import Bool, Float, Int
+
+#: What the norm adds to a variance, as in :func:`~inweights.models.fused.layer_norm`.
+_EPSILON = 1e-5
+
+
+class ResidualSum:
+    """Splits logits of a GPT into contributions of its parts.
+
+    Args:
+        model: A GPT with a residual stream.
+    """
+
+    def __init__(self, model: GPT) -> None:
+        self._model = model
+
+    def contributions(
+        self,
+        tokens: Int[Tensor, "*R B T"],
+        columns: Int[Tensor, "R B"],
+        allowed: Bool[Tensor, "R K"],
+    ) -> dict[str, Float[Tensor, "R B"]]:
+        """Return what each component adds to a logit, less the mean over the allowed ones.
+
+        Args:
+            tokens: Prompts of one length.
+            columns: Logit column of each prompt's answer.
+            allowed: Candidates over whose logits the mean is taken.
+
+        Returns:
+            By component, in the order in which they are added; they sum to the logit
+            less that mean.
+        """
+        model = self._model
+        state, terms = self._terms(tokens)
+        matrix = model.head_matrix
+        assert matrix is not None, "every GPT has a head without bias, or a tied one"
+        rows = matrix.mT.double()  # [R, K, D]
+        counted = allowed.to(rows).unsqueeze(-1)
+        mean = (rows * counted).sum(1, keepdim=True) / counted.sum(1, keepdim=True)
+        index = columns.unsqueeze(-1).expand(-1, -1, rows.shape[-1])
+        direction = rows.gather(1, index) - mean  # [R, B, D]
+        read = _Norm(model, state)
+        added = {
+            name: (read.linear(x) * direction).sum(-1) for name, x in terms.items()
+        }
+        added["bias"] = added["bias"] + (read.bias() * direction).sum(-1)
+        return added
+
+    def _terms(
+        self, tokens: Int[Tensor, "*R B T"]
+    ) -> tuple[Float[Tensor, "R B D"], dict[str, Float[Tensor, "R B D"]]]:
+        """Return the last position's state before the final norm, and the terms that it sums."""
+        model = self._model
+        names = [*model.layer_names[:-1], *model.part_names]
+        states = recorded(model, pack([tokens]), names)
+        last = {name: state[:, :, -1].double() for name, state in states.items()}
+        embedding = state = last["embedding"]
+        terms = {"embedding": embedding}
+        bias = torch.zeros_like(embedding)
+        for i, module in enumerate(model.passes):
+            block, name = cast(Block, module), f"block.{i}"
+            if model.config.inject and i > 0 and i % len(model.blocks) == 0:
+                # The embedding is added again where a further loop begins.
+                terms["embedding"] = terms["embedding"] + embedding
+                state = state + embedding
+            if block.out is not None:
+                heads = last[f"{name}.heads"].unflatten(-1, (model.config.heads, -1))
+                weight = block.out.weight.double()
+                matrices = weight.unflatten(1, (model.config.heads, -1))
+                for head in range(model.config.heads):
+                    terms[f"{name}.head.{head}"] = heads[:, :, head] @ matrices[:, head]
+                state = state + last[f"{name}.attention"]
+                if block.out.bias is not None:
+                    bias = bias + block.out.bias.double().unsqueeze(1)
+            terms[f"{name}.mlp"] = last[f"{name}.mlp"]
+            state = state + last[f"{name}.mlp"]
+            if model.memory is not None:  # what is read from it is the rest
+                terms[f"{name}.memory"] = last[name] - state
+            state = last[name]
+        return state, {**terms, "bias": bias}
+
+
+class _Norm:
+    """The final norm with the scale that it has for given states, which makes it linear."""
+
+    def __init__(self, model: GPT, state: Float[Tensor, "R B D"]) -> None:
+        norm = model.norm
+        self._norm = norm if isinstance(norm, LayerNorm) else None
+        variance = state.var(-1, correction=0, keepdim=True)
+        self._scale = (variance + _EPSILON).rsqrt()
+
+    def linear(self, x: Float[Tensor, "R B D"]) -> Float[Tensor, "R B D"]:
+        """Return what the norm makes of one term, without its bias."""
+        if self._norm is None:
+            return x
+        centred = x - x.mean(-1, keepdim=True)
+        return centred * self._scale * self._norm.weight.double().unsqueeze(1)
+
+    def bias(self) -> Float[Tensor, "R 1 D"] | Float[Tensor, ""]:
+        """Return the bias of the norm; 0 where there is no norm."""
+        if self._norm is None:
+            return self._scale.new_zeros(())
+        return self._norm.bias.double().unsqueeze(1)

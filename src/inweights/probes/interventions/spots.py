@@ -1,0 +1,138 @@
+"""Places in a model by name: layers, parts of layers, and single heads of attention.
+
+:func:`spot_of` finds a place that hooks can reach, :func:`all_places` lists them, and
+:func:`recorded` reads states there. Interventions and attributions use them. Shapes:
+``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import NamedTuple
+
+from torch import Tensor
+
+from inweights.errors import check_names
+from inweights.models.base import Model
+from inweights.models.configs import GPTConfig
+from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
+
+_HEAD, _HEADS = ".head.", ".heads"
+
+
+class Spot(NamedTuple):
+    """A place in a model.
+
+    Attributes:
+        name: The name that its hooks use.
+        columns: Those columns of the state at this name that belong to the place.
+    """
+
+    name: str
+    columns: slice
+
+
+def spot_of(model: Model, place: str) -> Spot:
+    """Find a place by name; a head is its columns in the output of all heads of its block.
+
+    Args:
+        model: The model.
+        place: A layer, a part of one, or a head such as ``block.0.head.1``.
+
+    Raises:
+        ConfigError: The block has no such head. Other names are checked where hooks are
+            set.
+
+    Example:
+        >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
+        >>> spot_of(model, "block.0.head.1")
+        Spot(name='block.0.heads', columns=slice(4, 8, None))
+    """
+    block, _, head = place.rpartition(_HEAD)
+    heads, config = f"{block}{_HEADS}", getattr(model, "config", None)
+    if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
+        return Spot(place, slice(None))
+    names = [str(number) for number in range(config.heads)]
+    check_names(f"head of {block}", [head], names)
+    width = config.width // config.heads
+    return Spot(heads, slice(int(head) * width, (int(head) + 1) * width))
+
+
+def all_places(model: Model) -> tuple[str, ...]:
+    """Return the names of all layers and parts of a model, with each head by itself.
+
+    Args:
+        model: The model.
+
+    Returns:
+        From shallow to deep: the parts of a block come before the block.
+
+    Example:
+        >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
+        >>> all_places(model)[1:4]
+        ('block.0.head.0', 'block.0.head.1', 'block.0.attention')
+    """
+    places = []
+    parts = list(model.part_names)
+    for layer in model.layer_names:
+        for part in [name for name in parts if name.startswith(f"{layer}.")]:
+            parts.remove(part)
+            places += _heads_of(model, part)
+        places.append(layer)
+    return (*places, *parts)
+
+
+def _heads_of(model: Model, part: str) -> list[str]:
+    """Return the heads of a part that is the output of all heads, or else the part."""
+    config = getattr(model, "config", None)
+    if not part.endswith(_HEADS) or not isinstance(config, GPTConfig):
+        return [part]
+    block = part.removesuffix(_HEADS)
+    return [f"{block}{_HEAD}{head}" for head in range(config.heads)]
+
+
+def depth_of(model: Model, place: str) -> int:
+    """Return the index in ``layer_names`` of a layer, or of the layer that a part belongs to.
+
+    Args:
+        model: The model.
+        place: A layer, a part of one, or a head.
+
+    Returns:
+        -1 where no layer begins the name.
+
+    Example:
+        >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
+        >>> [depth_of(model, place) for place in ("embedding", "block.0.head.1", "final")]
+        [0, 1, 2]
+    """
+    for depth, layer in enumerate(model.layer_names):
+        if place == layer or place.startswith(f"{layer}."):
+            return depth
+    return -1
+
+
+def recorded(
+    model: Model, batch: Packed, names: Iterable[str]
+) -> dict[str, Float[Tensor, "R B T D"]]:
+    """Return the state at each name while the model reads a batch of prompts of one length.
+
+    Args:
+        model: ``R`` replicas.
+        batch: Packed prompts.
+        names: Names that hooks use.
+
+    Raises:
+        ConfigError: The model has no such place.
+    """
+    seen: dict[str, Tensor] = {}
+
+    def record(name: str, state: Tensor) -> Tensor:
+        seen[name] = state
+        return state
+
+    with model.hooks({name: partial(record, name) for name in names}):
+        model.states(batch)
+    return seen
