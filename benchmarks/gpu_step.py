@@ -37,12 +37,13 @@ from inweights.experiments.engine.attempts.together import first_steps
 from inweights.models.base import Model
 from inweights.recipes import get_recipe
 from inweights.runs import environment
-from inweights.training.batches.plans import Batch, Batches
+from inweights.training.batches.batch import Batch
+from inweights.training.batches.plans import Batches
 from inweights.training.phase_update import compute_gradients, update_parameters
-from inweights.training.steps.captured import CapturedUpdate
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.losses import Loss
-from inweights.training.steps.optimizers import build_optimizer
+from inweights.training.steps.losses.loss import Loss
+from inweights.training.steps.optimizers.fused import build_optimizer
+from inweights.training.steps.recording.captured import CapturedUpdate
 from inweights.worlds.world import World
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

@@ -27,7 +27,7 @@ from inweights.models import OneLayerConfig, pack
 from inweights.runs import environment
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.machine import keep_memory
-from inweights.training.steps.optimizers import build_optimizer
+from inweights.training.steps.optimizers.fused import build_optimizer
 from inweights.worlds import Analogy, World
 
 # name, tuples, width, width of the MLP, most replicas; the first is appendix N.1

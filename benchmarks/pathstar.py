@@ -33,11 +33,12 @@ from torch.nn import functional as F
 from inweights.models import GPT, GPTConfig
 from inweights.runs import environment
 from inweights.training import Optimizer, Phase
-from inweights.training.batches.plans import Batch, Batches
+from inweights.training.batches.batch import Batch
+from inweights.training.batches.plans import Batches
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.losses import Loss
+from inweights.training.steps.losses.loss import Loss
 from inweights.training.steps.machine import keep_memory
-from inweights.training.steps.optimizers import build_optimizer
+from inweights.training.steps.optimizers.fused import build_optimizer
 from inweights.worlds import PathStar, World
 
 HEADS, NODES, PAUSES, CONTEXT = 8, 5, 5, 16

@@ -29,7 +29,7 @@ from inweights.runs import environment
 from inweights.training import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.machine import flushed_denormals, keep_memory
-from inweights.training.steps.optimizers import build_optimizer
+from inweights.training.steps.optimizers.fused import build_optimizer
 
 NODES = 15
 BYTES = 4 * (2 + 1 + 7)

@@ -42,7 +42,7 @@ from inweights.models.outside.forms import logits_of
 from inweights.runs import environment
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.machine import keep_memory
-from inweights.training.steps.optimizers import build_optimizer
+from inweights.training.steps.optimizers.fused import build_optimizer
 
 TOKENS, BATCH, LENGTH, WIDTH = 61, 32, 2, 32
 _SIZES: dict[str, Any] = {"hidden_size": WIDTH, "num_hidden_layers": 2}

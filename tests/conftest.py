@@ -196,7 +196,7 @@ def registries() -> Iterator[None]:
     from inweights import recipes
     from inweights.models import registry as models
     from inweights.report.base.registry import DRAWINGS
-    from inweights.training import learner
+    from inweights.training.learners import kinds as learner
     from inweights.worlds import registry
 
     kinds = (registry._KINDS, models._KINDS, learner._KINDS)

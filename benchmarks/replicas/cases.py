@@ -24,12 +24,13 @@ from inweights.models import (
 )
 from inweights.models.base import Model
 from inweights.models.configs.model_config import Init
-from inweights.training.batches.plans import Batch, Batches
+from inweights.training.batches.batch import Batch
+from inweights.training.batches.plans import Batches
 from inweights.training.phase_update import compute_gradients, update_parameters
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.losses import Loss
-from inweights.training.steps.optimizers import build_optimizer
-from inweights.training.steps.recorded import Losses, RecordedLosses
+from inweights.training.steps.losses.loss import Loss
+from inweights.training.steps.optimizers.fused import build_optimizer
+from inweights.training.steps.recording.recorded import Losses, RecordedLosses
 from inweights.worlds import Analogy, Graph, TwoHop
 from inweights.worlds.world import World
 

@@ -23,7 +23,8 @@ from tests.training import curricula, test_checkpoints
 
 import inweights as iw
 from inweights.training import Checkpoint, train
-from inweights.training.steps import losses
+from inweights.training.steps.losses import loss as losses
+from inweights.training.steps.losses.cross_entropy import CHUNK_LOGITS
 
 __all__ = ["accelerator"]
 
@@ -60,7 +61,7 @@ RESUMED = ("minibatches", "edited", "pooled, by role, bf16", "noise", "stops")
 def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "chunks" in name:
         monkeypatch.setattr(losses, "MAX_LOGITS", 0)
-        monkeypatch.setitem(losses.CHUNK_LOGITS, "cuda", 2 * curricula.V * 4)
+        monkeypatch.setitem(CHUNK_LOGITS, "cuda", 2 * curricula.V * 4)
     (config, worlds, plan), ends, tables = WAYS[name], [], []
     for device in ("cpu", DEVICE):
         model = curricula.build((0, 1), config).to(device)

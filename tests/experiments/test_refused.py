@@ -25,7 +25,8 @@ from inweights.models import (
 from inweights.recipes import get_recipe, recipe_names
 from inweights.seeds import Streams
 from inweights.training import Optimizer, Phase, Schedule, Stop
-from inweights.training.learner import Descent, Optimum
+from inweights.training.learners.descent import Descent
+from inweights.training.learners.without_training import Optimum
 
 HUGE = 10**8
 MODELS = (

@@ -33,7 +33,7 @@ from inweights.recipes.catalogue.minutes import FILE, Timing, pace, timings
 from inweights.recipes.catalogue.settings import extras
 from inweights.runs.tables.store import Store
 from inweights.support.progress import shown
-from inweights.training.learner import Curriculum
+from inweights.training.learners.kinds import Curriculum
 from inweights.training.steps.machine import use_threads
 
 HERE = Path(index.__file__).parent

@@ -38,7 +38,8 @@ from inweights.probes.geometry.reference_graph import both_ways, without_self_ed
 from inweights.probes.token_share import token_share
 from inweights.support.keys.sources import RAISED
 from inweights.training import Curriculum, Edit, Optimizer, Phase, Schedule, train
-from inweights.training.learner import Descent, Optimum
+from inweights.training.learners.descent import Descent
+from inweights.training.learners.without_training import Optimum
 from inweights.worlds import (
     Altered,
     AnalogicalTwoHop,

@@ -11,7 +11,8 @@ import torch
 from inweights.errors import DataError
 from inweights.models import GPT, GPTConfig, Model, Packed
 from inweights.probes.navigation import navigation, ridge_map, stepwise
-from inweights.training import answer_columns, answer_logits, answer_ranks, scoring
+from inweights.training import answer_columns, answer_logits, answer_ranks
+from inweights.training.scoring import answers as scoring
 from inweights.worlds import PathStar, Statements, Vocabulary, World
 
 ARMS, NODES, WIDTH = 40, 5, 16

@@ -94,7 +94,7 @@ def metered(name: str, *given: Any) -> tuple[Meter, float]:
 @pytest.fixture
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "training.scoring",
+        "training.scoring.answers",
         "probes.states",
         "probes.needs",
         "probes.inside",

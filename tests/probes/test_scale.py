@@ -40,7 +40,8 @@ from inweights.theory.geometric_memory.spectral import (
     hops_from,
     operator,
 )
-from inweights.training import answer_logits, scoring
+from inweights.training import answer_logits
+from inweights.training.scoring import answers as scoring
 from inweights.worlds import Graph, TwoHop
 
 MODELS = (EmbMLPConfig(width=8), GPTConfig(layers=1, width=8, heads=1))

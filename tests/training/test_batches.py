@@ -15,9 +15,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from inweights.errors import ConfigError, DataError
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
-from inweights.training.batches.plans import Batch, Batches
-from inweights.training.steps import losses
-from inweights.training.steps.losses import Loss
+from inweights.training.batches.batch import Batch
+from inweights.training.batches.plans import Batches
+from inweights.training.steps.losses import loss as losses
+from inweights.training.steps.losses.cross_entropy import CHUNK_LOGITS
+from inweights.training.steps.losses.loss import Loss
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 ARMS, NODES = 4, 3
@@ -220,7 +222,7 @@ def test_loss_in_chunks_equals_the_plain_one(
             parameter.mul_(3)
     monkeypatch.setattr(losses, "MAX_LOGITS", 0 if name != "any head" else 2 * V * 4)
     # Four positions at a time.
-    monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)
+    monkeypatch.setitem(CHUNK_LOGITS, "cpu", 2 * V * 4)
     found, mine = gradients(model, phase, own)
     monkeypatch.undo()
     batch = Batches(model, own, phase, [0, 1], 0).at(0)
@@ -263,7 +265,7 @@ def test_no_more_logits_than_a_chunk_are_ever_held(
     sizes = {}
     for most in (10**9, 10_000):
         monkeypatch.setattr(losses, "MAX_LOGITS", most)
-        monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", most)
+        monkeypatch.setitem(CHUNK_LOGITS, "cpu", most)
         with Largest() as seen:
             Loss(model)(batches.at(0)).sum().backward()
         sizes[most] = seen.size

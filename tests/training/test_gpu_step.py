@@ -15,9 +15,9 @@ from tests.training.curricula import CURRICULA, WORLD, V, build, curriculum, sta
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig
 from inweights.training import Optimizer, train
-from inweights.training.steps.captured import CapturedUpdate
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.optimizers import build_optimizer, one_for_all_rows
+from inweights.training.steps.optimizers.fused import build_optimizer, one_for_all_rows
+from inweights.training.steps.recording.captured import CapturedUpdate
 from inweights.worlds import TwoHop
 
 SMALL = GPTConfig(layers=1, width=8)

@@ -8,7 +8,7 @@ from tests.training.curricula import curriculum
 
 from inweights.models import MambaConfig, Model, TinyNNConfig
 from inweights.training import Optimizer, train
-from inweights.training.steps.rounding import RoundedProducts
+from inweights.training.steps.losses.rounding import RoundedProducts
 from inweights.worlds import Graph
 
 

@@ -26,8 +26,8 @@ from inweights.models import (
     TinyNNConfig,
 )
 from inweights.training import phase_update, train
-from inweights.training.steps.kernels import Kernels, NotRecordable
-from inweights.training.steps.recorded import RecordedLosses
+from inweights.training.steps.recording.kernels import Kernels, NotRecordable
+from inweights.training.steps.recording.recorded import RecordedLosses
 from inweights.worlds import TwoHop
 
 pytestmark = pytest.mark.usefixtures("one_thread")

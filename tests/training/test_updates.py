@@ -11,7 +11,7 @@ from tests.training.curricula import WORLD, build, curriculum, state
 from inweights.config import identity as identity_of
 from inweights.training import Optimizer, Phase, Stop, train
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.optimizers import build_optimizer, state_of
+from inweights.training.steps.optimizers.fused import build_optimizer, state_of
 
 
 def test_what_does_not_move_stays_under_weight_decay() -> None:

@@ -17,7 +17,8 @@ from inweights.config.values import decode as decode_value
 from inweights.config.values import encode
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.registry import model_kind, model_names
-from inweights.training.learner import Descent, Fixed, Optimum
+from inweights.training.learners.descent import Descent
+from inweights.training.learners.without_training import Fixed, Optimum
 from inweights.worlds.labels import Labels
 from inweights.worlds.registry import Altered, world_kind, world_names
 

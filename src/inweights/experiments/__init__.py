@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from inweights.models.configs.model_config import ModelConfig as ModelConfig
     from inweights.support.intervals import interval as interval
     from inweights.support.plugins import load_plugins as load_plugins
-    from inweights.training.learner import Curriculum as Curriculum
-    from inweights.training.learner import Descent as Descent
-    from inweights.training.learner import Learner as Learner
-    from inweights.training.learner import Optimum as Optimum
+    from inweights.training.learners.descent import Descent as Descent
+    from inweights.training.learners.kinds import Curriculum as Curriculum
+    from inweights.training.learners.kinds import Learner as Learner
+    from inweights.training.learners.without_training import Optimum as Optimum
     from inweights.worlds.registry import WorldConfig as WorldConfig
 
 lazily(__name__, renamed={"KeptModel": "SavedModel"})

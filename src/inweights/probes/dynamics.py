@@ -20,7 +20,7 @@ from inweights.probes.geometry.vectors import node_vectors
 from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.learner import Descent
+from inweights.training.learners.descent import Descent
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import Worlds
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from inweights.training.curriculum import Phase as Phase
     from inweights.training.curriculum import Schedule as Schedule
     from inweights.training.curriculum import Stop as Stop
-    from inweights.training.learner import Descent as Descent
-    from inweights.training.learner import Fixed as Fixed
-    from inweights.training.learner import Learner as Learner
-    from inweights.training.learner import Optimum as Optimum
-    from inweights.training.learner import OwnLearner as OwnLearner
-    from inweights.training.learner import register_learner as register_learner
+    from inweights.training.learners.descent import Descent as Descent
+    from inweights.training.learners.kinds import Learner as Learner
+    from inweights.training.learners.kinds import OwnLearner as OwnLearner
+    from inweights.training.learners.kinds import register_learner as register_learner
+    from inweights.training.learners.without_training import Fixed as Fixed
+    from inweights.training.learners.without_training import Optimum as Optimum
     from inweights.training.loop import Result as Result
     from inweights.training.loop import train as train
     from inweights.training.observers import Observer as Observer

@@ -1,8 +1,7 @@
 """Checkpoints: the state of a training in one file, written atomically and never a pickle.
 
 :class:`State` is what a training needs to go on, :class:`StateFile` writes and reads
-it, and
-:class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of
+it, and :class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of
 language models uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one
 replica.
 """
@@ -129,7 +128,8 @@ class StateFile(Generic[S]):
         self.kind = kind
         self.path = Path(path)
         self.key = key
-        self._every_seconds, self._every_steps = every_seconds, every_steps
+        self._every_seconds = every_seconds
+        self._every_steps = every_steps
         self._last = time.monotonic()
 
     def due(self, total: int) -> bool:
@@ -147,6 +147,7 @@ class StateFile(Generic[S]):
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         tensors = {name: value.cpu() for name, value in tensors.items()}
+        # A table is a tensor of bytes, so that one file, and one hash, holds everything.
         for name, frames in state.tables.items():
             buffer = BytesIO()
             pl.concat(frames).write_ipc(buffer)
@@ -198,23 +199,21 @@ class StateFile(Generic[S]):
             raise RunError(
                 f"the checkpoint {self.path} belongs to another run; remove it to start again"
             )
+        optimizer = {}
+        tables = {}
+        for name, tensor in tensors.items():
+            if name.startswith(_OPTIMIZER):
+                optimizer[name.removeprefix(_OPTIMIZER)] = tensor.to(device)
+            elif name.startswith(_TABLE):
+                table = pl.read_ipc(BytesIO(tensor.numpy().tobytes()))
+                tables[name.removeprefix(_TABLE)] = [table]
         return self.kind(
             phase=about["phase"],
             step=about["step"],
             total=about["total"],
             **named,
-            optimizer={
-                name.removeprefix(_OPTIMIZER): tensor.to(device)
-                for name, tensor in tensors.items()
-                if name.startswith(_OPTIMIZER)
-            },
-            tables={
-                name.removeprefix(_TABLE): [
-                    pl.read_ipc(BytesIO(tensor.numpy().tobytes()))
-                ]
-                for name, tensor in tensors.items()
-                if name.startswith(_TABLE)
-            },
+            optimizer=optimizer,
+            tables=tables,
         )
 
     def clear_if_damaged(self) -> None:

@@ -117,11 +117,9 @@ def train(
     setup = prepare(
         model, worlds, curriculum, seeds, observers, checkpoint, shards, cuda_graph
     )
-    parameters, observers, checkpoint = (
-        setup.parameters,
-        setup.observers,
-        setup.checkpoint,
-    )
+    parameters = setup.parameters
+    observers = setup.observers
+    checkpoint = setup.checkpoint
     stored = setup.stored_state()
 
     with telling(observers, setup.description) as tables:
@@ -129,6 +127,7 @@ def train(
         if stored is None:
             last = not setup.updates_follow(0)
             records.measure_due(model, observers, state, done=True, last=last)
+        # A stored state goes into the matrix that the model's parameters are views of.
         parameters.values.copy_(state.values)
         state.values = parameters.values
         keep_memory()
@@ -163,7 +162,8 @@ def train(
                         update.freeze(state.stopped >= 0)
                     done = state.step == phase.steps or update.all_frozen
                     if done:
-                        # As if the phase ran through.
+                        # As if the phase ran through: steps of a later phase are
+                        # the same for replicas that stopped early and those beside.
                         state.total += phase.steps - state.step
                         records.record_end(
                             losses, phase, state, keep_diverged=keep_diverged
@@ -181,9 +181,8 @@ def train(
                 stopped = state.stopped.tolist()
                 state.begin_next_phase()
             parameters.release()
-        tables.update(
-            {name: pl.concat(frames) for name, frames in state.tables.items()}
-        )
+        for name, frames in state.tables.items():
+            tables[name] = pl.concat(frames)
 
     observed = {name: table for name, table in tables.items() if name != "losses"}
     return Result(losses=tables["losses"], observed=observed, stopped=tuple(stopped))

@@ -2,9 +2,8 @@
 
 :class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each
 call makes the next update. The loop (``loop.py``) makes one for every phase. What a
-step computes is
-:func:`update_parameters`, around :func:`compute_gradients`. Shapes: ``R`` replicas,
-``P`` parameters of one replica.
+step computes is :func:`update_parameters`, around :func:`compute_gradients`. Shapes:
+``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -17,19 +16,24 @@ from torch import Tensor
 
 from inweights.support.keys.code import Code
 from inweights.training import records
-from inweights.training.batches.plans import Batch, Batches
+from inweights.training.batches.batch import Batch
+from inweights.training.batches.plans import Batches
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Optimizer
 from inweights.training.scoring import answer_blocks, answer_columns
 from inweights.training.setup import TrainingSetup
 from inweights.training.shards import Shards
-from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.losses import Loss
-from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
-from inweights.training.steps.own_optimizer import OwnOptimizer
-from inweights.training.steps.recorded import Losses, RecordedLosses
-from inweights.training.steps.user_loss import UserLoss
+from inweights.training.steps.losses.loss import Loss
+from inweights.training.steps.losses.user_loss import UserLoss
+from inweights.training.steps.optimizers.fused import (
+    build_optimizer,
+    load_state,
+    state_of,
+)
+from inweights.training.steps.optimizers.own import OwnOptimizer
+from inweights.training.steps.recording.captured import CapturedUpdate, Update
+from inweights.training.steps.recording.recorded import Losses, RecordedLosses
 from inweights.worlds.arrays import Bool, Float
 
 #: Named tensors, as a checkpoint stores them.
@@ -101,6 +105,8 @@ class PhaseUpdate:
         records.notify_step(
             self._observers, parameters, self._phase, state.total + 1, losses
         )
+        # Frozen rows go through the update with all others, which costs less than
+        # shapes that change, and are put back.
         if before is not None:
             parameters.values[self._frozen] = before
         return losses
@@ -186,9 +192,8 @@ class PhaseUpdate:
         return self._phase.steps >= MIN_STEPS_RECORDED and work <= MAX_WORK_RECORDED
 
     def _set_rates(self, factor: float) -> None:
-        for group, rate in zip(
-            self._optimizer.param_groups, self._peak_rates, strict=True
-        ):
+        groups = self._optimizer.param_groups
+        for group, rate in zip(groups, self._peak_rates, strict=True):
             group["lr"] = rate * factor
 
     def _add_noise(self) -> None:
@@ -229,7 +234,7 @@ def update_parameters(
     shards: Shards | None,
     batch: Batch,
 ) -> Float[Tensor, " R"]:
-    """Make one update by a batch, and return the loss of each replica before it.
+    """Make one update by a batch.
 
     Args:
         compute: Returns the losses ``[R]`` of a batch and writes their gradients.
@@ -239,6 +244,9 @@ def update_parameters(
         shards: Where several processes train one model, sums gradients and gathers
             parameters.
         batch: What is read; of several processes, the part of this one.
+
+    Returns:
+        The loss of each replica before the update.
     """
     losses = compute(batch)
     if shards:

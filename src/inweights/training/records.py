@@ -1,8 +1,7 @@
 """What the training loop notes on the way: losses, stopped replicas, measurements, notifications.
 
 The loop (``loop.py``) calls these functions after each update. They append rows to the
-tables of a
-:class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop,
+tables of a :class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop,
 and notify observers. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
@@ -97,11 +96,9 @@ def record_end(
     if keep_diverged or (finite & losses.isfinite()).any():
         return
     untrained = state.phase == 0 and not (state.stopped != 0).any()
-    advice = (
-        "make the logits of the untrained model finite"
-        if untrained
-        else "lower the rate"
-    )
+    advice = "lower the rate"
+    if untrained:
+        advice = "make the logits of the untrained model finite"
     raise RunError(
         f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
         f"or not a number; {advice}"

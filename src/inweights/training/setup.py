@@ -27,9 +27,9 @@ from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer
 from inweights.training.shards import Shards
-from inweights.training.steps.captured import can_capture
 from inweights.training.steps.editing import Edited
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.recording.captured import can_capture
 from inweights.worlds.world import World, Worlds
 
 
@@ -117,7 +117,7 @@ def prepare(
     shards: Shards | None,
     cuda_graph: bool | None,
 ) -> TrainingSetup:
-    """Check the arguments of a training, and return what its phases share.
+    """Return what the phases of a training share, after checking its arguments.
 
     From here on the parameters of ``model`` are views of one matrix ``[R, P]``, until
     :meth:`FlatParameters.release`. All arguments are those of :func:`inweights.train`.
@@ -162,7 +162,8 @@ def prepare(
     if shards:
         checkpoint = shards.keep(checkpoint)
         columns = shards.columns(parameters.values.shape[1])
-        observers = () if shards.rank else observers
+        if shards.rank:  # the first process alone observes
+            observers = ()
 
     # A phase that names no parameter is refused before the first one trains.
     for phase in phases:

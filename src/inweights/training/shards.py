@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError
 from inweights.models.packing import Packed
-from inweights.training.batches.plans import Batch
+from inweights.training.batches.batch import Batch
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.worlds.arrays import Float
 
@@ -131,9 +131,8 @@ class Shards:
 
     def _parts(self, matrix: Float[Tensor, "R P"]) -> Float[Tensor, "ranks R p"]:
         """Return the columns by rank, padded with zeros to equal width."""
-        split = F.pad(matrix, (0, -matrix.shape[1] % self.ranks)).unflatten(
-            1, (self.ranks, -1)
-        )
+        padded = F.pad(matrix, (0, -matrix.shape[1] % self.ranks))
+        split = padded.unflatten(1, (self.ranks, -1))
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
@@ -141,7 +140,12 @@ class Shards:
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
-        """Send bytes from the first rank to all, and return them."""
+        """Return the bytes of the first rank, on every rank.
+
+        Args:
+            words: What the first rank sends; other ranks give nothing.
+        """
+        # The others must know how much they get before they can receive it.
         size = torch.tensor([len(words)])
         dist.broadcast(size, 0)
         letters = torch.tensor(list(words) or [0] * int(size), dtype=torch.uint8)
@@ -180,16 +184,13 @@ class _SharedCheckpoint:
         tensors: dict[str, Tensor] = {}
         words = b""
         if state:
-            tensors = {
-                "values": state.values,
-                "stopped": state.stopped,
-                **state.optimizer,
-            }
+            tensors = {"values": state.values, "stopped": state.stopped}
+            tensors |= state.optimizer
             shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-            words = msgspec.json.encode(
-                _Where(state.phase, state.step, state.total, shapes)
-            )
-        if not (words := self._shards.tell(words)):
+            place = _Where(state.phase, state.step, state.total, shapes)
+            words = msgspec.json.encode(place)
+        words = self._shards.tell(words)
+        if not words:
             return None
         where = msgspec.json.decode(words, type=_Where)
         for name, shape in where.shapes.items():

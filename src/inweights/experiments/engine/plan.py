@@ -25,7 +25,7 @@ from inweights.models.configs.model_config import ModelConfig
 from inweights.runs.tables.names import MODEL_PART
 from inweights.support.keys.plain import plain, plain_call
 from inweights.support.keys.sources import public_name, sources_of
-from inweights.training.learner import Curriculum
+from inweights.training.learners.kinds import Curriculum
 
 #: Raised by hand when the same run would give other numbers: stored results are then
 #: made again.

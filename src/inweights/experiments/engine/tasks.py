@@ -17,7 +17,7 @@ from inweights.config import digest
 from inweights.experiments.grammar.trial import Computation, Measure, Trial
 from inweights.runs.tables.names import MODEL_PART
 from inweights.support.progress import plural
-from inweights.training.learner import Learner
+from inweights.training.learners.kinds import Learner
 
 if TYPE_CHECKING:
     from inweights.worlds.world import World

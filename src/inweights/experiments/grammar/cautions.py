@@ -14,8 +14,8 @@ from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
 from inweights.experiments.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
 from inweights.training.curriculum import Phase
-from inweights.training.learner import Curriculum
 from inweights.training.learners import named_for
+from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.knowledge.triples import Triples
 
 #: Accuracy from which on facts count as known, and spread over seeds above which few

@@ -18,7 +18,7 @@ from inweights.experiments.grammar.figure import shown_in
 from inweights.experiments.grammar.trial import Trial
 from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
 from inweights.support.intervals import median_interval
-from inweights.training.learner import Curriculum
+from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.registry import Altered
 
 #: Column that names the control, and its value for the trials themselves.

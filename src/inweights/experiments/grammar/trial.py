@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.models.configs.model_config import ModelConfig
-    from inweights.training.learner import Learner
+    from inweights.training.learners.kinds import Learner
     from inweights.worlds.registry import WorldConfig
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.

@@ -27,7 +27,7 @@ from inweights.experiments.grammar.trial import Plan
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.support.progress import plural, roughly
-from inweights.training.learner import Curriculum
+from inweights.training.learners.kinds import Curriculum
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -186,7 +186,7 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
 def _part(part: str, values: Mapping[str, Any]) -> Any:
     """Return the config of a part, by its kind."""
     from inweights.models.registry import model_kind
-    from inweights.training.learner import learner_kind
+    from inweights.training.learners.kinds import learner_kind
     from inweights.worlds.registry import world_kind
 
     about = dict(values)

@@ -36,7 +36,8 @@ from inweights.models.configs import Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
 from inweights.support.progress import Progress, shown
-from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.training.learners.descent import Descent
+from inweights.training.learners.kinds import Curriculum, Learner
 
 __all__ = ["Study", "sweep"]
 

@@ -9,8 +9,9 @@ from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.models.configs import GPTConfig
 from inweights.models.outside.module_configs import TrainedConfig
 from inweights.support.limits import usable_cores
-from inweights.training.learner import Fixed, Learner
 from inweights.training.learners import GRAPHS, family_of, named_for
+from inweights.training.learners.kinds import Learner
+from inweights.training.learners.without_training import Fixed
 
 #: Width of a model that is sized to its world, at most.
 MAX_WIDTH = 256

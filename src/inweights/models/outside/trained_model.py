@@ -18,9 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import CautionWarning, ConfigError, DataError
+from inweights.models.outside.calling import LOGITS
 from inweights.models.outside.forms import Form, form_of
 from inweights.models.outside.stacking import stack
-from inweights.models.outside.wrapped import LOGITS, Wrapped
+from inweights.models.outside.wrapped import Wrapped
 from inweights.models.packing import Packed
 from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int

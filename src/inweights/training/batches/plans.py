@@ -1,4 +1,4 @@
-"""The batches of a phase: :class:`Batches` gives the :class:`Batch` of any step.
+"""The batches of a phase: :class:`Batches` gives the batch of any step.
 
 A batch is a pure function of the seeds, the phase and the step. Since random streams
 are counters (:mod:`inweights.seeds`), a resumed run needs only its step to go on with
@@ -10,7 +10,7 @@ labelled positions, ``m`` labels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed
 from inweights.seeds import DATA_ORDER, Streams
+from inweights.training.batches.batch import Batch
 from inweights.training.batches.sequences import (
     Labels,
     Sequences,
@@ -29,51 +30,11 @@ from inweights.training.batches.sequences import (
 )
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
-from inweights.worlds.arrays import Float, Floats, Int
+from inweights.worlds.arrays import Floats, Int
 from inweights.worlds.world import Ids, World
 
 # Number of steps whose random offsets are drawn at once.
 _CHUNK = 64
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What a step reads: sequences, and the labels at some of their positions.
-
-    Attributes:
-        inputs: The packed sequences.
-        at: Index in ``S`` of every labelled position.
-        labels: Logit column of every label.
-        weights: Weight of every label; they sum to 1 for each replica.
-        rows: Index in ``at`` of every label's position; ``None`` if each position has
-            one label and they are in order.
-    """
-
-    inputs: Packed
-    at: Int[Tensor, " n"]
-    labels: Int[Tensor, "R m"]
-    weights: Float[Tensor, "*_ m"]
-    rows: Int[Tensor, "*_ m"] | None = None
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        """Tensors of the batch, in the order of :meth:`with_tensors`."""
-        rows = [] if self.rows is None else [self.rows]
-        inputs = self.inputs
-        return [
-            inputs.tokens,
-            inputs.positions,
-            self.at,
-            self.labels,
-            self.weights,
-            *rows,
-        ]
-
-    def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
-        """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`."""
-        tokens, positions, at, labels, weights, *rows = tensors
-        inputs = Packed(tokens, positions, self.inputs.shapes)
-        return Batch(inputs, at, labels, weights, rows[0] if rows else None)
 
 
 @dataclass
@@ -121,24 +82,26 @@ class Batches:
         self._draws: list[_Draw] = []
         for indices, size in _sampling_groups(worlds[0], phase, self.facts):
             self._draws += self._drawn_together(worlds, indices, size, weights)
-        self._whole = all(draw.whole for draw in self._draws)
         self._orders: dict[tuple[int, int], Tensor] = {}
         self._offsets: tuple[int, Tensor] | None = None
         # Shapes are the same at every step, and so is where the labels are.
         shapes = tuple((d.size, d.group.tokens.shape[-1]) for d in self._draws)
         self._shapes = shapes
-        self._positions = torch.cat(
-            [torch.arange(t, device=self._device).repeat(b) for b, t in shapes]
-        )
-        self._lengths = np.repeat([t for _, t in shapes], [b for b, _ in shapes])
+        positions = []
+        for count, length in shapes:
+            positions.append(torch.arange(length, device=self._device).repeat(count))
+        self._positions = torch.cat(positions)
+        counts, lengths = zip(*shapes, strict=True)
+        self._lengths = np.repeat(lengths, counts)
         owner = np.repeat(np.arange(len(self._lengths)), self._lengths)
         # Sequence of every token, [S].
         self._owner = torch.from_numpy(owner).to(self._device)
         self._at = torch.cat(_labelled(self._draws)).to(self._device)
         self._share: Tensor | None = None
-        self._static = (
-            self._assemble([None] * len(self._draws)) if self._whole else None
-        )
+        # Full batches are the same at every step, and made once.
+        self._static: Batch | None = None
+        if all(draw.whole for draw in self._draws):
+            self._static = self._assemble([None] * len(self._draws))
 
     @property
     def tokens(self) -> int:
@@ -149,18 +112,15 @@ class Batches:
         """Return the batch of ``step`` (0-based within the phase)."""
         batch = self._static
         if batch is None:
-            picks = [
-                None if draw.whole else self._pick(step, i)
-                for i, draw in enumerate(self._draws)
-            ]
+            picks: list[Tensor | None] = []
+            for i, draw in enumerate(self._draws):
+                picks.append(None if draw.whole else self._pick(step, i))
             batch = self._assemble(picks)
         if not self._phase.random_offset:
             return batch
         inputs = batch.inputs
-        moved = Packed(
-            inputs.tokens, inputs.positions + self._offset(step), inputs.shapes
-        )
-        return Batch(moved, batch.at, batch.labels, batch.weights, batch.rows)
+        positions = inputs.positions + self._offset(step)
+        return replace(batch, inputs=replace(inputs, positions=positions))
 
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
@@ -171,15 +131,18 @@ class Batches:
         blank = worlds[0].vocabulary.id(token) if token else None
         for group in shape_groups(worlds, "facts", indices):
             counts = weights[np.searchsorted(self.facts, group.indices)]
-            groups.append(
-                sequences_of(group, counts, self._phase, self._model.column, blank)
-            )
+            column = self._model.column
+            groups.append(sequences_of(group, counts, self._phase, column, blank))
         total = sum(len(group) for group in groups)
-        size = size if 0 < size < total else total
-        return [
-            _Draw(g, max(1, round(size * len(g) / total)), size == total)
-            for g in groups
-        ]
+        whole = not 0 < size < total
+        draws = []
+        for sequences in groups:
+            own = len(sequences)
+            if not whole:
+                # A shape of few sequences is in every step nevertheless.
+                own = max(1, round(size * own / total))
+            draws.append(_Draw(sequences, own, whole))
+        return draws
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
         """Return the batch of the picked sequences of each draw; ``None`` picks all of them."""
@@ -232,12 +195,8 @@ class Batches:
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
             count = len(self._draws[draw].group)
-            drawn = [
-                s.numpy(DATA_ORDER, self._index, "order", draw, epoch).permutation(
-                    count
-                )
-                for s in self._streams
-            ]
+            path = (DATA_ORDER, self._index, "order", draw, epoch)
+            drawn = [s.numpy(*path).permutation(count) for s in self._streams]
             self._orders[key] = torch.from_numpy(np.stack(drawn)).to(self._device)
         return self._orders[key]
 
@@ -258,16 +217,13 @@ class Batches:
                     f"fit a context of {context}"
                 )
             high = context - lengths + 1
-            drawn = [
-                s.numpy(DATA_ORDER, self._index, "offset", chunk).integers(
-                    0, high, size=(_CHUNK, len(lengths))
-                )
-                for s in self._streams
-            ]
-            self._offsets = (
-                chunk,
-                torch.from_numpy(np.stack(drawn, axis=1)).to(self._device),
-            )
+            shape = (_CHUNK, len(lengths))
+            drawn = []
+            for stream in self._streams:
+                generator = stream.numpy(DATA_ORDER, self._index, "offset", chunk)
+                drawn.append(generator.integers(0, high, size=shape))
+            offsets = torch.from_numpy(np.stack(drawn, axis=1))
+            self._offsets = (chunk, offsets.to(self._device))
         return self._offsets[1][row].index_select(1, self._owner)
 
 
@@ -277,9 +233,13 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
     if not len(facts):
         raise DataError("the world has no facts to train on")
     roles = phase.roles or dict.fromkeys(facts.role_names, 1.0)
-    parts = [(facts.with_role(role), weight) for role, weight in roles.items()]
-    indices = np.concatenate([index for index, _ in parts])
-    weights = np.concatenate([np.full(len(index), weight) for index, weight in parts])
+    parts = []
+    part_weights = []
+    for role, weight in roles.items():
+        parts.append(facts.with_role(role))
+        part_weights.append(np.full(len(parts[-1]), weight))
+    indices = np.concatenate(parts)
+    weights = np.concatenate(part_weights)
     order = np.argsort(indices, kind="stable")
     return indices[order], weights[order]
 
@@ -292,8 +252,9 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
     for key, size in phase.batch.items():
         parts = [world.facts.with_role(role) for role in key.split("+")]
         groups.append((np.sort(np.concatenate(parts)), size))
-    named = np.concatenate([indices for indices, _ in groups] or [chosen[:0]])
-    rest = chosen[~np.isin(chosen, named)]
+    rest = chosen
+    for named, _ in groups:
+        rest = rest[~np.isin(rest, named)]
     return [(rest, 0), *groups] if len(rest) else groups
 
 

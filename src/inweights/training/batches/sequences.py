@@ -82,26 +82,22 @@ class Pool:
         ends = counts.cumsum(1)
         # An accelerator should neither wait for a number nor get other shapes at each
         # step.
-        width = (
-            int(ends[:, -1].max())
-            if picks.device.type == "cpu"
-            else self.most[batch - 1]
-        )
+        width = self.most[batch - 1]
+        if picks.device.type == "cpu":
+            width = int(ends[:, -1].max())
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
         # Replicas differ in the number of labels of their batch: the rest of a row has
         # weight 0.
-        which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(
-            max=batch - 1
-        )
+        which = torch.searchsorted(ends, slots.contiguous(), right=True)
+        which.clamp_(max=batch - 1)
         offset = slots - (ends - counts).gather(1, which)
         inside = slots < ends[:, -1:]
         at = torch.where(inside, first.gather(1, which) + offset, 0)
         places = self.places.expand(replicas, -1).gather(1, at)
         columns = self.columns.expand(replicas, -1).gather(1, at)
         weights = self.weights.expand(replicas, -1).gather(1, at)
-        return Labels(
-            columns, torch.where(inside, weights, 0.0), which * positions + places
-        )
+        weights = torch.where(inside, weights, 0.0)
+        return Labels(columns, weights, which * positions + places)
 
 
 @dataclass(frozen=True)
@@ -191,7 +187,7 @@ def sequences_of(
 def take(
     values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]
 ) -> Int[Tensor, "R b T"]:
-    """Select rows of a matrix for each replica.
+    """Return rows of a matrix, others for each replica.
 
     Args:
         values: One matrix for all replicas, ``[m, T]``, or one each, ``[R, m, T]``.
@@ -238,34 +234,33 @@ def _pooled(
         )
     if sizes == {worlds.shape[1]}:
         return None
-    every = (
-        columns.cpu().expand(len(worlds), -1, -1)
-        if columns.dim() == 2
-        else columns.cpu()
-    )
+    every = columns.cpu()
+    if every.dim() == 2:
+        every = every.expand(len(worlds), -1, -1)
     count = worlds.shape[1]
     positions = len(places)
     parts = []
     for (first, owner), column in zip(distinct, every, strict=True):
         order = np.argsort(owner, kind="stable")
-        starts = positions * np.concatenate([[0], np.cumsum(np.bincount(owner))])
-        shared = weights.cpu()[order].repeat_interleave(positions)
-        at = torch.arange(positions).repeat(count)
-        parts.append((torch.from_numpy(starts), at, column[order].flatten(), shared))
-        assert len(first) == len(starts) - 1
-    counts = (
-        torch.stack([starts.diff() for starts, *_ in parts])
-        .sort(1, descending=True)
-        .values
-    )
-    most = counts.cumsum(1).amax(0).tolist()
-    firsts, at, labels, shared = (
+        bounds = positions * np.concatenate([[0], np.cumsum(np.bincount(owner))])
+        assert len(first) == len(bounds) - 1
+        part = (
+            torch.from_numpy(bounds),
+            torch.arange(positions).repeat(count),
+            column[order].flatten(),
+            weights.cpu()[order].repeat_interleave(positions),
+        )
+        parts.append(part)
+    counts = torch.stack([bounds.diff() for bounds, *_ in parts])
+    # The sequences with most labels first: no batch of that size has more.
+    largest = counts.sort(1, descending=True).values
+    most = largest.cumsum(1).amax(0).tolist()
+    starts, at, labels, shared = (
         torch.stack(part).to(columns.device) for part in zip(*parts, strict=True)
     )
-    pool = Pool(firsts, at, labels, shared, tuple(most))
-    tokens = torch.stack(
-        [rows[first] for rows, (first, _) in zip(worlds, distinct, strict=True)]
-    )
+    pool = Pool(starts, at, labels, shared, tuple(most))
+    own = zip(worlds, distinct, strict=True)
+    tokens = torch.stack([rows[first] for rows, (first, _) in own])
     return (tokens[0] if inputs.dim() == 2 else tokens), pool
 
 
@@ -279,7 +274,7 @@ def _different(rows: Ids) -> tuple[Ids, Ids]:
 
 
 def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:
-    """Join tensors along the last axis.
+    """Return tensors joined along the last axis.
 
     Args:
         parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are

@@ -73,11 +73,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         )
     first = given[0]
     model.check_world(first)
-    facts, queries = first.facts, first.queries
-    if all(
-        w is first or (w.facts.equals(facts) and w.queries.equals(queries))
-        for w in given
-    ):
+    if all(_equal(other, first) for other in given[1:]):
         return (first,)
     for other in given[1:]:
         if not _same_form(other, first):
@@ -113,10 +109,19 @@ def shape_groups(
         if len(worlds) == 1:
             prompts = prompts[0]
             answers = answers[0]
-        groups.append(
-            ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers))
+        indices_of_group = same[0][0]  # those of the first world, as of all others
+        group = ShapeGroup(
+            indices_of_group, torch.from_numpy(prompts), torch.from_numpy(answers)
         )
+        groups.append(group)
     return groups
+
+
+def _equal(one: World, other: World) -> bool:
+    """Whether two worlds have the same facts and queries."""
+    if one is other:
+        return True
+    return one.facts.equals(other.facts) and one.queries.equals(other.queries)
 
 
 def _same_form(one: World, other: World) -> bool:

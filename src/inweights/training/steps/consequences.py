@@ -56,7 +56,7 @@ class Consequences:
 
     @classmethod
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
-        """Find the facts of a role, a new answer for each, and what follows from it.
+        """Return the facts of a role, a new answer for each, and what follows from it.
 
         The new answer is that of the next fact whose answer is not right already. In a
         graph the node itself, and nodes two edges away, are not taken either.
@@ -84,11 +84,13 @@ class Consequences:
             answers = answers[order]
         right = _right_answers(world)
         prompts = [tuple(prompt) for prompt in facts.tolist()]
+        # free[i, j]: whether fact i may get the answer of fact j.
         free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
         if not free.any(1).all():
             raise DataError(f"all facts of the role '{role}' have one answer")
         count = len(facts)
         places = np.arange(count)
+        # How many facts further on, around the end: the next one is at distance 0.
         distance = (places[None] - places[:, None] - 1) % count
         donors = np.where(free, distance, count).argmin(1)
         queries, through, expected = _followed(world, role, facts, answers[donors])
@@ -147,9 +149,10 @@ def _followed(
         first = _table(*_statements(world, "first_hop"))
         onward = _table(*_statements(world, "second_hop"))
         own = facts[:, 0]
-        keys = np.array(
-            [first[entity, relation] for entity, relation, _ in queries.tolist()]
-        )
+        bridges = []
+        for entity, relation, _ in queries.tolist():
+            bridges.append(first[entity, relation])
+        keys = np.array(bridges)
     else:  # a class takes the place of the bridge
         queries, answers = _statements(world, "conclusion", "attribution")
         classes = _table(*_statements(world, "category", "similarity"))
@@ -172,9 +175,8 @@ def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
     """Return the prompts of two-hop questions, and of trained two-hop facts."""
     prompts = [world.queries.prompt(i) for i in range(len(world.queries))]
     if "two_hop" in world.facts.role_names:
-        prompts += [
-            world.facts.prompt(int(i)) for i in world.facts.with_role("two_hop")
-        ]
+        trained = world.facts.with_role("two_hop").tolist()
+        prompts += [world.facts.prompt(i) for i in trained]
     return np.stack([prompt for prompt in prompts if len(prompt) == 3])
 
 
@@ -182,11 +184,10 @@ def _statements(
     world: World, *roles: str
 ) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
     """Return prompts and answers of the facts and queries of some roles, if there are any."""
-    rows = [
-        part.matrix(part.with_role(role))
-        for role, part in product(roles, (world.facts, world.queries))
-        if role in part.role_names
-    ]
+    rows = []
+    for role, part in product(roles, (world.facts, world.queries)):
+        if role in part.role_names:
+            rows.append(part.matrix(part.with_role(role)))
     if not rows:
         raise DataError(
             f"edits requires a world with one of the roles {', '.join(roles)}"

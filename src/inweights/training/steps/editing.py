@@ -1,8 +1,7 @@
 """Change the weights of a model so that stored facts get other answers.
 
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
-edits calls
-:func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al. 2022,
+edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al. 2022,
 arXiv:2202.05262) has a closed form in the last block: there the answer follows from the
 residual stream, so that the MLP has to add the difference between the stream of a
 prompt with the new answer and that of the edited one. In another block, what the MLP
@@ -65,13 +64,14 @@ class Edited:
         self.model = model
         self.edit = edit
         self.worlds = [worlds] if isinstance(worlds, World) else worlds
-        self.parts = [
-            Consequences.of(world, edit.role, drawn=True) for world in self.worlds
-        ]
+        self.parts = []
+        for world in self.worlds:
+            self.parts.append(Consequences.of(world, edit.role, drawn=True))
+        # Two facts with one prompt cannot have two new answers.
         known = min(len(np.unique(part.facts, axis=0)) for part in self.parts)
-        size = (
-            round(edit.share * len(self.parts[0].facts)) if edit.share else edit.count
-        )
+        size = edit.count
+        if edit.share:
+            size = round(edit.share * len(self.parts[0].facts))
         if not 0 < size <= known:
             raise DataError(
                 f"edit: {size} of {known} prompts of the role '{edit.role}' cannot be edited; "
@@ -97,12 +97,12 @@ class Edited:
         for row in range(self.model.replicas):
             one = self.model.select([row])
             part = self.parts[row % len(self.parts)]
-            if all(values.isfinite().all() for values in one.parameters()):
-                change(one, partial(stacked, one, [part]), self.places, self.edit)
-                for whole, own in zip(
-                    self.model.parameters(), one.parameters(), strict=True
-                ):
-                    whole.data[row] = own.detach()[0]
+            if not all(values.isfinite().all() for values in one.parameters()):
+                continue
+            change(one, partial(stacked, one, [part]), self.places, self.edit)
+            pairs = zip(self.model.parameters(), one.parameters(), strict=True)
+            for whole, own in pairs:
+                whole.data[row] = own.detach()[0]
 
 
 def editable(model: Model, layer: int | None) -> GPT:
@@ -191,6 +191,7 @@ def direction(
     every = keys_of(model, facts, layer)[:, :, -1]
     moment = every.mT @ every / every.shape[1]
     keys = every[:, places].mT
+    # Where there are fewer facts than hidden units, the moment alone is singular.
     penalty = _PENALTY * every.square().mean((1, 2), keepdim=True)
     solved = torch.linalg.solve(
         moment + penalty * torch.eye(moment.shape[1]).to(moment), keys

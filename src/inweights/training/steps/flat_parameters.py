@@ -55,6 +55,7 @@ class FlatParameters:
                     f"parameter '{name}' has shape {tuple(parameter.shape)}; the first axis of "
                     f"every parameter is the replica axis, here {model.replicas}"
                 )
+        # The order within matrices and within vectors stays that of the model.
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
@@ -64,11 +65,11 @@ class FlatParameters:
         self.gradients = torch.zeros_like(self.values)
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
         self.spans = list(zip([0, *ends[:-1]], ends, strict=True))
-        self.matrices = sum(
-            end - start for p, (start, end) in self._placed() if not _is_vector(p)
-        )
+        self.matrices = 0
         self.slots = []
         for parameter, (start, end) in self._placed():
+            if not _is_vector(parameter):
+                self.matrices = end
             parameter.data = self.values[:, start:end].view(parameter.shape)
             self.slots.append(self.gradients[:, start:end].view(parameter.shape))
 
@@ -76,7 +77,7 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Choose the parameters that are trained, and return their indices.
+        """Return the indices of the parameters that are trained.
 
         Only these require a gradient afterwards, and all gradients are 0.
 
@@ -95,9 +96,8 @@ class FlatParameters:
                 f"no parameter is trained: {', '.join(freezes)} freezes all that "
                 f"{', '.join(moves)} matches"
             )
-        chosen = [
-            i for i, n in enumerate(self.names) if n in matched and n not in frozen
-        ]
+        trained = set(matched) - set(frozen)
+        chosen = [i for i, name in enumerate(self.names) if name in trained]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
         self.gradients.zero_()  # of parameters that were trained in an earlier phase

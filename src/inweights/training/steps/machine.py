@@ -22,7 +22,11 @@ _LARGE = 2**30
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block."""
+    """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block.
+
+    Returns:
+        A context manager, which gives nothing.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -39,6 +43,9 @@ def flushed_denormals() -> Iterator[None]:
     Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds
     for the calling thread and for threads that it starts; where that is possible, it is
     set for the threads that torch has started before, too.
+
+    Returns:
+        A context manager, which gives nothing.
     """
     torch.set_flush_denormal(True)
     _set_other_threads()
@@ -74,10 +81,9 @@ def _openmp() -> ctypes.CDLL | None:
         return None
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+        lines = [line for line in maps.splitlines() if "libgomp" in line]
         # The path is the sixth field, and may hold spaces.
-        found = sorted(
-            {line.split(None, 5)[5] for line in maps.splitlines() if "libgomp" in line}
-        )
+        found = sorted({line.split(None, 5)[5] for line in lines})
         # Torch brings its own; another package may have loaded a second one.
         own = [path for path in found if "torch" in path] or found
         library = ctypes.CDLL(None)
@@ -98,10 +104,13 @@ def _openmp() -> ctypes.CDLL | None:
 
 @cache
 def keep_memory() -> bool:
-    """Let the process keep freed memory for later use; return whether that was possible (glibc).
+    """Let the process keep freed memory for later use, where the C library is glibc.
 
     Gradients are allocated and freed in every step; to return their pages each time and
     get new ones costs a third of a step at width 128 and 64 replicas.
+
+    Returns:
+        Whether that was possible.
     """
     if not sys.platform.startswith("linux"):
         return False

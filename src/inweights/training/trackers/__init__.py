@@ -94,21 +94,18 @@ class Tracker(Observer):
         losses = [float(loss) for loss in seen.losses]
         if not losses:
             return  # a step of a whole sweep has no loss
-        names = (
-            ["loss"] if len(losses) == 1 else [f"loss/{i}" for i in range(len(losses))]
-        )
-        self._run({}).log(
-            seen.step, {**dict(zip(names, losses, strict=True)), **seen.numbers}
-        )
+        numbers = {f"loss/{i}": loss for i, loss in enumerate(losses)}
+        if len(losses) == 1:
+            numbers = {"loss": losses[0]}
+        self._run({}).log(seen.step, {**numbers, **seen.numbers})
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
-        keys = (
-            [key for key in keys if key in table.columns]
-            if "labels" in self._settings
-            else []
-        )
+        # A single training has no labels, and is one run of the tracker.
+        if "labels" not in self._settings:
+            keys = []
+        keys = [key for key in keys if key in table.columns]
         parts = table.group_by(keys, maintain_order=True) if keys else [((), table)]
         for values, rows in parts:
             run = self._run(dict(zip(keys, values, strict=True)))

@@ -43,7 +43,7 @@ class Tool(Protocol):
 
 
 def module_of(tool: str) -> Any:
-    """Import and return the module of a tracker.
+    """Return the module of a tracker, which is imported now.
 
     Raises:
         ConfigError: There is no such tracker, or its package is not installed.
@@ -175,11 +175,10 @@ class MLflow:
         self._client = mlflow.MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", local))
         known = self._client.get_experiment_by_name(project)
         place = (folder / "mlflow").resolve().as_uri()
-        experiment = (
-            known.experiment_id
-            if known
-            else self._client.create_experiment(project, place)
-        )
+        if known:
+            experiment = known.experiment_id
+        else:
+            experiment = self._client.create_experiment(project, place)
         tags = {"mlflow.runName": name, "group": group}
         self._id = self._client.create_run(experiment, tags=tags).info.run_id
         for key, value in _flat(config).items():
@@ -189,10 +188,9 @@ class MLflow:
         from mlflow.entities import Metric
 
         now = int(1000 * time.time())
-        metrics = [
-            Metric(_plain(name), value, now, step or 0)
-            for name, value in numbers.items()
-        ]
+        metrics = []
+        for name, value in numbers.items():
+            metrics.append(Metric(_plain(name), value, now, step or 0))
         self._client.log_batch(self._id, metrics=metrics)
 
     def files(self, paths: Sequence[Path]) -> None:

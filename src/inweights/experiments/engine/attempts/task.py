@@ -40,7 +40,8 @@ from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.support.keys.changed import check_sources
 from inweights.training import Checkpoint, Observer
-from inweights.training.learner import Curriculum, Optimum
+from inweights.training.learners.kinds import Curriculum
+from inweights.training.learners.without_training import Optimum
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 

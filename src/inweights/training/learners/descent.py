@@ -1,33 +1,25 @@
-"""Learners: ways to obtain a trained model from a world and a model's config.
+"""Node2Vec by its own gradient descent as a learner: :class:`Descent`.
 
-A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes
-Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, a
-:class:`Fixed` one leaves it as it is. All of them give a model, which every probe can
-measure. :func:`register_learner` adds one of your own.
+The updates are those of ``theory/geometric_memory/node2vec.py``; this file makes models of
+them, which probes can measure on the way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import Config, check_size
-from inweights.config.kinds import Kinds
 from inweights.errors import ConfigError
-from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
+from inweights.training.curriculum import MAX_RATE, MAX_STEPS
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.models.base import Model
     from inweights.models.configs import Node2VecConfig
-    from inweights.models.emb_mlp import EmbMLP
     from inweights.models.node2vec import Node2Vec
     from inweights.theory.geometric_memory.node2vec import Trajectory
     from inweights.worlds.world import World
-
-
-__all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
@@ -183,142 +175,3 @@ class Descent(Config, tag_field="kind", tag="descent"):
             SolverError: The vectors diverged.
         """
         return list(self.models(world, model, seed))[-1][1]
-
-
-class Optimum(Config, tag_field="kind", tag="optimum"):
-    """Solve program (2): the least nuclear norm under all margins (Identity Bridge §4.3).
-
-    Attributes:
-        gap: Largest relative duality gap of the solution, from 1e-7 to 1.
-
-    Raises:
-        ConfigError: The gap is out of range.
-
-    Example:
-        >>> from inweights.probes import accuracy
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3, identity=True).build()
-        >>> accuracy(Optimum().learn(world), world).filter(part="queries")["accuracy"].to_list()
-        [1.0]
-    """
-
-    gap: float = 1e-4
-
-    def __post_init__(self) -> None:
-        check_size("optimum.gap", self.gap, least=1e-7, most=1)
-
-    @property
-    def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
-        return 100
-
-    def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
-        """Return the optimum of a world as an Emb-MLP with one replica.
-
-        Args:
-            world: Its facts are the margins.
-            _model: Not used: the solution decides the width.
-            _seed: Not used: the optimum is unique.
-
-        Raises:
-            SolverError: No matrix has these margins; names facts that exclude each
-                other.
-        """
-        from inweights.theory.programs.nuclear_norm import solve
-        from inweights.theory.programs.to_model import to_model
-
-        return to_model(solve(world, gap=self.gap))
-
-
-class Fixed(Config, tag_field="kind", tag="fixed"):
-    """Leave a model as it is built: trained modules with their weights, others untrained.
-
-    :func:`inweights.sweep` takes it for a trained model, :func:`inweights.wrap`, where
-    no learner is given.
-
-    Example:
-        >>> import inweights as iw
-        >>> world = iw.TwoHop(n=3).build()
-        >>> Fixed().learn(world, iw.EmbMLPConfig(), seed=0).replicas
-        1
-    """
-
-    @property
-    def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
-        return 1
-
-    def learn(self, world: World, model: Any, seed: int) -> Model:
-        """Return the model as its config builds it, with one replica.
-
-        Args:
-            world: Says how many tokens there are.
-            model: Config of the model.
-            seed: Root seed of what is drawn; of several trained modules the place of
-                one.
-        """
-        built: Model = model.build(
-            vocabulary=len(world.vocabulary),
-            seeds=[seed],
-            candidates=world.outputs.tolist(),
-        )
-        return built
-
-
-@runtime_checkable
-class OwnLearner(Protocol):
-    """What a learner of your own has to offer: a config with a tag, ``steps`` and ``learn``.
-
-    :func:`register_learner` adds it.
-    """
-
-    @property
-    def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
-        ...
-
-    def learn(self, world: World, model: Any, seed: int) -> Model:
-        """Return a trained model of one replica.
-
-        Args:
-            world: Its facts are learnt.
-            model: Config of the architecture; ``None`` where a sweep gives none.
-            seed: Root seed of all that is drawn.
-        """
-
-
-Learner = Curriculum | Descent | Optimum | Fixed | OwnLearner
-
-_KINDS = Kinds(
-    "learner",
-    [Curriculum, Descent, Optimum, Fixed],
-    {"steps": "steps", "learn": "a method learn(world, model, seed)"},
-)
-
-
-def learner_kind(name: str) -> Any:
-    """Return the config class of a kind of learner.
-
-    Raises:
-        ConfigError: There is no such kind; names the nearest one.
-
-    Example:
-        >>> learner_kind("descent").__name__
-        'Descent'
-    """
-    return _KINDS.find(name)
-
-
-def register_learner(kind: type[Any]) -> type[Any]:
-    """Add a config class to the known kinds of learners, under its tag, and return it.
-
-    Files then name it by the tag. It can be used as a decorator.
-
-    Args:
-        kind: A class with the members of :class:`OwnLearner`.
-
-    Raises:
-        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is
-            taken.
-    """
-    return _KINDS.add(kind)

@@ -1,7 +1,7 @@
 """Settings of optimizers and of their learning rates, as values without torch.
 
 A :class:`~inweights.training.Phase` has an :class:`Optimizer` and a :class:`Schedule`;
-``steps/optimizers.py`` builds the optimizer of all replicas from them.
+``steps/optimizers`` builds the optimizer of all replicas from them.
 """
 
 import math

@@ -14,8 +14,8 @@ from functools import partial
 
 from torch import Tensor
 
-from inweights.training.batches.plans import Batch
-from inweights.training.steps.kernels import Kernels, NotRecordable
+from inweights.training.batches.batch import Batch
+from inweights.training.steps.recording.kernels import Kernels, NotRecordable
 from inweights.worlds.arrays import Float
 
 #: Computes the loss of each replica on a batch, ``[R]``, and writes their gradients.
@@ -84,9 +84,8 @@ class RecordedLosses:
         """Whether a batch has the shapes of the recorded one."""
         if batch.inputs.shapes != self._shapes:
             return False
-        return [part.shape for part in batch.tensors] == [
-            part.shape for part in self._parts
-        ]
+        shapes = [part.shape for part in batch.tensors]
+        return shapes == [part.shape for part in self._parts]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

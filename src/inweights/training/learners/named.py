@@ -1,8 +1,6 @@
-"""Named learners: for each family of worlds a :class:`Curriculum` that learns it.
+"""Curricula by name, and the choice among them: :func:`named_for`.
 
-The settings are those of the recipes. :func:`inweights.train` and
-:func:`inweights.sweep` take
-:func:`named_for` of the world and the model where no learner is given.
+Each function states the settings with which a recipe trains one family of worlds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,19 +96,18 @@ def analogy(
         >>> analogy(losses=[0.01]).phases[0].stop.loss_below
         0.01
     """
+    phases = []
     names = ("first phase", "second phase")
-    return Curriculum(
-        phases=tuple(
-            Phase(
-                name=name,
-                roles=dict(roles),
-                steps=steps,
-                optimizer=Optimizer(rate=rate, decayed="all"),
-                stop=Stop(loss_below=loss),
-            )
-            for name, roles, loss in zip(names, parts, losses, strict=False)
+    for name, roles, loss in zip(names, parts, losses, strict=False):
+        phase = Phase(
+            name=name,
+            roles=dict(roles),
+            steps=steps,
+            optimizer=Optimizer(rate=rate, decayed="all"),
+            stop=Stop(loss_below=loss),
         )
-    )
+        phases.append(phase)
+    return Curriculum(phases=tuple(phases))
 
 
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
@@ -130,9 +127,8 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
     """
     optimizer = Optimizer(rate=rate, weight_decay=0.0)
     schedule = Schedule(kind="cosine" if falls else "constant")
-    return Curriculum(
-        phases=(Phase(steps=steps, optimizer=optimizer, schedule=schedule),)
-    )
+    phase = Phase(steps=steps, optimizer=optimizer, schedule=schedule)
+    return Curriculum(phases=(phase,))
 
 
 def path_star(
@@ -216,9 +212,9 @@ def named_for(world: Any, model: Any) -> Curriculum:
         >>> named_for(iw.TwoHop(), iw.GPTConfig(width=32)) == two_hop(32)
         True
     """
-    config: Any = (
-        model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
-    )
+    config: Any = model
+    if not isinstance(model, msgspec.Struct):
+        config = getattr(model, "config", None)
     family = family_of(world)
     kind = "" if config is None else config.__struct_config__.tag
     gpt = kind in ("gpt", "mamba")
@@ -264,9 +260,9 @@ def family_of(world: Any) -> str:
     settings = getattr(world, "settings", None)
     if settings is None:
         inner = getattr(world, "of", None)
-        return (
-            family_of(inner) if inner is not None else str(world.__struct_config__.tag)
-        )
+        if inner is not None:
+            return family_of(inner)
+        return str(world.__struct_config__.tag)
     while settings.get("kind") == "altered":
         settings = settings["of"]
     return str(settings.get("kind", getattr(world, "name", "")))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.training.batches.plans import Batch
+from inweights.training.batches.batch import Batch
 from inweights.worlds.arrays import Float
 
 #: Makes one update of the parameters by a batch, and returns the loss of each replica,
@@ -75,7 +75,7 @@ class CapturedUpdate:
         if self._graph is None:
             self._parts = [part.clone() for part in batch.tensors]
             self._graph = torch.cuda.CUDAGraph()
-            # recorded, but not yet run.
+            # Within this block kernels are recorded and do not run.
             with torch.cuda.graph(self._graph, stream=self._side):
                 self._losses = self._update(batch.with_tensors(self._parts))
         torch._foreach_copy_(self._parts, batch.tensors)

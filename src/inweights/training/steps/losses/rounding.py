@@ -39,9 +39,9 @@ class _Product(torch.autograd.Function):
         a = _rounded(a)
         b = _rounded(b)
         ctx.save_for_backward(a, b)
-        return _rounded(
-            torch.bmm(a, b) if c is None else torch.baddbmm(_rounded(c), a, b)
-        )
+        if c is None:
+            return _rounded(torch.bmm(a, b))
+        return _rounded(torch.baddbmm(_rounded(c), a, b))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:

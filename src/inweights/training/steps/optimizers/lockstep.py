@@ -3,7 +3,7 @@
 A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at
 the current parameters. One computation gives that of all replicas: so
 :func:`in_lockstep` lets each replica's step wait at its call until all others have
-called theirs, or have ended. ``own_optimizer.py`` uses it. Shapes: ``R`` replicas.
+called theirs, or have ended. ``own.py`` uses it. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations

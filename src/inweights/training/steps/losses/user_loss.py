@@ -1,6 +1,6 @@
 """Loss functions and penalties of users: called at each step, and checked at the first.
 
-:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.Loss` in a
+:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.loss.Loss` in a
 phase that names a function. The checks find what returns another shape than ``[R]``,
 has no gradient, or makes the loss of one replica depend on another. Shapes: ``R``
 replicas, ``n`` labels, ``K`` candidates.
@@ -18,10 +18,10 @@ from torch import Tensor
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.support.keys.code import Code
-from inweights.training.batches.plans import Batch
+from inweights.training.batches.batch import Batch
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
-from inweights.training.steps.losses import Loss
+from inweights.training.steps.losses.loss import Loss
 from inweights.worlds.arrays import Float, Int
 
 
@@ -66,11 +66,9 @@ class UserLoss:
         """Return the losses that the user's function gives, checked at the first call."""
         function = code.load()
         logits, labels, weights = self._built_in.logits(batch)
-        given = (
-            {"weights": weights}
-            if "weights" in inspect.signature(function).parameters
-            else {}
-        )
+        given = {}
+        if "weights" in inspect.signature(function).parameters:
+            given["weights"] = weights
         if not self._unchecked:
             found: Tensor = function(logits, labels, **given)
             return found

@@ -21,8 +21,9 @@ from inweights.errors import ConfigError
 from inweights.support.keys.code import Code
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.training.steps.lockstep import in_lockstep
-from inweights.training.steps.optimizers import decays_of, equal_runs, joined
+from inweights.training.steps.optimizers.lockstep import in_lockstep
+from inweights.training.steps.optimizers.spans import decays_of, equal_runs, joined
+from inweights.training.steps.optimizers.stored_state import pack_state, unpack_state
 
 #: Rows whose length is a multiple of this can be one block: no row ends within a vector
 #: register.
@@ -59,12 +60,12 @@ class OwnOptimizer:
         assert isinstance(code, Code)
         self._name = code.name
         self._unchecked = True
+        parts: list[tuple[Optimizer, list[Slot]]] = []
         if _is_elementwise(code, settings[0]):
-            parts = list(_blocks(flat, settings, moving))
+            parts += _blocks(flat, settings, moving)
         else:
-            parts = [
-                (one, _shaped(flat, row, moving)) for row, one in enumerate(settings)
-            ]
+            for row, one in enumerate(settings):
+                parts.append((one, _shaped(flat, row, moving)))
             warnings.warn(
                 f"{self._name} is stepped replica by replica, as an update of a parameter depends "
                 "on more than its own gradients",
@@ -75,17 +76,17 @@ class OwnOptimizer:
         #: Optimizers of each replica, or of each block of replicas.
         self._rows: list[list[torch.optim.Optimizer]] = []
         for one, slots in parts:
-            pairs = [(name, nn.Parameter(values)) for name, values, _ in slots]
-            gradients = [gradient for _, _, gradient in slots]
-            self._linked += zip(
-                [parameter for _, parameter in pairs], gradients, strict=True
-            )
+            pairs = []
+            for name, values, gradient in slots:
+                parameter = nn.Parameter(values)
+                pairs.append((name, parameter))
+                self._linked.append((parameter, gradient))
             self._rows.append(_built(one, pairs))
         self._all = list(chain.from_iterable(self._rows))
         self._needs_closure = any(needs_closure(optimizer) for optimizer in self._all)
-        self.param_groups = list(
-            chain.from_iterable(optimizer.param_groups for optimizer in self._all)
-        )
+        self.param_groups: list[dict[str, Any]] = []
+        for optimizer in self._all:
+            self.param_groups += optimizer.param_groups
 
     def step(self, again: Callable[[], Tensor]) -> None:
         """Make one update by the gradients in the matrix.
@@ -135,7 +136,7 @@ class OwnOptimizer:
         for optimizer in self._all:
             state = [optimizer.state.get(one, {}) for one in _parameters_of(optimizer)]
             groups = [_settings_of(group) for group in optimizer.param_groups]
-            form.append(_packed([state, groups], tensors, self._name))
+            form.append(pack_state([state, groups], tensors, self._name))
         words = np.frombuffer(msgspec.json.encode(form), dtype=np.uint8)
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
@@ -145,7 +146,7 @@ class OwnOptimizer:
             return
         form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())
         for optimizer, packed in zip(self._all, form, strict=True):
-            own, groups = _unpacked(packed, state)
+            own, groups = unpack_state(packed, state)
             for parameter, values in zip(_parameters_of(optimizer), own, strict=True):
                 if values:
                     optimizer.state[parameter] = values
@@ -192,7 +193,9 @@ def _built(
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
     make = one.kind.load()
     groups = cast("list[Any]", pairs)
-    if one.weight_decay and one.decayed == "matrices" and isinstance(_bare(make), type):
+    spares_vectors = one.weight_decay and one.decayed == "matrices"
+    # A function may take one list of parameters only: what decays is its own matter.
+    if spares_vectors and isinstance(_bare(make), type):
         vectors = [pair for pair in pairs if pair[1].dim() < 2]
         groups = [{"params": [pair for pair in pairs if pair[1].dim() > 1]}]
         if vectors:
@@ -206,11 +209,12 @@ def _built(
             "give some to one optimizer and the rest to another, and return both"
         ) from error
     several = list(made) if isinstance(made, list | tuple) else [made]
-    if wrong := [one for one in several if not isinstance(one, torch.optim.Optimizer)]:
-        raise ConfigError(
-            f"{one.kind.name} must return a torch.optim.Optimizer, or a list of them, got "
-            f"{type(wrong[0]).__name__}"
-        )
+    for each in several:
+        if not isinstance(each, torch.optim.Optimizer):
+            raise ConfigError(
+                f"{one.kind.name} must return a torch.optim.Optimizer, or a list of them, got "
+                f"{type(each).__name__}"
+            )
     return several
 
 
@@ -269,59 +273,22 @@ def _blocks(
     count = flat.values.shape[1]
     for first, last in equal_runs(settings):
         one = settings[first]
-        size = (last - first) * count
-        together = spans == [(0, count)] and count % LANES == 0 and size <= MAX_TOGETHER
+        fits = (last - first) * count <= MAX_TOGETHER
+        together = fits and spans == [(0, count)] and count % LANES == 0
         for part, decay in decays_of(flat, spans, one):
             own = msgspec.structs.replace(one, weight_decay=one.weight_decay and decay)
-            whole = together and part == spans
-            rows = (
-                [(first, last)] if whole else [(r, r + 1) for r in range(first, last)]
-            )
-            cuts = [(slice(*row), slice(*span)) for row, span in product(rows, part)]
-            yield (
-                own,
-                [(str(cut), flat.values[cut], flat.gradients[cut]) for cut in cuts],
-            )
+            size = last - first if together and part == spans else 1
+            slots = []
+            for row, (start, end) in product(range(first, last, size), part):
+                cut = (slice(row, row + size), slice(start, end))
+                slots.append((str(cut), flat.values[cut], flat.gradients[cut]))
+            yield own, slots
 
 
 def _shaped(flat: FlatParameters, row: int, moving: Sequence[int]) -> list[Slot]:
     """Return the parameters of one replica in their own shapes, each with its gradient."""
-    return [
-        (flat.names[i], flat.parameters[i].detach()[row], flat.slots[i][row])
-        for i in moving
-    ]
-
-
-def _packed(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
-    """Return a value of an optimizer's state as plain JSON; its tensors go to ``tensors``."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return {"float": value.hex()}
-    if isinstance(value, Tensor):
-        key = str(len(tensors))
-        tensors[key] = value
-        return {"tensor": key}
-    if isinstance(value, dict):
-        return {"dict": [[k, _packed(v, tensors, name)] for k, v in value.items()]}
-    if isinstance(value, list | tuple):
-        return {type(value).__name__: [_packed(one, tensors, name) for one in value]}
-    raise ConfigError(
-        f"the state of {name} holds a {type(value).__name__}, which no checkpoint can keep; use "
-        "tensors, numbers, and lists of them"
-    )
-
-
-def _unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return the value of which :func:`_packed` made JSON."""
-    if not isinstance(value, dict):
-        return value
-    [(kind, held)] = value.items()
-    if kind == "float":
-        return float.fromhex(held)
-    if kind == "tensor":
-        return tensors[held].clone()
-    if kind == "dict":
-        return {k: _unpacked(v, tensors) for k, v in held}
-    several = [_unpacked(one, tensors) for one in held]
-    return tuple(several) if kind == "tuple" else several
+    slots = []
+    for i in moving:
+        values = flat.parameters[i].detach()[row]
+        slots.append((flat.names[i], values, flat.slots[i][row]))
+    return slots

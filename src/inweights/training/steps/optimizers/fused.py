@@ -9,7 +9,7 @@ matrices for a checkpoint. Shapes: ``R`` replicas, ``P`` parameters of one repli
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -20,12 +20,17 @@ from torch import Tensor, nn
 
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.optimizers.spans import (
+    Span,
+    decays_of,
+    equal_runs,
+    joined,
+    within,
+)
 from inweights.worlds.arrays import Float
 
 #: Numbers that the widest registers hold.
 LANES = 16
-#: A part of the columns: the first, and the one after the last.
-Span = tuple[int, int]
 
 
 def build_optimizer(
@@ -50,7 +55,7 @@ def build_optimizer(
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
-        spans = _within(spans, *columns)
+        spans = within(spans, *columns)
     if len(equal_runs(settings)) > 1 and flat.values.device.type != "cpu":
         return one_for_all_rows(flat, settings, spans)
     groups, decays = _groups(flat, settings, spans)
@@ -102,9 +107,11 @@ def _groups(
             rows = slice(first, last)
             block = _with_gradient(flat.values[rows], flat.gradients[rows])
             for part, decay in parts:
-                if decay:
-                    pieces = [flat.values[rows, start:end] for start, end in part]
-                    decays += [_Decay(len(groups), piece, decay) for piece in pieces]
+                if not decay:
+                    continue
+                for start, end in part:
+                    piece = flat.values[rows, start:end]
+                    decays.append(_Decay(len(groups), piece, decay))
             groups.append({"params": [block], "lr": one.rate, "weight_decay": 0.0})
             continue
         for part, decay in parts:
@@ -112,13 +119,10 @@ def _groups(
             # tensor, parts of rows cannot.
             whole = part == list(spans) and in_lanes
             size = last - first if whole else 1
-            blocks = [slice(row, row + size) for row in range(first, last, size)]
-            parameters = [
-                _with_gradient(
-                    flat.values[block, start:end], flat.gradients[block, start:end]
-                )
-                for block, (start, end) in product(blocks, part)
-            ]
+            parameters = []
+            for row, (start, end) in product(range(first, last, size), part):
+                cut = (slice(row, row + size), slice(start, end))
+                parameters.append(_with_gradient(flat.values[cut], flat.gradients[cut]))
             groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
     return groups, decays
 
@@ -145,13 +149,14 @@ def one_for_all_rows(
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)
     for row, one in zip(decay, settings, strict=True):
-        for part, of in decays_of(flat, spans, one):
+        for part, of_part in decays_of(flat, spans, one):
             for start, end in part:
-                row[start:end] = of
+                row[start:end] = of_part
     shrunk = 1.0 - rates * decay
     whole = torch.ones_like(rates)
     kind = settings[0].kind
     any_decay = any(one.weight_decay for one in settings)
+    # From 0, with a rate of 1: after a step the matrix is minus the update itself.
     update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
     optimizer = _of_kind(
         [{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0]
@@ -224,9 +229,9 @@ def state_of(
     for parameter, (rows, columns) in _places(optimizer, flat):
         for name, value in optimizer.state.get(parameter, {}).items():
             if isinstance(value, Tensor) and value.dim():
-                state.setdefault(name, torch.zeros_like(flat.values))[rows, columns] = (
-                    value
-                )
+                if name not in state:
+                    state[name] = torch.zeros_like(flat.values)
+                state[name][rows, columns] = value
             elif isinstance(value, Tensor):
                 state[name] = value
     return state
@@ -264,59 +269,3 @@ def _places(
             row, column = divmod(parameter.storage_offset(), flat.values.shape[1])
             rows, columns = parameter.shape
             yield parameter, (slice(row, row + rows), slice(column, column + columns))
-
-
-def decays_of(
-    flat: FlatParameters, spans: Sequence[Span], one: Optimizer
-) -> list[tuple[list[Span], float]]:
-    """Divide columns into those that decay and those that do not, each with its decay.
-
-    Args:
-        flat: Says which columns are those of matrices.
-        spans: The columns that are divided.
-        one: The settings: how much decays, and whether vectors do.
-
-    Returns:
-        One or two pairs of columns and decay; no pair is without columns.
-    """
-    count = flat.values.shape[1]
-    split = flat.matrices if one.weight_decay and one.decayed == "matrices" else count
-    parts = (
-        (_within(spans, 0, split), one.weight_decay or 0.0),
-        (_within(spans, split, count), 0.0),
-    )
-    return [(part, decay) for part, decay in parts if part]
-
-
-def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
-    """Return the parts of spans from column ``first`` to before column ``last``."""
-    cut = [(max(start, first), min(end, last)) for start, end in spans]
-    return [(start, end) for start, end in cut if start < end]
-
-
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Join spans of which one begins where the last one ends.
-
-    Example:
-        >>> joined([(0, 3), (3, 5), (7, 9)])
-        [(0, 5), (7, 9)]
-    """
-    found: list[Span] = []
-    for start, end in spans:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], end)
-        else:
-            found.append((start, end))
-    return found
-
-
-def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
-    """Return the runs of neighbouring replicas with equal settings: the first, and one after each.
-
-    Example:
-        >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)
-        >>> equal_runs([slow, slow, fast])
-        [(0, 2), (2, 3)]
-    """
-    cuts = [i for i in range(1, len(settings)) if settings[i] != settings[i - 1]]
-    return list(zip([0, *cuts], [*cuts, len(settings)], strict=True))

@@ -1,0 +1,31 @@
+"""Curricula: which facts are trained on, in which order and how, as values without torch.
+
+A :class:`Curriculum` is a list of :class:`Phase`, each with its facts, loss, optimizer
+and :class:`Stop` rule, and perhaps an :class:`Edit` of stored facts before it.
+:func:`inweights.train` carries it out. Each class raises a ``ConfigError`` for values
+that are out of range or contradict each other.
+"""
+
+from inweights.training.curriculum.optimizer import (
+    MAX_RATE,
+    MAX_STEPS,
+    Optimizer,
+    Schedule,
+)
+from inweights.training.curriculum.phases import Curriculum, Phase, Place, Precision
+from inweights.training.curriculum.rules import Edit, EditMethod, EditRole, Stop
+
+__all__ = [
+    "MAX_RATE",
+    "MAX_STEPS",
+    "Curriculum",
+    "Edit",
+    "EditMethod",
+    "EditRole",
+    "Optimizer",
+    "Phase",
+    "Place",
+    "Precision",
+    "Schedule",
+    "Stop",
+]

@@ -1,0 +1,97 @@
+"""Rules of a phase besides its steps: when a replica stops, and which facts are edited before.
+
+:class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`; values
+without torch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from inweights.config import Config, check_size
+from inweights.errors import ConfigError
+from inweights.training.curriculum.optimizer import (
+    MAX_RATE,
+    MAX_STEPS,
+)
+
+EditRole = Literal["first_hop", "second_hop", "attribution", "similarity", "edge"]
+EditMethod = Literal["rank-one", "training", "embedding"]
+
+
+class Stop(Config):
+    """Rule by which a replica stops, and is frozen, before its phase ends.
+
+    Attributes:
+        loss_below: Stop if the training loss, in nats, is below this; ``None`` for no
+            such limit.
+        accuracy: Stop if the accuracy on the phase's facts is at least this, from 0 to
+            1; ``None`` for no such limit.
+        every: Number of steps between two checks.
+    """
+
+    loss_below: float | None = None
+    accuracy: float | None = None
+    every: int = 20
+
+    def __post_init__(self) -> None:
+        check_size("stop.every", self.every, most=MAX_STEPS)
+        if self.loss_below is not None and not self.loss_below >= 0:
+            raise ConfigError(
+                f"stop.loss_below must be at least 0, got {self.loss_below}"
+            )
+        if self.accuracy is not None:
+            check_size("stop.accuracy", self.accuracy, least=0, most=1)
+
+    @property
+    def never(self) -> bool:
+        """Whether the rule cannot stop anything."""
+        return self.loss_below is None and self.accuracy is None
+
+    def due(self, step: int) -> bool:
+        """Return whether the rule is checked after ``step`` updates of the phase."""
+        return not self.never and step % self.every == 0
+
+
+class Edit(Config):
+    """Change of the weights before a phase that gives some stored facts other answers, all at once.
+
+    The edited facts are the first ones of an order drawn by the root seed of the world;
+    each gets the answer of the next fact whose answer differs.
+    :func:`inweights.probes.after_edits` returns which facts they are, and what follows
+    from them afterwards.
+
+    Attributes:
+        role: Role of the facts that are edited.
+        method: ``rank-one``: a change of the output matrix of an MLP of a GPT that
+            disturbs the keys of other facts least, by their second moment (ROME, Meng
+            et al. 2022). ``training``: Adam on these facts alone. ``embedding``: Adam
+            on the embeddings of their first tokens alone.
+        count: Number of edited facts.
+        share: Share of the role's facts that is edited, in place of ``count``, if above
+            0.
+        layer: Block of a rank-one edit; by default the last one, in closed form. In
+            another block, what the MLP is to add to the last token is found by gradient
+            descent.
+        steps: Largest number of updates of gradient descent; a replica is frozen once
+            each new answer has a probability of .9.
+        rate: Learning rate of gradient descent.
+    """
+
+    role: EditRole = "second_hop"
+    method: EditMethod = "rank-one"
+    count: int = 1
+    share: float = 0.0
+    layer: int | None = None
+    steps: int = 40
+    rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_size("edit.count", self.count)
+        check_size("edit.share", self.share, least=0, most=1)
+        check_size("edit.steps", self.steps, most=MAX_STEPS)
+        check_size("edit.rate", self.rate, above=0, most=MAX_RATE)
+        if self.share and self.count != 1:
+            raise ConfigError(
+                f"edit: give count = {self.count} or share = {self.share}, not both"
+            )

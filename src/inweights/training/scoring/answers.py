@@ -1,0 +1,212 @@
+"""Logits and ranks of a model's answers, for some statements at a time.
+
+:func:`answer_blocks` computes the logits that everything in this folder is made of;
+:func:`answer_logits`, :func:`answer_ranks` and :func:`answer_columns` are for probes.
+Shapes: ``R``
+replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Float, Int
+from inweights.worlds.world import Ids, Worlds
+
+#: Logits of a replica that are held at once, 8 MB. The number must not depend on the
+#: number of replicas: products of other sizes may round differently, and a run is the
+#: same alone.
+MAX_LOGITS = 2**21
+
+
+@torch.no_grad()
+def answer_logits(
+    model: Model,
+    worlds: Worlds,
+    part: Part = "facts",
+    indices: Int[Ids, " M"] | None = None,
+) -> Float[Tensor, "R M K"]:
+    """Compute the logits of the first answer token of every statement.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements; by default all, in order.
+
+    Returns:
+        Logits over the ``K`` candidates, on the model's device.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> logits = answer_logits(model, world, "queries")
+        >>> logits.shape[:2], logits.shape[2] == len(world.vocabulary)
+        (torch.Size([2, 4]), True)
+    """
+    each = as_worlds(worlds, model)
+    count = len(getattr(each[0], part)) if indices is None else len(indices)
+    found = torch.zeros(
+        model.replicas, count, len(model.candidates), device=model.column.device
+    )
+    for rows, logits in answer_blocks(model, each, part, indices):
+        found[:, rows] = logits
+    return found
+
+
+@torch.no_grad()
+def answer_blocks(
+    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
+) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
+    """Yield the logits of :func:`answer_logits` for some statements at a time.
+
+    So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one
+    block.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements; by default all.
+
+    Yields:
+        The places of ``m`` statements among the ``M``, and their logits.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
+    """
+    groups = shape_groups(as_worlds(worlds, model), part, indices)
+    if not groups:
+        return
+    device = model.column.device
+    order = np.concatenate([group.indices for group in groups])
+    wanted = np.arange(len(order)) if indices is None else indices
+    # Statements are computed by shape; argsort of an argsort is the rank of each index.
+    places = np.argsort(wanted)[np.argsort(np.argsort(order))]
+    rows = torch.from_numpy(places).to(device)
+    step = max(1, MAX_LOGITS // len(model.candidates))
+    prompts = [group.prompts for group in groups]
+    if len(order) > step:
+        blocks = []
+        for matrix in prompts:
+            blocks += [[some] for some in matrix.split(step, dim=-2)]
+    else:
+        blocks = [prompts]
+    start = 0
+    for block in blocks:
+        batch = pack([some.to(device) for some in block])
+        logits = model(batch, at=batch.last)
+        yield rows[start : start + logits.shape[1]], logits
+        start += logits.shape[1]
+
+
+@torch.no_grad()
+def answer_ranks(
+    model: Model,
+    worlds: Worlds,
+    part: Part,
+    indices: Int[Ids, " M"] | None = None,
+    *,
+    teacherless: str = "",
+) -> Int[Tensor, "R M A"]:
+    """Count the candidates with a larger logit than the right one, for every token of every answer.
+
+    The tokens before it are given (teacher forcing): so an answer whose ranks are all 0
+    is also the one that greedy decoding finds. Logits are computed for some statements
+    at a time, so that 10^5 candidates do not fill the memory.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements with prompts of one length and answers of
+            one length; by default all.
+        teacherless: Name of a token that the model reads in place of the answer's
+            tokens, as in
+            :class:`~inweights.training.Phase`; empty for teacher forcing.
+
+    Returns:
+        Ranks, 0 for the largest logit.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, statements differ in length, or a
+            token of an answer is not among the model's candidates.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> tuple(answer_ranks(model, world, "queries").shape)
+        (2, 4, 1)
+    """
+    each = as_worlds(worlds, model)
+    groups = shape_groups(each, part, indices)
+    if len(groups) != 1:
+        raise DataError(
+            f"ranks are taken of {part} of one shape, not of {len(groups)}; give their indices"
+        )
+    group = groups[0]
+    device = model.column.device
+    order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
+    given = group.indices if indices is None else indices
+    wanted = torch.from_numpy(np.argsort(np.argsort(given)))
+    back = torch.argsort(order)[wanted].to(device)
+    columns = model.columns(group.answers)
+    seen = group.answers[..., :-1]
+    if teacherless:
+        seen = torch.full_like(seen, each[0].vocabulary.id(teacherless))
+    whole = torch.cat([group.prompts, seen], dim=-1).to(device)
+    length = whole.shape[-1]
+    answer = columns.shape[-1]
+    columns = columns.expand(model.replicas, -1, -1)
+    step = max(1, MAX_LOGITS // (answer * len(model.candidates)))
+    found = columns.new_empty(columns.shape)
+    for start in range(0, whole.shape[-2], step):
+        batch = pack([whole[..., start : start + step, :]])
+        rows = length * torch.arange(batch.shapes[0][0], device=device).unsqueeze(1)
+        at = rows + torch.arange(length - answer, length, device=device)
+        logits = model(batch, at=at.flatten())
+        right = columns[:, start : start + step].reshape(model.replicas, -1, 1)
+        above = (logits > logits.gather(-1, right)).sum(-1)
+        found[:, start : start + step] = above.view(model.replicas, -1, answer)
+    return found.index_select(1, back)
+
+
+def answer_columns(
+    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
+) -> Int[Tensor, "R M"]:
+    """Return the logit column of every statement's first answer token.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements; by default all, in order.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, or an answer is not among its
+            candidates.
+    """
+    columns = []
+    for world in as_worlds(worlds, model):
+        statements = getattr(world, part)
+        starts = np.concatenate([[0], statements.answer_ends[:-1]]).astype(np.int64)
+        first = statements.answers[starts] if len(statements) else starts[:0]
+        columns.append(torch.from_numpy(first if indices is None else first[indices]))
+    return model.columns(torch.stack(columns)).expand(model.replicas, -1)

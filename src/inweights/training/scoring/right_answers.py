@@ -1,0 +1,208 @@
+"""Which answers of a model are right, where a prompt may have several right answers.
+
+:func:`answer_scores` computes accuracy, loss and margins in one pass over the logits of
+``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` some of them, ``K``
+candidates, ``P`` pairs of a statement and a right answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inweights.models.base import Model
+from inweights.training.batches.worlds import Part, as_worlds
+from inweights.training.scoring.answers import answer_blocks, answer_columns
+from inweights.worlds.arrays import Bool, Float, Int
+from inweights.worlds.world import Ids, Statements, World, Worlds
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a model's answers to ``M`` statements.
+
+    Where several answers to a prompt are right, any of them counts.
+
+    Attributes:
+        predicted: Column of the largest logit.
+        right: Whether it is that of a right answer.
+        right_among: Whether the largest logit among the allowed is that of a right
+            answer.
+        loss: Cross-entropy over all candidates, nats: of a fact that of the answer that
+            it states, of a query that of all its right answers together.
+        margin: Largest logit of a right answer less the largest of a wrong one.
+        margin_among: The same among the allowed.
+    """
+
+    predicted: Int[Tensor, "R M"]
+    right: Bool[Tensor, "R M"]
+    right_among: Bool[Tensor, "R M"]
+    loss: Float[Tensor, "R M"]
+    margin: Float[Tensor, "R M"]
+    margin_among: Float[Tensor, "R M"]
+
+
+@torch.no_grad()
+def answer_scores(
+    model: Model,
+    worlds: Worlds,
+    part: Part,
+    indices: Int[Ids, " M"],
+    allowed: Bool[Tensor, "R K"],
+) -> Scores:
+    """Compute all :class:`Scores` in one pass over the logits of the first answer tokens.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements.
+        allowed: The candidates of the narrower choice (``right_among``,
+            ``margin_among``); the answer of each statement is among them.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, or an answer is not among its
+            candidates.
+    """
+    each = as_worlds(worlds, model)
+    answers = answer_columns(model, each, part, indices)
+    known = right_places(model, each, part, indices)
+    predicted = torch.zeros_like(answers)
+    right = torch.zeros_like(answers, dtype=torch.bool)
+    right_among = torch.zeros_like(right)
+    loss = torch.zeros(answers.shape, device=answers.device)
+    margin = torch.zeros_like(loss)
+    margin_among = torch.zeros_like(loss)
+    forbidden = ~allowed.unsqueeze(1)
+    for rows, logits in answer_blocks(model, each, part, indices):
+        own = answers[:, rows].unsqueeze(-1)
+        accepted = known.among(rows, logits) if known else None
+        chances = logits.log_softmax(-1)
+        loss[:, rows] = -chances.gather(-1, own).squeeze(-1)
+        if known and accepted is not None and known.is_set[rows].any():
+            together = -chances.masked_fill(~accepted, -torch.inf).logsumexp(-1)
+            loss[:, rows] = torch.where(known.is_set[rows], together, loss[:, rows])
+        best = logits.argmax(-1)
+        predicted[:, rows] = best
+        right[:, rows] = are_right(best, own, accepted)
+        margin[:, rows] = _lead(logits, own, accepted)
+        # In place, and therefore last: the logits of all candidates are gone now.
+        logits.masked_fill_(forbidden, -torch.inf)
+        right_among[:, rows] = are_right(logits.argmax(-1), own, accepted)
+        margin_among[:, rows] = _lead(logits, own, accepted)
+    return Scores(predicted, right, right_among, loss, margin, margin_among)
+
+
+@dataclass(frozen=True)
+class RightPlaces:
+    """All ``P`` right answers of ``M`` statements, some of which have several.
+
+    Attributes:
+        world: Index of the world that each right answer belongs to, ``[P]``.
+        row: Index of its statement among the ``M``, ``[P]``.
+        column: Its logit column, ``[P]``.
+        worlds: Number of worlds.
+        is_set: Whether a statement itself has several answers, as a query may, ``[M]``.
+    """
+
+    world: Int[Tensor, " P"]
+    row: Int[Tensor, " P"]
+    column: Int[Tensor, " P"]
+    worlds: int
+    is_set: Bool[Tensor, " M"]
+
+    def among(
+        self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
+    ) -> Bool[Tensor, "R m K"]:
+        """Return which candidates are right answers to some of the statements.
+
+        Args:
+            rows: Indices of ``m`` statements among the ``M``.
+            logits: Their logits, for shape and device only.
+        """
+        place = torch.full_like(self.is_set, -1, dtype=torch.int64)
+        place[rows] = torch.arange(len(rows), device=rows.device)
+        kept = place[self.row] >= 0
+        found = torch.zeros(
+            self.worlds,
+            len(rows),
+            logits.shape[-1],
+            dtype=torch.bool,
+            device=logits.device,
+        )
+        found[self.world[kept], place[self.row[kept]], self.column[kept]] = True
+        return found.expand(len(logits), -1, -1)
+
+
+def right_places(
+    model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
+) -> RightPlaces | None:
+    """Return the right answers of some statements of each world.
+
+    Args:
+        model: The model; answers without a logit column are left out.
+        worlds: One world, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of the ``M`` statements.
+
+    Returns:
+        ``None`` if every statement has one right answer.
+    """
+    each: list[Statements] = [getattr(world, part) for world in worlds]
+    if all((statements.right_counts[indices] == 1).all() for statements in each):
+        return None
+    rows = []
+    tokens = []
+    owners = []
+    for place, statements in enumerate(each):
+        row_of, token_of = statements.right_pairs(indices)
+        rows.append(row_of)
+        tokens.append(token_of)
+        owners.append(np.full(len(row_of), place))
+    several = np.any([np.isin(indices, one.further[:, 0]) for one in each], axis=0)
+    device = model.column.device
+    world = torch.from_numpy(np.concatenate(owners)).to(device)
+    row = torch.from_numpy(np.concatenate(rows)).to(device)
+    token = torch.from_numpy(np.concatenate(tokens)).to(device)
+    column = model.column[token]
+    kept = column >= 0
+    is_set = torch.from_numpy(several).to(device)
+    return RightPlaces(world[kept], row[kept], column[kept], len(each), is_set)
+
+
+def are_right(
+    columns: Int[Tensor, "R m"],
+    own: Int[Tensor, "R m 1"],
+    accepted: Bool[Tensor, "R m K"] | None,
+) -> Bool[Tensor, "R m"]:
+    """Return whether chosen candidates are right answers.
+
+    Args:
+        columns: Logit column of the chosen candidate of each statement.
+        own: Column of the answer that each statement states.
+        accepted: All right answers; ``None`` if each statement has one.
+    """
+    if accepted is None:
+        return columns == own.squeeze(-1)
+    return accepted.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
+
+
+def _lead(
+    logits: Float[Tensor, "R m K"],
+    own: Int[Tensor, "R m 1"],
+    accepted: Bool[Tensor, "R m K"] | None,
+) -> Float[Tensor, "R m"]:
+    """Return the largest logit of a right answer minus the largest of a wrong one."""
+    if accepted is not None:
+        best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
+        return best - logits.masked_fill(accepted, -torch.inf).amax(-1)
+    right = logits.gather(-1, own)
+    # Removed and put back: a copy of the logits would take as much memory again.
+    others = logits.scatter_(-1, own, -torch.inf).amax(-1, keepdim=True)
+    logits.scatter_(-1, own, right)
+    return (right - others).squeeze(-1)

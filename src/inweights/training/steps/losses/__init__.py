@@ -1,0 +1,1 @@
+"""The loss of a step: cross-entropy (``loss.py``), and losses of users (``user_loss.py``)."""

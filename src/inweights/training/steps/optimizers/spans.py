@@ -1,0 +1,88 @@
+"""Parts of the columns of the parameter matrix, and runs of replicas, that are updated alike.
+
+Both optimizers, the built-in ones and those of users, group their work by these. Shapes:
+``R`` replicas, ``P`` parameters of one replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inweights.training.curriculum import Optimizer
+from inweights.training.steps.flat_parameters import FlatParameters
+
+#: A part of the columns: the first, and the one after the last.
+Span = tuple[int, int]
+
+
+def decays_of(
+    flat: FlatParameters, spans: Sequence[Span], one: Optimizer
+) -> list[tuple[list[Span], float]]:
+    """Return the columns that decay and those that do not, each with its decay.
+
+    Args:
+        flat: Says which columns are those of matrices.
+        spans: The columns that are divided.
+        one: The settings: how much decays, and whether vectors do.
+
+    Returns:
+        One or two pairs of columns and decay; no pair is without columns.
+    """
+    count = flat.values.shape[1]
+    split = count
+    if one.weight_decay and one.decayed == "matrices":
+        # Columns of matrices come first, so that the decay ends at one column.
+        split = flat.matrices
+    parts = (
+        (within(spans, 0, split), one.weight_decay or 0.0),
+        (within(spans, split, count), 0.0),
+    )
+    return [(part, decay) for part, decay in parts if part]
+
+
+def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
+    """Return the parts of spans that lie in some columns.
+
+    Args:
+        spans: The spans.
+        first: The first of the columns.
+        last: The column after the last of them.
+
+    Example:
+        >>> within([(0, 3), (5, 9)], 2, 6)
+        [(2, 3), (5, 6)]
+    """
+    found = []
+    for start, end in spans:
+        cut = (max(start, first), min(end, last))
+        if cut[0] < cut[1]:
+            found.append(cut)
+    return found
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in which those are one of which the second begins where the first ends.
+
+    Example:
+        >>> joined([(0, 3), (3, 5), (7, 9)])
+        [(0, 5), (7, 9)]
+    """
+    found: list[Span] = []
+    for start, end in spans:
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
+    """Return the runs of neighbouring replicas with equal settings: the first, and one after each.
+
+    Example:
+        >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)
+        >>> equal_runs([slow, slow, fast])
+        [(0, 2), (2, 3)]
+    """
+    cuts = [i for i in range(1, len(settings)) if settings[i] != settings[i - 1]]
+    return list(zip([0, *cuts], [*cuts, len(settings)], strict=True))

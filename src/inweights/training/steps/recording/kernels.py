@@ -1,0 +1,203 @@
+"""Record the kernels of a computation below autograd, and run them again on planned memory.
+
+:class:`Kernels` records one call of a function; a call of it runs the same kernels on
+the same memory, without Python's and autograd's work between them. ``recorded.py`` uses
+it for the losses and gradients of a training step.
+"""
+
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from inweights.training.steps.recording.calls import (
+    COPIES,
+    EMPTY,
+    ONES,
+    ZEROS,
+    Call,
+    only_tensors,
+    place_of,
+    places_of,
+)
+from inweights.training.steps.recording.memory import Memory
+
+#: Kernels that are called faster by PyTorch's functions (``torch.add``) than by
+#: ``torch.ops``.
+DIRECT = frozenset(
+    """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
+    scatter_add sub sum tanh where""".split()  # noqa: SIM905
+)
+
+
+class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
+    """The computation draws random numbers, or its kernels depend on computed numbers."""
+
+
+class Kernels:
+    """The kernels of one call of a function; calling them returns the function's result again.
+
+    Args:
+        compute: Called once, and recorded. It reads and writes the same memory at every
+            call.
+
+    Attributes:
+        bytes: Size of the memory that all intermediate results share.
+
+    Raises:
+        NotRecordable: The computation cannot be repeated by the same kernels.
+    """
+
+    def __init__(self, compute: Callable[[], Tensor]) -> None:
+        with _Recorder() as recorder:
+            result = compute()
+        calls = _needed(_copies_at_once(recorder.calls), result)
+        memory = Memory(calls, result)
+        self.bytes = memory.bytes
+        self._result = memory.moved(result)
+        self._calls: list[Callable[[], object]] = []
+        for call in calls:
+            moved = tree_map_only(Tensor, memory.moved, tuple(call[1:4]))
+            self._calls += _run_again(Call(call.func, *moved))
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @torch.no_grad()
+    def __call__(self) -> Tensor:
+        for call in self._calls:
+            call()
+        return self._result.clone()
+
+
+class _Recorder(TorchDispatchMode):
+    """Record each kernel with its arguments and results, which stay alive."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls: list[Call] = []
+        self._known: set[int] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        tags = set(func.tags)
+        if torch.Tag.data_dependent_output in tags and args[0].is_floating_point():
+            raise NotRecordable
+        if "mkldnn_rnn" in func.name():  # it keeps a workspace of its own
+            raise NotRecordable
+        if tags & {torch.Tag.dynamic_output_shape, torch.Tag.nondeterministic_seeded}:
+            raise NotRecordable
+        out = func(*args, **(kwargs or {}))
+        call = Call(func, args, kwargs or {}, tree_leaves(out))
+        self._known |= places_of(call.given)
+        fresh = places_of(only_tensors(call.outs)) - self._known
+        self._known |= fresh
+        self.calls.append(call._replace(fresh=frozenset(fresh)))
+        return out
+
+
+# PyTorch wraps this method to keep its compiler out of it, and would import the
+# compiler for that.
+_Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # type: ignore[method-assign]
+
+
+def _copies_at_once(calls: Sequence[Call]) -> list[Call]:
+    """Copy each gradient to its place when it is computed, while it is in the cache."""
+    ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
+    if not ends:
+        return list(calls)
+    joint = calls[ends[-1]]
+    written: dict[int, int] = {}
+    for at, call in enumerate(calls):
+        changed = places_of(call.given) if call.func._schema.is_mutable else call.fresh
+        written.update(dict.fromkeys(changed, at))
+    after: dict[int, list[Call]] = defaultdict(list)
+    copy = torch.ops.aten.copy_.default
+    for slot, gradient in zip(*joint.args[:2], strict=True):
+        # A write after the joint copy is no longer part of this gradient.
+        ready = min(written.get(place_of(gradient), ends[-1]), ends[-1])
+        after[ready].append(Call(copy, (slot.detach(), gradient.detach()), {}, []))
+    ordered: list[Call] = []
+    for at, call in enumerate(calls):
+        if call is not joint:
+            ordered.append(call)
+        ordered += after[at]
+    return ordered
+
+
+def _needed(calls: Sequence[Call], result: Tensor) -> list[Call]:
+    """Return the calls that change a tensor, or make one that is read later."""
+    read = {place_of(result)}
+    needed = []
+    for call in reversed(calls):
+        if call.func._schema.is_mutable or call.fresh & read:
+            needed.append(call)
+            # What is filled with a constant is read for its shape alone.
+            if call.name not in EMPTY | ZEROS | ONES:
+                read |= places_of(call.given)
+    return needed[::-1]
+
+
+def _run_again(call: Call) -> Iterable[Callable[[], object]]:
+    """Return functions that repeat a call on the same memory."""
+    func = call.func
+    name = call.name
+    outs = call.outs
+    if func._schema.is_mutable:
+        return [partial(_direct(func, name), *call.args, **call.kwargs)]
+    if name in EMPTY:
+        return []
+    if name in ZEROS:
+        return [outs[0].zero_]
+    if name in ONES:
+        return [partial(outs[0].fill_, 1)]
+    if name in COPIES:
+        same = outs[0].data_ptr() == call.args[0].data_ptr()
+        return [] if same else [partial(outs[0].copy_, call.args[0])]
+    writing = _writing(func)
+    if writing is None or not all(isinstance(out, Tensor) for out in outs):
+        return [partial(_and_copy, func, call.args, call.kwargs, outs)]
+    overload, names = writing
+    into = dict(zip(names, outs, strict=True))
+    return [partial(_direct(overload, name), *call.args, **call.kwargs, **into)]
+
+
+def _direct(func: Any, name: str) -> Callable[..., object]:
+    """Return the fastest function that calls a kernel."""
+    # torch.sum of all numbers takes no `out`.
+    if name in DIRECT and str(func) != "aten.sum.out":
+        return getattr(torch, name)
+    if name.endswith("_") and name[:-1] in DIRECT | {"copy", "zero", "fill"}:
+        return getattr(Tensor, name)
+    return func
+
+
+def _writing(func: Any) -> tuple[Any, list[str]] | None:
+    """Return the overload that writes into given tensors, and the names of these arguments."""
+    own = [(one.name, str(one.type)) for one in func._schema.arguments]
+    for name in func.overloadpacket.overloads():
+        overload = getattr(func.overloadpacket, name)
+        given = []
+        outs = []
+        for argument in overload._schema.arguments:
+            if argument.is_out:
+                outs.append(argument.name)
+            else:
+                given.append((argument.name, str(argument.type)))
+        if given == own and len(outs) == len(func._schema.returns):
+            return overload, outs
+    return None
+
+
+def _and_copy(func: Any, args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
+    """Call a kernel that cannot write into given tensors, and copy its results into them."""
+    for out, new in zip(outs, tree_leaves(func(*args, **kwargs)), strict=True):
+        if isinstance(new, Tensor):
+            out.copy_(new)

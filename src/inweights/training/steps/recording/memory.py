@@ -1,0 +1,110 @@
+"""Where the results of recorded kernels lie: one piece of memory, planned once.
+
+:class:`Memory` gives each result a place that nothing else needs at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from inweights.training.steps.recording.calls import (
+    Call,
+    only_tensors,
+    place_of,
+    places_of,
+)
+
+#: The start of each buffer is a multiple of this many bytes.
+ALIGNED = 64
+
+
+class Memory:
+    """One piece of memory for all buffers; those that are needed at the same time do not overlap.
+
+    An elementwise result is written over an input that is not read afterwards.
+    """
+
+    def __init__(self, calls: Sequence[Call], result: Tensor) -> None:
+        last: dict[int, int] = {}
+        for at, call in enumerate(calls):
+            last.update(dict.fromkeys(call.fresh | places_of(call.given), at))
+        last[place_of(result)] = len(calls)
+        over: dict[int, int] = {}
+        buffers: dict[int, tuple[int, int, int]] = {}
+        for at, call in enumerate(calls):
+            for out in only_tensors(call.outs):
+                place = place_of(out)
+                if place not in call.fresh:
+                    continue
+                own = place
+                for given in _replaceable(call, out):
+                    # An input of the function itself is no buffer: it is never
+                    # written over.
+                    if given in over and last[given] == at:
+                        own = over[given]
+                        break
+                over[place] = own
+                first = buffers.get(own, (at,))[0]
+                buffers[own] = (first, last[place], out.untyped_storage().nbytes())
+        starts = pack_buffers(buffers)
+        self._starts = {place: starts[own] for place, own in over.items()}
+        self.bytes = max((starts[p] + buffers[p][2] for p in starts), default=0)
+        self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
+
+    def moved(self, tensor: Tensor) -> Tensor:
+        """Return the tensor in its planned memory; one that is no buffer stays where it is."""
+        start = self._starts.get(place_of(tensor))
+        if start is None:
+            return tensor.detach()
+        offset = start // tensor.element_size() + tensor.storage_offset()
+        view = torch.empty(0, dtype=tensor.dtype)
+        return view.set_(self._storage, offset, tensor.shape, tensor.stride())
+
+
+def _replaceable(call: Call, out: Tensor) -> list[int]:
+    """Return the inputs over which the result of an elementwise call can be written."""
+    if torch.Tag.pointwise in call.func.tags:
+        candidates = call.given
+    elif call.name == "index_add":  # it begins with a copy of its first input
+        candidates = call.given[:1]
+    else:
+        return []
+    given = [place_of(one) for one in call.given]
+    found = []
+    for one in candidates:
+        place = place_of(one)
+        # Memory that two inputs view would be written through one of them before it is
+        # read through the other.
+        if given.count(place) == 1 and _lies_as(one, out):
+            found.append(place)
+    return found
+
+
+def _lies_as(one: Tensor, out: Tensor) -> bool:
+    """Whether two tensors lie in memory of one size in the same way, and fill it."""
+    if (one.shape, one.stride(), one.dtype) != (out.shape, out.stride(), out.dtype):
+        return False
+    size = one.untyped_storage().nbytes()
+    return size == one.nbytes and size == out.untyped_storage().nbytes()
+
+
+def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
+    """Return the first byte of each buffer, given its first use, last use and size in bytes."""
+    placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
+    starts: dict[int, int] = {}
+    # The largest first: small ones then fill the gaps between them.
+    by_size = sorted(buffers.items(), key=lambda item: -item[1][2])
+    for place, (first, last, size) in by_size:
+        start = 0
+        for low, high, since, until in sorted(placed):
+            together_in_time = since <= last and first <= until
+            overlaps = low < start + size and start < high
+            if together_in_time and overlaps:
+                start = high
+        starts[place] = start
+        end = start + -(-max(size, 1) // ALIGNED) * ALIGNED
+        placed.append((start, end, first, last))
+    return starts
