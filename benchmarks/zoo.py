@@ -23,7 +23,7 @@ from inweights.models.save import save_model
 from inweights.support.progress import shown
 from inweights.training import Curriculum, Descent, train
 from inweights.training.learners import named_for
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 #: What is written by hand: of each model its claim and its configs.
 PLANNED = Path(__file__).with_suffix(".toml")

@@ -20,7 +20,7 @@ from inweights.experiments.grammar.protocol_file import (
     read_protocol,
 )
 from inweights.experiments.grammar.recipe import Paper, Recipe
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 TEXT = PaperText(
     version="v1", date="2026", read_on="2026-11-27", venue="-", code="a/b@1"

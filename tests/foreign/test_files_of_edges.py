@@ -16,7 +16,7 @@ import pytest
 from inweights.cli import main
 from inweights.errors import DataError
 from inweights.worlds import Graph, read_edges
-from inweights.worlds.readers.tables.arrange import UnclearHeaderError
+from inweights.worlds.readers.tables.first_row import UnclearHeaderError
 
 FAMILIES = nx.florentine_families_graph()
 NOVEL = nx.les_miserables_graph()

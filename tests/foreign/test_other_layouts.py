@@ -16,7 +16,7 @@ from inweights.audit import mend
 from inweights.cli import console, main
 from inweights.errors import DataError
 from inweights.worlds import read_knowledge
-from inweights.worlds.readers.tables.arrange import UnclearHeaderError
+from inweights.worlds.readers.tables.first_row import UnclearHeaderError
 
 
 def lines(

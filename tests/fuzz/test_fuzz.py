@@ -20,7 +20,7 @@ from inweights.config import apply_overrides
 from inweights.errors import InweightsError
 from inweights.support.limits import parse_bytes
 from inweights.worlds import TwoHop, read_knowledge
-from inweights.worlds.readers.edge_lists import read_edges
+from inweights.worlds.readers.graphs.edge_lists import read_edges
 
 T = TypeVar("T")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.geometric_memory.layout import scene
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 MODELS = ("emb-mlp", "gpt", "gpt-small", "gpt-decay")
 

@@ -25,7 +25,7 @@ from inweights.worlds import (
     from_networkx,
     read_edges,
 )
-from inweights.worlds.families.shapes import CLASSICS
+from inweights.worlds.families.graphs.shapes import CLASSICS
 
 TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
 

@@ -21,7 +21,7 @@ from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.learners.descent import Descent
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.world import Worlds
 
 

@@ -12,8 +12,8 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.worlds.families.analogy import AnalogicalTwoHop as AnalogicalTwoHop
     from inweights.worlds.families.analogy import Analogy as Analogy
-    from inweights.worlds.families.graph import Graph as Graph
-    from inweights.worlds.families.graph import from_networkx as from_networkx
+    from inweights.worlds.families.graphs.graph import Graph as Graph
+    from inweights.worlds.families.graphs.graph import from_networkx as from_networkx
     from inweights.worlds.families.hops import Hops as Hops
     from inweights.worlds.families.implication import Implication as Implication
     from inweights.worlds.families.in_context import InContextStar as InContextStar
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from inweights.worlds.knowledge.triples import Facts as Facts
     from inweights.worlds.knowledge.triples import Triples as Triples
     from inweights.worlds.knowledge.words.wording import Wording as Wording
-    from inweights.worlds.readers.edge_lists import EdgeList as EdgeList
-    from inweights.worlds.readers.edge_lists import read_edges as read_edges
+    from inweights.worlds.readers.graphs.edge_list import EdgeList as EdgeList
+    from inweights.worlds.readers.graphs.edge_lists import read_edges as read_edges
     from inweights.worlds.registry import Altered as Altered
     from inweights.worlds.registry import WorldConfig as WorldConfig
     from inweights.worlds.registry import open_world as open_world

@@ -1,17 +1,31 @@
-"""Array types with shapes for signatures: ``Float[Floats, "N D"]``, as jaxtyping defines them.
+"""Array types with shapes for signatures, and rows of different lengths in one array.
 
-Type checkers and tests evaluate them; at run time the library does not import
-jaxtyping.
+``Float[Floats, "N D"]`` is as jaxtyping defines it: type checkers and tests evaluate
+it; at run time the library does not import jaxtyping. :func:`flatten_rows` and
+:func:`cut_rows` are for columns of tokens, such as all prompts of a world.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bool", "Bools", "Float", "Floats", "Ids", "Int", "Integer", "Num", "Reals"]
+__all__ = [
+    "Bool",
+    "Bools",
+    "Float",
+    "Floats",
+    "Ids",
+    "Int",
+    "Integer",
+    "Num",
+    "Reals",
+    "cut_rows",
+    "flatten_rows",
+]
 
 Floats = NDArray[np.float64]
 #: Real numbers of any precision.
@@ -23,3 +37,38 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Integer, Num
 else:  # annotations are text
     Bool = Float = Int = Integer = Num = None
+
+
+def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
+    """Return the numbers of all rows of some matrices, one after another, and where rows end.
+
+    Example:
+        >>> numbers, ends = flatten_rows([np.array([[1, 2], [3, 4]]), np.array([[5]])])
+        >>> numbers.tolist(), ends.tolist()
+        ([1, 2, 3, 4, 5], [2, 4, 5])
+    """
+    parts = [np.zeros(0, dtype=np.int64)]
+    lengths = [np.zeros(0, dtype=np.int64)]
+    for matrix in matrices:
+        parts.append(matrix.ravel())
+        lengths.append(np.full(len(matrix), matrix.shape[1]))
+    return np.concatenate(parts), np.cumsum(np.concatenate(lengths))
+
+
+def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
+    """Return some rows of :func:`flatten_rows`, one after another, and where they end.
+
+    Args:
+        numbers: The numbers of all rows.
+        ends: Where each row ends among them.
+        rows: Which rows are wanted, in any order.
+
+    Example:
+        >>> cut_rows(np.array([1, 2, 3, 4, 5]), np.array([2, 4, 5]), np.array([2, 0]))[0].tolist()
+        [5, 1, 2]
+    """
+    lengths = np.diff(ends, prepend=0)
+    new = np.cumsum(lengths[rows])
+    # How far each wanted number lies from its new place.
+    shift = np.repeat(ends[rows] - new, lengths[rows])
+    return numbers[np.arange(len(shift)) + shift], new

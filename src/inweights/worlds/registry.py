@@ -19,7 +19,7 @@ from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.limits import missing_file
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.hops import Hops
 from inweights.worlds.families.implication import Implication
 from inweights.worlds.families.in_context import InContextStar

@@ -1,13 +1,12 @@
 """Statements ``prompt → answer`` with roles: the facts and queries of a world, stored in columns.
 
 :class:`Statements` holds many of them as NumPy arrays; :class:`Statement` is a single
-one. A
-:class:`~inweights.worlds.World` has one of each for its facts and its queries.
+one. A :class:`~inweights.worlds.World` has one of each for its facts and its queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, check_names
-from inweights.worlds.arrays import Bools, Int
+from inweights.worlds.arrays import Bools, Int, cut_rows, flatten_rows
 from inweights.worlds.right_answers import RightAnswers, merged_rows, nothing_further
 from inweights.worlds.vocabulary import Ids, counted
 
@@ -108,7 +107,8 @@ class Statements:
                     f"role '{role}': prompts and answers must be matrices with one row per "
                     f"statement, got shapes {prompts.shape} and {answers.shape}"
                 )
-            prompts_of[role], answers_of[role] = prompts, answers
+            prompts_of[role] = prompts
+            answers_of[role] = answers
         counts = [len(prompts) for prompts in prompts_of.values()]
         roles = np.repeat(np.arange(len(prompts_of), dtype=np.int16), counts)
         outside = np.asarray(out_of_distribution)
@@ -119,8 +119,8 @@ class Statements:
                 f"out_of_distribution has shape {outside.shape}; there are {len(roles)} statements"
             )
         return cls(
-            *_flatten(prompts_of.values()),
-            *_flatten(answers_of.values()),
+            *flatten_rows(prompts_of.values()),
+            *flatten_rows(answers_of.values()),
             roles,
             tuple(prompts_of),
             outside,
@@ -150,9 +150,7 @@ class Statements:
 
     def __repr__(self) -> str:
         counts = np.bincount(self.roles, minlength=len(self.role_names))
-        roles = [
-            counted(n, role) for n, role in zip(counts, self.role_names, strict=True)
-        ]
+        roles = list(map(counted, counts, self.role_names))
         if not len(self):
             return "Statements(0)"
         return f"Statements({len(self):,}: {', '.join(roles)})"
@@ -183,7 +181,8 @@ class Statements:
             >>> borders.right_answers(2).tolist(), borders.right_answers(1).tolist()
             ([3, 1], [2])
         """
-        own, found = self.answer(index)[:1], self._right.tokens_of(index)
+        own = self.answer(index)[:1]
+        found = self._right.tokens_of(index)
         return np.concatenate([own, found[found != own]])
 
     @property
@@ -219,19 +218,12 @@ class Statements:
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
         """Return some statements, in the order of ``rows``."""
-
-        def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
-            lengths = np.diff(ends, prepend=0)
-            new = np.cumsum(lengths[rows])
-            shift = np.repeat(ends[rows] - new, lengths[rows])
-            return tokens[np.arange(len(shift)) + shift], new
-
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         further = np.stack([place[self.further[:, 0]], self.further[:, 1]], axis=1)
         return Statements(
-            *cut(self.prompts, self.prompt_ends),
-            *cut(self.answers, self.answer_ends),
+            *cut_rows(self.prompts, self.prompt_ends, rows),
+            *cut_rows(self.answers, self.answer_ends, rows),
             self.roles[rows],
             self.role_names,
             self.out_of_distribution[rows],
@@ -249,8 +241,9 @@ class Statements:
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
         """Return prompts ``[m, T]`` and answers ``[m, A]`` of statements of one shape."""
-        rows = [(self.prompt(int(i)), self.answer(int(i))) for i in indices]
-        return np.stack([p for p, _ in rows]), np.stack([a for _, a in rows])
+        places = indices.tolist()
+        prompts = np.stack([self.prompt(place) for place in places])
+        return prompts, np.stack([self.answer(place) for place in places])
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
         """Yield statements in groups of one shape, shortest prompts first.
@@ -267,20 +260,17 @@ class Statements:
         shapes = set(zip(lengths.tolist(), widths.tolist(), strict=True))
         for length, width in sorted(shapes):
             rows = chosen[(lengths == length) & (widths == width)]
-            prompts = self.prompts[
-                (self.prompt_ends[rows] - length)[:, None] + np.arange(length)
-            ]
-            answers = self.answers[
-                (self.answer_ends[rows] - width)[:, None] + np.arange(width)
-            ]
+            prompt_starts = self.prompt_ends[rows] - length
+            answer_starts = self.answer_ends[rows] - width
+            prompts = self.prompts[prompt_starts[:, None] + np.arange(length)]
+            answers = self.answers[answer_starts[:, None] + np.arange(width)]
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
         """Return these statements followed by those of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
-        places = np.array(
-            [names.index(name) for name in other.role_names], dtype=np.int16
-        )
+        renumbered = [names.index(name) for name in other.role_names]
+        places = np.array(renumbered, dtype=np.int16)
         return Statements(
             np.concatenate([self.prompts, other.prompts]),
             np.concatenate([self.prompt_ends, other.prompt_ends + len(self.prompts)]),
@@ -298,13 +288,3 @@ class Statements:
             return False
         columns = [name for name in self.__dataclass_fields__ if name != "role_names"]
         return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
-
-
-def _flatten(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
-    """Return the tokens of all rows of some matrices, one after another, and where rows end."""
-    parts = [np.zeros(0, dtype=np.int64)]
-    lengths = [np.zeros(0, dtype=np.int64)]
-    for matrix in matrices:
-        parts.append(matrix.ravel())
-        lengths.append(np.full(len(matrix), matrix.shape[1]))
-    return np.concatenate(parts), np.cumsum(np.concatenate(lengths))

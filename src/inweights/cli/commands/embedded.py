@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from inweights.probes.geometry.embedding import Embedding
     from inweights.support.progress import Progress
-    from inweights.worlds.families.graph import Graph
+    from inweights.worlds.families.graphs.graph import Graph
     from inweights.worlds.world import World
 
 #: Times that the names are shuffled.

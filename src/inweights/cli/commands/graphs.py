@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.support.limits import missing_file
 
 if TYPE_CHECKING:
-    from inweights.worlds.families.graph import Graph
+    from inweights.worlds.families.graphs.graph import Graph
 
 
 @base.app.command
@@ -150,9 +150,9 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
 
 def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
-    from inweights.worlds.families.graph import Graph
-    from inweights.worlds.families.shapes import Shape
-    from inweights.worlds.readers.graph_files import own_graphs
+    from inweights.worlds.families.graphs.graph import Graph
+    from inweights.worlds.families.graphs.shapes import Shape
+    from inweights.worlds.readers.graphs.graph_files import own_graphs
 
     file = Path(given)
     if file.is_file():
@@ -174,7 +174,7 @@ def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
 
 def _read(file: str, header: str, columns: str) -> Graph:
     """The graph of a file; what was guessed about the file is said on the error stream."""
-    from inweights.worlds.families.graph import Graph
+    from inweights.worlds.families.graphs.graph import Graph
 
     as_header = header == "yes" if header else None
     console.assumed(worlds.read_edges(file, header=as_header, columns=columns).remarks)

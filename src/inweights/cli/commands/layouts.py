@@ -62,7 +62,7 @@ class Layout:
         Raises:
             UnclearHeaderError: It is unclear, and there is no terminal.
         """
-        from inweights.worlds.readers.tables.arrange import UnclearHeaderError
+        from inweights.worlds.readers.tables.first_row import UnclearHeaderError
 
         try:
             return read(self.header or "")

@@ -17,7 +17,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.arrays import Floats
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from inweights.config import decode
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.training.batches.worlds import as_worlds
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.world import World, Worlds
 
 
@@ -29,7 +29,7 @@ def without_self_edges(
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one
+        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one, or one
             for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
@@ -51,7 +51,7 @@ def both_ways(
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one
+        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one, or one
             for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.

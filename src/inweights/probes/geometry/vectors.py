@@ -22,7 +22,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import adjacency, edge_ends
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats, Int
-from inweights.worlds.families.graph import edge_prefix
+from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import Ids, World, Worlds
 
 #: Random numbers that are held at once.
@@ -100,7 +100,7 @@ def node_vectors(
         layer: ``tokens`` for the table of token embeddings, or one of the model's
             layers, whose state is read at the end of a prompt that the node ends.
         before: Tokens before the node in that prompt, such as those of
-            :func:`~inweights.worlds.families.graph.edge_prefix`.
+            :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 
     Raises:
         ConfigError: The layer is unknown.

@@ -9,7 +9,7 @@ from inweights.config import replace_at
 from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import Analogy
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.reversal import Reversal
 
 HOPS, ALONE, MEMORY = "hops", "hops, no identities", "hops, memory"

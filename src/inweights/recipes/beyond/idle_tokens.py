@@ -16,7 +16,7 @@ from inweights.experiments import (
 )
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.programs.idle_classes import idle_drive
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NN, gm.GPT)

@@ -17,7 +17,7 @@ from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared import derived, derived_paths
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 KEYS = ["world", "model", "condition", "seed"]
 STAR, GRID = "path-star", "grid"

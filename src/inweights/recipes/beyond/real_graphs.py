@@ -16,8 +16,8 @@ from inweights.experiments import Computation, Measure, Plan, cosine, number, sh
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.theory.geometric_memory.spectral import edge_ends
-from inweights.worlds.families.graph import Graph
-from inweights.worlds.families.shapes import CLASSICS
+from inweights.worlds.families.graphs.graph import Graph
+from inweights.worlds.families.graphs.shapes import CLASSICS
 from inweights.worlds.world import Ids
 
 #: Nodes of the largest graph; of more than 250 the page shows some.

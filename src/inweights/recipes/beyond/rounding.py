@@ -19,7 +19,7 @@ from inweights.experiments import (
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["change", "seed"]
 FP32 = "fp32"

@@ -6,7 +6,7 @@ import inweights as iw
 from inweights.experiments import Computation, Measure, Plan, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NODE2VEC, gm.GPT, gm.SSM, gm.NN)

@@ -20,7 +20,7 @@ from inweights.experiments import (
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.shared.derived import at_the_end, first_step
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "embeddings", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)

@@ -12,7 +12,7 @@ from inweights.errors import check_names
 from inweights.experiments import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Precision
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same
 #: in bfloat16 (as the code does on a GPU), and with the plainest world and start that

@@ -13,7 +13,7 @@ from inweights.theory.geometric_memory.storage_tables import (
     costs,
     squeezed_star,
 )
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 

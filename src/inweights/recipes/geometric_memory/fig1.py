@@ -7,7 +7,7 @@ from inweights.experiments import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 
 class Settings(iw.Config):

@@ -8,7 +8,7 @@ import inweights as iw
 from inweights.experiments import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import first_step, half_time
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "seed"]
 LOOKUP, GEOMETRY = "frozen", "free"

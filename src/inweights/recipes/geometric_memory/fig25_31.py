@@ -20,7 +20,7 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.shared.derived import beside_chance
 from inweights.training.curriculum import Precision
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 CHANCE = "random vectors"
 

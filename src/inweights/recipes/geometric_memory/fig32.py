@@ -10,7 +10,7 @@ import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import derived
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "architecture", "edges")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)

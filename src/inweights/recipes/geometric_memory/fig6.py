@@ -10,7 +10,7 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
 from inweights.recipes.shared.derived import first_step, half_time
 from inweights.theory.geometric_memory.storage_tables import one_step
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "architecture", "horizon")
 EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"

@@ -10,7 +10,7 @@ from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.shared.derived import beside_chance
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 #: An eigenspace is used where it has more than so many times the energy that chance
 #: gives it.

@@ -18,7 +18,7 @@ from inweights.experiments import (
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 #: Spaces that the figures show, from the smoothest.
 SHOWN = 5

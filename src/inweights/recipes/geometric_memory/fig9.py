@@ -11,7 +11,7 @@ from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.shared.derived import beside_chance
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "model", "self_edges")
 TIED, UNTIED, UNIT = "Node2Vec", "untied Node2Vec", "untied, unit normal"

@@ -9,7 +9,7 @@ import inweights as iw
 from inweights.experiments import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.geometric_memory.layout import scene
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 #: From arbitrary to most geometric.
 ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)

@@ -20,7 +20,7 @@ import numpy as np
 from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
-from inweights.worlds.families.graph import edge_prefix
+from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import Ids, World
 
 Operator = Literal["walk", "combinatorial", "normalised"]

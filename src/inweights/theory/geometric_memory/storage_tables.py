@@ -13,7 +13,7 @@ import polars as pl
 from inweights.theory.geometric_memory import storage as stored
 from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
 from inweights.worlds.arrays import Floats
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:

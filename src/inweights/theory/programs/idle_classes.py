@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.geometric_memory.spectral import adjacency
-from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.graphs.graph import Graph
 
 
 def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:

@@ -19,7 +19,7 @@ import numpy as np
 from inweights.errors import DataError
 from inweights.seeds import Streams
 from inweights.worlds.arrays import Bool, Int
-from inweights.worlds.families.graph import edge_prefix
+from inweights.worlds.families.graphs.edges import edge_prefix
 from inweights.worlds.world import World
 
 #: The answers to a prompt, by the tokens of the prompt.

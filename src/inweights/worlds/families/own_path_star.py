@@ -21,7 +21,8 @@ from inweights.worlds.families.path_star import (
     path_statements,
     task_vocabulary,
 )
-from inweights.worlds.readers.edge_lists import read_edges, read_paths
+from inweights.worlds.readers.graphs.edge_lists import read_edges
+from inweights.worlds.readers.graphs.plain_edges import read_paths
 from inweights.worlds.world import Ids, Vocabulary, World
 
 

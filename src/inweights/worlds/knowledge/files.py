@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from inweights.errors import ConfigError, DataError, InweightsError, nearest
 from inweights.support.limits import encoding_of, missing_file, read_text
-from inweights.worlds.knowledge import text
-from inweights.worlds.knowledge.records import Records, json_rows
-from inweights.worlds.knowledge.refused import refusal_of
+from inweights.worlds.knowledge.rows import text
+from inweights.worlds.knowledge.rows.json_rows import json_rows
+from inweights.worlds.knowledge.rows.records import Records
+from inweights.worlds.knowledge.rows.refused import refusal_of
 from inweights.worlds.readers.databases import database_rows, is_database
-from inweights.worlds.readers.graph_files import WITH_RELATIONS
+from inweights.worlds.readers.graphs.graph_files import WITH_RELATIONS
+from inweights.worlds.readers.graphs.linked import graph_facts
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
-from inweights.worlds.readers.linked import graph_facts
 from inweights.worlds.readers.published import Fact, is_two_hop, two_hop_facts
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
 from inweights.worlds.readers.remark import Remark

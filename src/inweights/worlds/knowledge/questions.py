@@ -18,8 +18,8 @@ left out, but no answer of the others.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -74,34 +74,35 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     lacking: list[tuple[bool, Question]] = []
     if {"implication", "unstated"} & set(kinds):
         reversals = {prompt for prompt, _ in _reversals(rows)}
-        unanswered = (
-            one for one in _lacking(rows) if one[0] or one[1][0] not in reversals
-        )
-        lacking = list(islice(unanswered, 2 * MOST))
-    makers: dict[str, Callable[[], tuple[Ids, Ids]]] = {
-        "composition": lambda: composed(np.array(rows, dtype=np.int64).reshape(-1, 3))[
-            :2
-        ],
-        "chain": lambda: _columns(_chains(rows)),
-        "reversal": lambda: _columns(_with_all_answers(_reversals(rows))),
-        "implication": lambda: _columns(
-            question for agreed, question in lacking if agreed
-        ),
-        "unstated": lambda: _columns(
-            question for agreed, question in lacking if not agreed
-        ),
-    }
-    return {kind: makers[kind]() for kind in kinds}
+        for agreed, question in _lacking(rows):
+            # A relation that a reversal answers is no unstated one.
+            if agreed or question[0] not in reversals:
+                lacking.append((agreed, question))
+            if len(lacking) == 2 * MOST:
+                break
+    found: dict[str, tuple[Ids, Ids]] = {}
+    for kind in kinds:
+        if kind == "composition":
+            triples = np.array(rows, dtype=np.int64).reshape(-1, 3)
+            found[kind] = composed(triples)[:2]
+        elif kind == "chain":
+            found[kind] = _columns(_chains(rows))
+        elif kind == "reversal":
+            found[kind] = _columns(_with_all_answers(_reversals(rows)))
+        else:
+            wanted = kind == "implication"
+            some = [question for agreed, question in lacking if agreed == wanted]
+            found[kind] = _columns(some)
+    return found
 
 
 def _columns(given: Iterable[Question]) -> tuple[Ids, Ids]:
     """Return prompts ``[Q, T]`` and answers ``[Q, 1]`` of questions, without repetitions."""
     found = list(dict.fromkeys(given))
     length = len(found[0][0]) if found else 1
-    return (
-        np.array([prompt for prompt, _ in found], dtype=np.int64).reshape(-1, length),
-        np.array([answer for _, answer in found], dtype=np.int64)[:, None],
-    )
+    prompts = np.array([prompt for prompt, _ in found], dtype=np.int64)
+    answers = np.array([answer for _, answer in found], dtype=np.int64)
+    return prompts.reshape(-1, length), answers[:, None]
 
 
 def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
@@ -113,7 +114,8 @@ def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
         elif len(answers) < MOST:
             answers[prompt] = [answer]
     for prompt, found in answers.items():
-        yield from ((prompt, answer) for answer in found)
+        for answer in found:
+            yield prompt, answer
 
 
 def _chains(rows: Rows) -> Iterator[Question]:
@@ -130,9 +132,10 @@ def _chains(rows: Rows) -> Iterator[Question]:
                 reached |= dict.fromkeys(links.get(one, {}).get(relation, ()))
             ends = list(reached)
         answers += len(ends)
-        if answers > ANSWERS:
+        if answers > ANSWERS:  # a prompt has all of its answers, or is left out
             return
-        yield from ((prompt, end) for end in ends)
+        for end in ends:
+            yield prompt, end
 
 
 def _chain_prompts(
@@ -148,9 +151,10 @@ def _chain_prompts(
     for subject, first, one in rows:
         for second, others in further.get(one, {}).items():
             fresh = [other for other in others if other not in (subject, one)]
-            for third in dict.fromkeys(
-                chain.from_iterable(links[other] for other in fresh)
-            ):
+            thirds: dict[int, None] = {}  # a set that keeps the order of the facts
+            for other in fresh:
+                thirds |= dict.fromkeys(links[other])
+            for third in thirds:
                 prompt = subject, first, second, third
                 if prompt in seen or subject == one:
                     continue
@@ -185,19 +189,17 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     back: Counter[tuple[int, int]] = Counter()
     for subject, relation, thing in rows:
         if subject != thing:
-            back.update(
-                (relation, other) for other in by_ends.get((thing, subject), ())
-            )
+            for other in by_ends.get((thing, subject), ()):
+                back[relation, other] += 1
     often = [(pair, count) for pair, count in back.most_common() if count >= TURNED]
     candidates: defaultdict[int, list[int]] = defaultdict(list)
     for (relation, other), _ in often:
         candidates[relation].append(other)
     for subject, relation, thing in rows:
         if subject != thing and thing in has:
-            possible = [
-                other for other in candidates.get(relation, ()) if other in has[thing]
-            ]
-            starts.update((relation, other) for other in possible)
+            for other in candidates.get(relation, ()):
+                if other in has[thing]:
+                    starts[relation, other] += 1
     best: dict[int, list[int]] = {}
     for (relation, other), count in often:  # most facts first
         if count < SHARE * starts[relation, other]:
@@ -232,16 +234,15 @@ def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
         for relation in relations:
             together[relation] |= relations.keys() - {relation}
     votes = _votes(values)
-    usual = {
-        relation: max(ends.items(), key=_by_count)[0]
-        for relation, ends in common.items()
-    }
+    usual = {}
+    for relation, ends in common.items():
+        usual[relation] = max(ends.items(), key=_by_count)[0]
     for entity, mine in values.items():
         known = has[entity].keys()
         for relation in sorted(set().union(*(together[r] for r in known)) - known):
-            groups = [
-                votes[v][relation] for v in mine if v in votes and relation in votes[v]
-            ]
+            # Asked first, as an index alone would add an empty count to the votes.
+            voting = [votes[value] for value in mine if value in votes]
+            groups = [counts[relation] for counts in voting if relation in counts]
             answer, agreed = _answer(groups, usual[relation])
             yield agreed and answer != entity, ((entity, relation), answer)
 
@@ -264,10 +265,10 @@ def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
     Each group counts the objects of entities that share one value; without any group
     the answer is ``usual``.
     """
-    unanimous = [
-        group for group in groups if len(group) == 1 and group.total() >= WITNESSES
-    ]
-    answers = {next(iter(group)) for group in unanimous}
+    answers = set()
+    for group in groups:
+        if len(group) == 1 and group.total() >= WITNESSES:
+            answers.update(group)
     if len(answers) == 1:
         return answers.pop(), True
     if not groups:

@@ -10,7 +10,7 @@ from typing import Any
 
 from inweights.errors import DataError
 from inweights.support.limits import read_text
-from inweights.worlds.readers.graph_files import read_json
+from inweights.worlds.readers.graphs.graph_files import read_json
 from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.tables.table import read_cells
 

@@ -5,7 +5,7 @@ with a chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.
 JSON list of chains of two to four facts, before and after an edit. The columns are
 those of the repositories ``google-deepmind/latent-multi-hop-reasoning`` and
 ``princeton-nlp/MQuAKE``. A function for each set says whether a record is of it,
-another returns its facts; ``knowledge/records`` calls them.
+another returns its facts; ``knowledge/rows`` calls them.
 """
 
 import ast

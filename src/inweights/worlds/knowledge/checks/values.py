@@ -8,7 +8,6 @@ where, and what to do. Names are corrected in :mod:`.repair`, dates are recognis
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from inweights.worlds.knowledge.checks.dates import (
     is_short_date,
@@ -85,16 +84,22 @@ def _several(
     what: str, cells: Sequence[Cell], known: frozenset[str]
 ) -> Iterator[Remark]:
     """Yield a remark on cells that seem to have several values."""
-    found = [(name, line) for name, line in cells if parts_of(name, known)]
-    parts = chain.from_iterable(parts_of(name, known) for name, _ in found)
-    shared = any(part in known for part in parts)
+    found = []
+    parts: set[str] = set()
+    for name, line in cells:
+        own = parts_of(name, known)
+        if own:
+            found.append((name, line))
+            parts.update(own)
+    # One cell with a separator may be a name; known parts, or several cells, may not.
+    shared = not parts.isdisjoint(known)
     if found and (shared or len(found) > 1):
         text = (
             f"{what}: cells seem to hold several values, {_listed(found)}; no question chains "
             "there: write a fact for each (--fix does where a semicolon or bar parts names that "
             "are known elsewhere)"
         )
-        yield Remark("several", tuple(line for _, line in found), text)
+        yield Remark("several", _lines(found), text)
 
 
 def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
@@ -107,6 +112,7 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
             dates.append((name, line, found))
             forms.setdefault(found.form, (name, line))
     serials = [(name, line) for name, line in cells if serial_day(name)]
+    # Any number of five digits could be a day: only beside many dates it is likely one.
     if len(dates) < _SOME * len(cells) or len(dates) <= len(serials):
         serials = []
     if len(forms) + bool(serials) > 1:
@@ -115,68 +121,76 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
             f"{what}: dates in {len(shown)} formats, {_listed(shown)}, so that one day has several "
             "names; write all as YYYY-MM-DD (--fix does where the day is sure)"
         )
-        yield Remark("date", tuple(line for _, line in shown), text)
+        yield Remark("date", _lines(shown), text)
     if serials:
-        days = [
-            f"{name} (line {line}): {serial_day(name)}"
-            for name, line in serials[:_NAMED]
-        ]
+        days = []
+        for name, line in serials[:_NAMED]:
+            days.append(f"{name} (line {line}): {serial_day(name)}")
         listed = ", ".join(days) + _more(serials)
         text = f"{what}: numbers among dates may be a spreadsheet's days: {listed}"
-        yield Remark("date", tuple(line for _, line in serials), text)
+        yield Remark("date", _lines(serials), text)
     missing = [(name, line) for name, line, found in dates if not found.exists]
     if missing:
         text = f"{what}: {_listed(missing)}: there is no such day; correct it"
-        yield Remark("date", tuple(line for _, line in missing), text)
+        yield Remark("date", _lines(missing), text)
     short = [(name, line) for name, line in cells if is_short_date(name)]
     if short and len(short) + len(dates) < len(cells):
         text = (
             f"{what}: dates among names, {_listed(short)}: spreadsheets write names such as SEPT2 "
             "or MARCH1 so; put the names back, in a column that is formatted as text"
         )
-        yield Remark("date", tuple(line for _, line in short), text)
+        yield Remark("date", _lines(short), text)
 
 
 def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
     """Yield a remark on long numbers that lost digits."""
-    found = []
+    cells = []
+    every: list[int] = []
+    shared = ""
     for name, lines in values.items():
         match = _ROUNDED.fullmatch(name)
-        if (match and int(match[2]) >= _EXACT) or _LONG.fullmatch(name):
-            found.append((name, lines[0], lines))
-    if found:
-        same = [name for name, _, lines in found if len(lines) > 1]
-        shared = f"; {same[0]} stands in {len(values[same[0]])} lines" if same else ""
-        cells = [(name, line) for name, line, _ in found]
+        if not (match and int(match[2]) >= _EXACT) and not _LONG.fullmatch(name):
+            continue
+        cells.append((name, lines[0]))
+        every += lines
+        if len(lines) > 1 and not shared:
+            shared = f"; {name} stands in {len(lines)} lines"
+    if cells:
         text = (
             f"{what}: numbers that lost digits, {_listed(cells)}{shared}: export them as text, "
             "since different ones have become one name"
         )
-        every = chain.from_iterable(lines for _, _, lines in found)
         yield Remark("rounded", tuple(every), text)
 
 
 def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
     """Yield remarks on whole numbers that lost leading zeros, or that end in ``.0``."""
     whole = [(name, line) for name, line in cells if name.isdigit()]
-    padded = [
-        (name, line) for name, line in whole if name.startswith("0") and len(name) > 1
-    ]
-    longest = max((len(name) for name, _ in padded), default=0)
+    padded = []
+    longest = 0
+    for name, line in whole:
+        if name.startswith("0") and len(name) > 1:
+            padded.append((name, line))
+            longest = max(longest, len(name))
     short = [(name, line) for name, line in whole if len(name) < longest]
     if padded and short:
         text = (
             f"{what}: some numbers begin with zeros, {_listed(padded)}, and others are shorter, "
             f"{_listed(short)}: zeros may be lost; write all with {longest} digits"
         )
-        yield Remark("digits", tuple(line for _, line in [*padded, *short]), text)
+        yield Remark("digits", _lines([*padded, *short]), text)
     plain = {name for name, _ in whole}
     point = [(name, line) for name, line in cells if re.fullmatch(r"\d+\.0", name)]
     both = [(name, line) for name, line in point if name[:-2] in plain]
     if both or (point and whole):
         odd = both or point
         text = f"{what}: whole numbers are also written with .0, {_listed(odd)}: write them one way"
-        yield Remark("digits", tuple(line for _, line in odd), text)
+        yield Remark("digits", _lines(odd), text)
+
+
+def _lines(cells: Sequence[Cell]) -> tuple[int, ...]:
+    """Return the lines of some names."""
+    return tuple(line for _, line in cells)
 
 
 def _listed(cells: Sequence[Cell]) -> str:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, check_names
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.words.checking import check_wording
 from inweights.worlds.knowledge.words.english import Sense, question, sense
 from inweights.worlds.knowledge.words.relation_kinds import (
     KindOfRelation,
@@ -99,28 +100,8 @@ class Wording(Config):
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
-            words._check(path, facts)
+            check_wording(words, path, facts)
         return words
-
-    def _check(self, path: str | Path, facts: Knowledge) -> None:
-        """Refuse relations and entities that the facts do not have, and aliases that clash."""
-        known, where = {*facts.relations}, f"relation in {path}"
-        check_names(where, [*self.statements, *self.phrases], known)
-        for relation in facts.relations:
-            known |= {word for word in self.sense(relation) if word}
-        for kind in self.kinds.values():
-            check_names(where, kind.relations, known)
-        check_names(f"entity in [aliases] of {path}", self.aliases, {*facts.entities})
-        owners = {name: name for name in facts.entities}
-        for entity, others in self.aliases.items():
-            for alias in others or ("",):
-                owner = owners.setdefault(alias, entity)
-                if not alias.strip() or owner != entity or alias == entity:
-                    wrong = f"is a name of '{owner}'" if alias.strip() else "is empty"
-                    raise ConfigError(
-                        f"{path}: the alias '{alias}' of '{entity}' {wrong}; give a name that "
-                        "no other entity has, or leave it out"
-                    )
 
     def over(self, facts: Knowledge) -> Self:
         """Return this wording, completed with templates and aliases from the facts' own file.
@@ -170,18 +151,19 @@ class Wording(Config):
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
         noun, verb = self.sense(relation)
-        named = (
-            tuple(t.replace("{phrase}", noun) for t in _TEXT["plain"]) if noun else ()
-        )
-        if self.kind(relation) == "person":
-            named = tuple(t.replace("What is", "Who is") for t in named)
+        named: list[str] = []
+        if noun:
+            ask = "Who is" if self.kind(relation) == "person" else "What is"
+            for template in _TEXT["plain"]:
+                text = template.replace("{phrase}", noun).replace("What is", ask)
+                named.append(text)
         if not verb:
             return (*own, *named)
-        text = question("{subject}", verb)
-        verbal = [
-            t.replace("{verb}", verb).replace("{question}", text)
-            for t in _TEXT["verbal"]
-        ]
+        asked = question("{subject}", verb)
+        verbal = []
+        for template in _TEXT["verbal"]:
+            text = template.replace("{verb}", verb).replace("{question}", asked)
+            verbal.append(text)
         if named:
             return (*own, verbal[0], *named)
         return (*own, *verbal)
@@ -227,9 +209,10 @@ class Wording(Config):
             kind = "reverse_of_person"
         else:
             kind = "reverse"
-        templates = [
-            t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[kind]
-        ]
+        templates = []
+        for template in _TEXT[kind]:
+            text = template.replace("{phrase}", noun).replace("{verb}", verb)
+            templates.append(text)
         return fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
@@ -264,7 +247,8 @@ class Wording(Config):
         noun, verb = self.sense(relations[-1])
         start = self._reached(relations[:-1], subject)
         name = self.kind(relations[-1])
-        table, own = kinds_of_relations()[name], self.kinds.get(name, KindOfRelation())
+        table = kinds_of_relations()[name]
+        own = self.kinds.get(name, KindOfRelation())
         if not noun:
             text = question(start, verb)
             rest = text.removeprefix("Who or what")
@@ -309,7 +293,6 @@ class Wording(Config):
     def _reached(self, relations: Sequence[str], subject: str) -> str:
         """Describe the end of a chain of relations from a subject, as a noun phrase."""
         for noun, verb in map(self.sense, relations):
-            subject = (
-                f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
-            )
+            by_verb = f"the one that {subject} {verb}"
+            subject = f"the {noun} of {subject}" if noun else by_verb
         return subject

@@ -31,21 +31,19 @@ def _table() -> Mapping[str, Any]:
     """Read the words of headers."""
     text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)
-    found["relation"]["words"] = [
-        *found["relation"]["clear"],
-        *found["relation"]["words"],
-    ]
+    relation = found["relation"]
+    relation["words"] = [*relation["clear"], *relation["words"]]
     return found
 
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Mapping[str, int]]:
     """Return the rank of every plain name of a role, by role; the best rank is 0."""
-    return {
-        role: _ranks(part["words"])
-        for role, part in _table().items()
-        if "words" in part
-    }
+    known = {}
+    for role, part in _table().items():
+        if "words" in part:
+            known[role] = _ranks(part["words"])
+    return known
 
 
 def _ranks(words: Sequence[str]) -> dict[str, int]:
@@ -98,9 +96,10 @@ def places_of(
     # The only column that is left is the third role.
     if len(lacking) == 1 and len(needed) > 2:
         words = [names[found[role]] for role in needed if role in found]
-        left = [
-            k for k in range(len(names)) if k not in found.values() and names[k].strip()
-        ]
+        left = []
+        for place, name in enumerate(names):
+            if place not in found.values() and name.strip():
+                left.append(place)
         if len(left) == 1 and all(len(word.strip()) > 1 for word in words):
             found[lacking[0]] = left[0]
             lacking = []
@@ -160,7 +159,8 @@ def _by_words(names: Sequence[str]) -> dict[str, int]:
 def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield roles that a name may have, with the quality of the match: lower is better."""
     words = _tokens(name)
-    known, beside = _known(), _table()["beside"]
+    known = _known()
+    beside = _table()["beside"]
     whole = " ".join(words)
     manners = (
         (1, ()),

@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from inweights.worlds.readers.edge_lists import EdgeList, from_graph
+from inweights.worlds.readers.graphs.edge_list import EdgeList
+from inweights.worlds.readers.graphs.edge_lists import from_graph
 from inweights.worlds.size import check_world
 
 #: Names of shapes; ``file`` and ``edges`` are graphs of the user.

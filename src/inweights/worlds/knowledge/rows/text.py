@@ -4,39 +4,25 @@
 fact with its line, as all readers of ``files`` return it.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
-from typing import NamedTuple
 
 from inweights.errors import DataError
+from inweights.worlds.knowledge.rows.row import Row, fields_at, row_of
 from inweights.worlds.readers import published
 from inweights.worlds.readers.neo4j import export_facts, is_export
 from inweights.worlds.readers.remark import Remark
-from inweights.worlds.readers.tables.arrange import Arranged, Layout, Rows, arrange
+from inweights.worlds.readers.tables.arrange import Arranged, Layout, arrange
+from inweights.worlds.readers.tables.first_row import Rows
 from inweights.worlds.readers.tables.headers import FACTS
 from inweights.worlds.readers.tables.table import read_cells, usual_width
 
+#: Brackets that may be around every line of a file.
+_BRACKETS = {("(", ")"), ("[", "]"), ("<", ">")}
 #: Quotes that may be around every cell of a file, besides the usual ones, which the
 #: parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))
-
-
-class Row(NamedTuple):
-    """A fact of a file.
-
-    Attributes:
-        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a
-            JSON list, triple of RDF.
-        fact: The triple, with what the file says about it.
-        stage: Stage of training.
-        chain: Whether the fact is part of a chain that the file has as one row.
-    """
-
-    line: int
-    fact: published.Fact
-    stage: int = 0
-    chain: bool = False
 
 
 def text_rows(
@@ -60,9 +46,7 @@ def text_rows(
     if published.is_two_hop(names):
         yield from _chains(path, names, table.rows[1:])
     elif is_export(names):
-        yield from (
-            Row(line, fact) for line, fact in export_facts(path, table.rows, remarks)
-        )
+        yield from starmap(Row, export_facts(path, table.rows, remarks))
     else:
         yield from table_rows(path, table.rows, layout, remarks)
 
@@ -72,13 +56,12 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
     lines = [line.strip() for line in text.split("\n")]
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
-    if (
-        len(written) < 2
-        or len(pairs) != 1
-        or not pairs <= {("(", ")"), ("[", "]"), ("<", ">")}
-    ):
+    if len(written) < 2 or len(pairs) != 1 or not pairs <= _BRACKETS:
         return text
-    if (pairs == {("<", ">")} and "://" in text) or not all(map(_is_balanced, written)):
+    # Triples of RDF stand in angle brackets, one pair for each name.
+    if pairs == {("<", ">")} and "://" in text:
+        return text
+    if not all(map(_is_balanced, written)):
         return text
     sentence = "every line stands in brackets, which are left out"
     remarks.append(Remark("cells", (), sentence))
@@ -89,7 +72,10 @@ def _is_balanced(line: str) -> bool:
     """Return whether the first bracket of a line is closed by its last: not in ``[a],in,[b]``."""
     depth = 0
     for letter in line[1:-1]:
-        depth += (letter == line[0]) - (letter == line[-1])
+        if letter == line[0]:
+            depth += 1
+        elif letter == line[-1]:
+            depth -= 1
         if depth < 0:
             return False
     return depth == 0
@@ -134,7 +120,8 @@ def table_rows(
     exact = not arranged.header and not layout.columns
     joined: list[int] = []
     for number, given in arranged.rows:
-        where, cells = f"{path}, {line} {number}", given
+        where = f"{path}, {line} {number}"
+        cells = given
         if width or exact:
             cells = _joined(cells, width or len(FACTS), arranged.places, where, joined)
         fields, stage = fields_at(cells, arranged.places, exact=exact)
@@ -146,9 +133,8 @@ def table_rows(
             "a comma followed by a space is read as part of the name; put such names in "
             "quotes"
         )
-        remarks.append(
-            Remark("cells", tuple(joined), f"lines {_some(joined)}: {sentence}")
-        )
+        sentence = f"lines {_some(joined)}: {sentence}"
+        remarks.append(Remark("cells", tuple(joined), sentence))
 
 
 def _joined(
@@ -184,9 +170,8 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
         return False
-    remarks.append(
-        Remark("rows", (number,), f"line {number} is no fact and not read: {filled[0]}")
-    )
+    sentence = f"line {number} is no fact and not read: {filled[0]}"
+    remarks.append(Remark("rows", (number,), sentence))
     return True
 
 
@@ -261,52 +246,3 @@ def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:
             raise DataError(f"{where}: {len(cells)} cells; the header has {len(names)}")
         facts = published.two_hop_facts(dict(zip(names, cells, strict=True)), where)
         yield from (Row(number, fact, chain=True) for fact in facts)
-
-
-def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Make a row of three fields and a stage.
-
-    Args:
-        fields: Subject, relation and object as text.
-        stage: Stage of training as text; empty for 0.
-        line: Line of the row.
-        where: File and line, which errors name.
-
-    Raises:
-        DataError: There are not three fields, one is blank, or the stage is not a
-            number.
-    """
-    if len(fields) != 3 or not all(field.strip() for field in fields):
-        shown = str([field[:40] for field in fields[:8]])
-        raise DataError(
-            f"{where}: {len(fields)} field(s) {shown}; expected three that are not blank: "
-            "subject, relation, object"
-        )
-    if not re.fullmatch(r"\d{1,4}|", stage.strip()):
-        raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
-    subject, relation, thing = (" ".join(field.split()) for field in fields)
-    return Row(
-        line, published.Fact((subject, relation, thing)), int(stage.strip() or 0)
-    )
-
-
-def fields_at(
-    cells: Sequence[str], places: Mapping[str, int], *, exact: bool = False
-) -> tuple[list[str], str]:
-    """Return the three fields of a row in order, and its stage.
-
-    Args:
-        cells: Cells of the row.
-        places: Index of each role's column.
-        exact: Whether the row must have three cells.
-
-    Returns:
-        Subject, relation and object, and the stage, empty if there is none. Where the
-        row lacks a column, all its cells, which :func:`row_of` then refuses.
-    """
-    needed = [places[name] for name in FACTS]
-    if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):
-        return list(cells), ""
-    place = places.get("stage", len(cells))
-    stage = cells[place] if place < len(cells) else ""
-    return [cells[place] for place in needed], stage

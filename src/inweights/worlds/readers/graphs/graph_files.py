@@ -42,7 +42,7 @@ _DAMAGE = (LookupError, ValueError, TypeError)
 
 def own_graphs() -> dict[str, Path]:
     """Return the files of edges of the built-in graphs, by name."""
-    folder = Path(__file__).parents[1] / "graphs"
+    folder = Path(__file__).parents[2] / "graphs"
     return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import DataError
-from inweights.worlds.readers.graph_files import FORMATS, links_of, read_graph
+from inweights.worlds.readers.graphs.graph_files import FORMATS, links_of, read_graph
 from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.published import Fact
 from inweights.worlds.readers.remark import Remark

@@ -2,8 +2,8 @@
 
 A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours,
 each a fact of its own. Paths from a root to its leaves may be queries. :class:`Graph`
-is the config,
-:func:`from_networkx` makes one of a networkx graph; the shapes are in ``shapes``.
+is the config, :func:`from_networkx` makes one of a networkx graph; the shapes are in
+``shapes``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.keys.content import fingerprint
-from inweights.worlds.families.shapes import (
+from inweights.worlds.families.graphs.edges import edge_facts
+from inweights.worlds.families.graphs.shapes import (
     CLASSICS,
     ROOTED,
     Shape,
@@ -25,7 +26,8 @@ from inweights.worlds.families.shapes import (
     check_memory_of,
     classic_edges,
 )
-from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
+from inweights.worlds.readers.graphs.edge_list import EdgeList
+from inweights.worlds.readers.graphs.edge_lists import from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
@@ -51,7 +53,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
             :attr:`file`. ``edges``: the edges in
             :attr:`links`. The others are social networks
-            (:mod:`inweights.worlds.families.shapes`).
+            (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
         branches: Number of children of an inner node of a tree-star.
@@ -130,9 +132,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
                 f"graph: shape 'file' and the path of a file require each other, got shape "
                 f"'{self.shape}' and file '{self.file}'"
             )
-        if (self.shape == "edges") != bool(self.links) or (
-            self.lone and self.shape != "edges"
-        ):
+        given = self.shape == "edges"
+        if given != bool(self.links) or (self.lone and not given):
             raise ConfigError(
                 f"graph: shape 'edges' and a list of links require each other, got shape "
                 f"'{self.shape}' and {len(self.links)} links"
@@ -207,9 +208,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             "task": ["<edge>"] * self.edge_token,
             "idle": [f"<idle{i + 1}>" for i in range(self.idle_tokens)],
         }
-        vocabulary = Vocabulary(
-            {group: words for group, words in groups.items() if words}
-        )
+        vocabulary = Vocabulary({name: some for name, some in groups.items() if some})
         mark = [vocabulary.id("<edge>")] if self.edge_token else []
         ids = self._labels(count, seed)
 
@@ -229,9 +228,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         selves = ids if self.self_edges else ids[pairs[loops, 0]]
 
         facts = {
-            "edge": _facts(forward, mark),
-            "reverse_edge": _facts(backward, mark),
-            "self_edge": _facts(np.stack([selves, selves], axis=1), mark),
+            "edge": edge_facts(forward, mark),
+            "reverse_edge": edge_facts(backward, mark),
+            "self_edge": edge_facts(np.stack([selves, selves], axis=1), mark),
         }
         if not any(len(prompts) for prompts, _ in facts.values()):
             raise DataError("the graph has no edge, so there is nothing to train on")
@@ -256,9 +255,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
             )
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]
-        prompts = np.stack(
-            [np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1
-        )
+        marks = np.full(len(answers), vocabulary.id("<path>"))
+        # The leaf is in the prompt; the answer is the whole path from the root.
+        prompts = np.stack([marks, answers[:, -1]], axis=1)
         return {"path": (prompts, answers)}
 
     def _skeleton(self) -> tuple[EdgeList, bool]:
@@ -298,19 +297,3 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     if graph.is_directed():
         settings.setdefault("edges", "forward")
     return Graph(shape="edges", links=links, lone=edges.lone, **settings)
-
-
-def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
-    """Return the prompts and answers of edges, with the token ``mark`` first, if any."""
-    prompts = np.column_stack(
-        [np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1)), pairs]
-    )
-    return prompts[:, :-1], pairs[:, 1:]
-
-
-def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or none."""
-    words = world.vocabulary
-    if "<edge>" not in words.groups.get("task", ()):
-        return ()
-    return (words.id("<edge>"),)

@@ -1,28 +1,27 @@
 """Edge lists as files: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
 
-:func:`read_edges` reads a file of any of these forms into an :class:`EdgeList`,
-:func:`from_graph` takes a graph in memory. The plain form has a line for each edge,
-``u=v``, one for each node without edges, ``u=``, and one for each path,
-``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
+:func:`read_edges` reads a file of any of these forms into an
+:class:`~inweights.worlds.readers.graphs.edge_list.EdgeList`, :func:`from_graph` takes a
+graph in memory.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from inweights.errors import DataError
 from inweights.support.limits import check_name, read_text
-from inweights.worlds.readers.graph_files import (
+from inweights.worlds.readers.graphs.edge_list import EdgeList
+from inweights.worlds.readers.graphs.graph_files import (
     FORMATS,
     graph_of_adjacency,
     is_linked,
     read_graph,
     read_json,
 )
-from inweights.worlds.readers.linked import links_with_names
+from inweights.worlds.readers.graphs.linked import links_with_names
+from inweights.worlds.readers.graphs.plain_edges import is_plain, read_plain
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.tables.arrange import Layout, arrange, parse_columns
 from inweights.worlds.readers.tables.headers import EDGES
@@ -41,55 +40,6 @@ _REFUSED = {
     ".pkl": "the program that wrote it",
 }
 _LABELS = 'two labels \'u,v\', a label with a comma or a quote as "a, ""b"""'
-
-
-@dataclass(frozen=True)
-class EdgeList:
-    """The contents of a file of edges.
-
-    Attributes:
-        links: Ordered pairs of labels, without repetitions.
-        nodes: All labels, in the order in which they first occur; some may be in no
-            link.
-        paths: Whole paths, each a tuple of labels from its root to its leaf.
-        remarks: How the file was read; what is not ``sure`` was guessed.
-    """
-
-    links: tuple[tuple[str, str], ...]
-    nodes: tuple[str, ...]
-    paths: tuple[tuple[str, ...], ...] = ()
-    remarks: tuple[Remark, ...] = field(default=(), compare=False)
-
-    @property
-    def lone(self) -> list[str]:
-        """Labels of the nodes without edges."""
-        linked = set(chain.from_iterable(self.links))
-        return [label for label in self.nodes if label not in linked]
-
-    @classmethod
-    def collect(
-        cls,
-        links: Iterable[tuple[str, str]],
-        lone: Iterable[str] = (),
-        paths: Iterable[tuple[str, ...]] = (),
-        remarks: Iterable[Remark] = (),
-    ) -> Self:
-        """Make an edge list of links, without repetitions, and list its nodes.
-
-        Args:
-            links: Ordered pairs of labels.
-            lone: Labels of further nodes.
-            paths: Whole paths, from root to leaf.
-            remarks: How the file was read.
-
-        Example:
-            >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes
-            ('b', 'a', 'z')
-        """
-        unique = tuple(dict.fromkeys(links))
-        nodes = dict.fromkeys(chain.from_iterable(unique))
-        every = tuple(nodes | dict.fromkeys(lone))
-        return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))
 
 
 def read_edges(
@@ -131,8 +81,8 @@ def read_edges(
         edges = _json(file)
     else:
         text = read_text(file)
-        if suffix != ".csv" and _is_plain(text):
-            edges = _plain(file, text)
+        if suffix != ".csv" and is_plain(text):
+            edges = read_plain(file, text)
         else:
             edges = _table(file, text, Layout(header, parse_columns(columns)))
     for label in edges.nodes:
@@ -144,73 +94,12 @@ def read_edges(
     return edges
 
 
-def _is_plain(text: str) -> bool:
-    """Return whether text has lines ``u=v``, by its first line that is not a comment."""
-    lines = (line.strip() for line in text.split("\n"))
-    first = next((line for line in lines if line and not line.startswith("#")), "=")
-    return "=" in first and "\t" not in first
-
-
-def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text with paths; the steps of paths are edges as well.
-
-    Raises:
-        DataError: The file is missing, has no paths, or has a damaged line.
-    """
-    file = Path(path)
-    edges = _plain(file, read_text(file), complete=False)
-    if not edges.paths:
-        raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
-    steps = chain.from_iterable(map(pairwise, edges.paths))
-    written = {frozenset(link) for link in edges.links}
-    new = [pair for pair in steps if frozenset(pair) not in written]
-    return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)
-
-
-def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
-    """Read lines ``u=v``; in a ``complete`` file, paths need edges that are listed."""
-    links, lone, paths = [], [], {}
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.strip()
-        if not line or line.startswith("#"):
-            continue
-        left, *right = (part.strip() for part in line.split("="))
-        if len(right) != 1 or not left or "," in left:
-            raise DataError(
-                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', got '{line}'"
-            )
-        steps = tuple(label.strip() for label in right[0].split(","))
-        if right == [""]:
-            lone.append(left)
-        elif len(steps) == 1:
-            links.append((left, steps[0]))
-        elif all(steps) and steps[-1] == left and len(set(steps)) == len(steps):
-            paths[steps] = number
-        else:
-            raise DataError(
-                f"{file}, line {number}: a path 'leaf=root,…,leaf' must contain each node once "
-                f"and end at its leaf '{left}', got '{line}'"
-            )
-    if not complete:
-        return EdgeList.collect(links, lone, paths)
-    known = {frozenset(link) for link in links}
-    for steps, number in paths.items():
-        for u, v in pairwise(steps):
-            if frozenset((u, v)) not in known:
-                raise DataError(
-                    f"{file}, line {number}: the path to '{steps[-1]}' needs the edge '{u}={v}', "
-                    "which is missing"
-                )
-    return EdgeList.collect(links, lone, paths)
-
-
 def _table(file: Path, text: str, layout: Layout) -> EdgeList:
     """Read the edges of a table: the two columns that a header names, or the first two."""
     _refuse_multiline(file, text)
     remarks: list[Remark] = []
-    table = read_cells(
-        file, _without_attributes(text, remarks), least=2, expected=_LABELS
-    )
+    text = _without_attributes(text, remarks)
+    table = read_cells(file, text, least=2, expected=_LABELS)
     remarks += table.remarks
     rows = [row for row in table.rows if not row[1][0].lstrip().startswith("#")]
     _refuse_adjacency(file, rows)
@@ -236,10 +125,10 @@ def _refuse_multiline(file: Path, text: str) -> None:
     Its lines have two words each, as those of edges have. Neighbours have attributes in
     braces.
     """
-    lines = [
-        line.split() for line in text.split("\n") if line.strip() and line[0] != "#"
-    ]
-    place, neighbours = 0, 0
+    written = [line for line in text.split("\n") if line.strip()]
+    lines = [line.split() for line in written if line[0] != "#"]
+    place = 0
+    neighbours = 0
     while place < len(lines):
         if len(lines[place]) != 2 or not lines[place][1].isdecimal():
             return
@@ -247,7 +136,8 @@ def _refuse_multiline(file: Path, text: str) -> None:
         own = lines[place + 1 : place + 1 + count]
         if len(own) < count or not all(cells[-1].endswith("}") for cells in own):
             return
-        place, neighbours = place + 1 + count, neighbours + count
+        place += 1 + count
+        neighbours += count
     if neighbours:
         raise DataError(
             f"{file}: labels stand before numbers and as many lines of neighbours: a multiline "
@@ -301,11 +191,9 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
         yield from links_with_names(file, {"nodes": [], "links": found})[0]
         return
     for number, pair in enumerate(found, start=1):
-        if (
-            not isinstance(pair, list)
-            or len(pair) < 2
-            or not all(map(_is_label, pair[:2]))
-        ):
+        listed = isinstance(pair, list) and len(pair) >= 2
+        # What follows the two labels, such as a weight, is not read.
+        if not listed or not all(map(_is_label, pair[:2])):
             raise DataError(
                 f'{file}, case {number}: expected a pair ["u", "v"], got {pair!r:.60}'
             )
@@ -314,6 +202,7 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
 
 def _is_label(value: Any) -> bool:
     """Return whether a value of JSON can be a label."""
+    # A bool is an int in Python, but no name of a node.
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
@@ -336,9 +225,8 @@ def from_graph(graph: Any) -> EdgeList:
                 f"two nodes of the graph have the name '{label}' as text; relabel them"
             )
         seen.add(label)
-    edges = EdgeList.collect(
-        [(labels[u], labels[v]) for u, v in graph.edges()], labels.values()
-    )
+    links = [(labels[u], labels[v]) for u, v in graph.edges()]
+    edges = EdgeList.collect(links, labels.values())
     if not edges.links:
         raise DataError("the graph has no edge, so there is nothing to train on")
     return edges

@@ -7,18 +7,17 @@ rows of the hub go through the same class.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from inweights.errors import DataError
-from inweights.worlds.knowledge.refused import refusal_of
-from inweights.worlds.knowledge.text import Row, row_of, table_rows
+from inweights.worlds.knowledge.rows.refused import refusal_of
+from inweights.worlds.knowledge.rows.row import Row, row_of
+from inweights.worlds.knowledge.rows.text import table_rows
 from inweights.worlds.readers import published
-from inweights.worlds.readers.graph_files import is_linked
-from inweights.worlds.readers.linked import linked_facts
+from inweights.worlds.readers.graphs.graph_files import is_linked
+from inweights.worlds.readers.graphs.linked import linked_facts
 from inweights.worlds.readers.neo4j import (
     export_record_facts,
     is_export_record,
@@ -75,7 +74,7 @@ class Records:
         if any(is_export_record(record) for _, record in records[:1]):
             exported = [(number, r) for number, r in records if is_export_record(r)]
             facts = export_record_facts(self.path, exported, self.remarks)
-            yield from (Row(number, fact) for number, fact in facts)
+            yield from starmap(Row, facts)
         elif records and all(_is_list_of_texts(record) for _, record in records):
             cells = [(number, list(map(_text, record))) for number, record in records]
             yield from table_rows(
@@ -97,8 +96,7 @@ class Records:
             if isinstance(found.get("elements"), Mapping):
                 found = found["elements"]  # the form of Cytoscape
             if is_linked(found):
-                facts = linked_facts(self.path, found, self.remarks)
-                yield from (Row(number, fact) for number, fact in facts)
+                yield from starmap(Row, linked_facts(self.path, found, self.remarks))
                 return
             found = self._list_in(found)
         yield from self.rows([*enumerate(found, start=1)], "case")
@@ -124,9 +122,8 @@ class Records:
                 f"CounterFact: the facts {when} their edit, with the number of the relation for "
                 "its name",
             )
-            yield Row(
-                number, published.counterfact_fact(record, where, edited=self.edited)
-            )
+            fact = published.counterfact_fact(record, where, edited=self.edited)
+            yield Row(number, fact)
         elif not isinstance(record, Mapping):
             raise DataError(
                 f"{where}: not a JSON object, but {json.dumps(record)[:40]}"
@@ -195,11 +192,8 @@ class Records:
 
     def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
         """Return the list of facts in an object, or facts made of its keys and values."""
-        lists = {
-            key: value
-            for key, value in found.items()
-            if isinstance(value, list) and value
-        }
+        full = {key: value for key, value in found.items() if value}
+        lists = {key: value for key, value in full.items() if isinstance(value, list)}
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):
@@ -213,11 +207,7 @@ class Records:
             return lists[key]
         if found and all(isinstance(value, Mapping) for value in found.values()):
             self._remark("format", "keys are read as subjects, and theirs as relations")
-            return list(
-                chain.from_iterable(
-                    _spread(name, inner) for name, inner in found.items()
-                )
-            )
+            return list(chain.from_iterable(starmap(_spread, found.items())))
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(
             f"{self.path} contains no list; expected the cases of MQuAKE, or objects of facts; its "
@@ -229,63 +219,6 @@ class Records:
         if text not in self._remarked:
             self._remarked.add(text)
             self.remarks.append(Remark(kind, (), text))
-
-
-def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
-    """Yield the facts of a file of JSON: one value in ``.json``, else one value per line.
-
-    Args:
-        path: The file, whose ending decides.
-        text: Its content.
-        records: Reads the records.
-
-    Raises:
-        DataError: The text is not JSON, or has no facts; the message states the line.
-    """
-    if path.suffix.lower() != ".json":
-        yield from records.rows([*_lines(path, text)], "line")
-        return
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        # Some write a value per line into a file called .json.
-        lines = _lines_or_none(path, text)
-        if lines is None or len(lines) < 2:
-            raise DataError(
-                f"{path}, line {error.lineno}: not JSON ({error.msg})"
-            ) from None
-        yield from records.rows(lines, "line")
-        return
-    except RecursionError:
-        raise DataError(
-            f"{path} is nested too deeply; expected a list of objects"
-        ) from None
-    if not isinstance(found, list | Mapping):
-        raise DataError(
-            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
-        )
-    yield from records.whole(found)
-
-
-def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
-    """Return the values of all lines; ``None`` if a line is not JSON."""
-    try:
-        return [*_lines(path, text)]
-    except DataError:
-        return None
-
-
-def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the value of every line that is not blank, with its number."""
-    # Not splitlines, which also splits at rarer separators that a name may contain.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise DataError(
-                    f"{path}, line {number}: not a JSON object ({error})"
-                ) from None
 
 
 @lru_cache(maxsize=256)

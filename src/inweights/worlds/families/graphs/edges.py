@@ -1,0 +1,27 @@
+"""Edges as facts: what stands in the prompt of an edge, for all worlds that have edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inweights.worlds.world import Ids, World
+
+
+def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
+    """Return the prompts and answers of edges.
+
+    Args:
+        pairs: Token ids of both ends of each edge, ``[E, 2]``.
+        mark: Tokens before the node in each prompt; empty for none.
+    """
+    marks = np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1))
+    whole = np.column_stack([marks, pairs])
+    return whole[:, :-1], pairs[:, 1:]
+
+
+def edge_prefix(world: World) -> tuple[int, ...]:
+    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or none."""
+    words = world.vocabulary
+    if "<edge>" not in words.groups.get("task", ()):
+        return ()
+    return (words.id("<edge>"),)

@@ -1,0 +1,75 @@
+"""Facts from files of JSON: one value in a file, or one in each line.
+
+:func:`json_rows` decides which, and gives the values to
+:class:`~inweights.worlds.knowledge.rows.records.Records`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inweights.errors import DataError
+from inweights.worlds.knowledge.rows.records import Records
+from inweights.worlds.knowledge.rows.row import Row
+
+
+def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
+    """Yield the facts of a file of JSON: one value in ``.json``, else one value per line.
+
+    Args:
+        path: The file, whose ending decides.
+        text: Its content.
+        records: Reads the records.
+
+    Raises:
+        DataError: The text is not JSON, or has no facts; the message states the line.
+    """
+    if path.suffix.lower() != ".json":
+        yield from records.rows([*_lines(path, text)], "line")
+        return
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        # Some write a value per line into a file called .json.
+        lines = _lines_or_none(path, text)
+        if lines is None or len(lines) < 2:
+            raise DataError(
+                f"{path}, line {error.lineno}: not JSON ({error.msg})"
+            ) from None
+        yield from records.rows(lines, "line")
+        return
+    except RecursionError:
+        raise DataError(
+            f"{path} is nested too deeply; expected a list of objects"
+        ) from None
+    if not isinstance(found, list | Mapping):
+        raise DataError(
+            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+        )
+    yield from records.whole(found)
+
+
+def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
+    """Return the values of all lines; ``None`` if a line is not JSON."""
+    try:
+        return [*_lines(path, text)]
+    except DataError:
+        return None
+
+
+def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the value of every line that is not blank, with its number."""
+    # Not splitlines, which also splits at rarer separators that a name may contain.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise DataError(
+                    f"{path}, line {number}: not a JSON object ({error})"
+                ) from None

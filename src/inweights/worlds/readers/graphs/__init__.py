@@ -1,0 +1,1 @@
+"""Readers of graphs: edge lists, formats of networkx, and nodes with links."""

@@ -1,0 +1,59 @@
+"""A graph as pairs of labels: :class:`EdgeList`, which every reader of edges returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Self
+
+from inweights.worlds.readers.remark import Remark
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """The contents of a file of edges.
+
+    Attributes:
+        links: Ordered pairs of labels, without repetitions.
+        nodes: All labels, in the order in which they first occur; some may be in no
+            link.
+        paths: Whole paths, each a tuple of labels from its root to its leaf.
+        remarks: How the file was read; what is not ``sure`` was guessed.
+    """
+
+    links: tuple[tuple[str, str], ...]
+    nodes: tuple[str, ...]
+    paths: tuple[tuple[str, ...], ...] = ()
+    remarks: tuple[Remark, ...] = field(default=(), compare=False)
+
+    @property
+    def lone(self) -> list[str]:
+        """Labels of the nodes without edges."""
+        linked = set(chain.from_iterable(self.links))
+        return [label for label in self.nodes if label not in linked]
+
+    @classmethod
+    def collect(
+        cls,
+        links: Iterable[tuple[str, str]],
+        lone: Iterable[str] = (),
+        paths: Iterable[tuple[str, ...]] = (),
+        remarks: Iterable[Remark] = (),
+    ) -> Self:
+        """Make an edge list of links, without repetitions, and list its nodes.
+
+        Args:
+            links: Ordered pairs of labels.
+            lone: Labels of further nodes.
+            paths: Whole paths, from root to leaf.
+            remarks: How the file was read.
+
+        Example:
+            >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes
+            ('b', 'a', 'z')
+        """
+        unique = tuple(dict.fromkeys(links))
+        nodes = dict.fromkeys(chain.from_iterable(unique))
+        every = tuple(nodes | dict.fromkeys(lone))
+        return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))

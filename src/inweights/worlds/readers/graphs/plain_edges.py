@@ -1,0 +1,89 @@
+"""Plain text with edges ``u=v`` and paths ``leaf=root,…,leaf``.
+
+It has a line for each edge, ``u=v``, one for each node without edges, ``u=``, and one
+for each path. Empty lines and lines that start with ``#`` are skipped.
+:func:`read_paths` reads files of paths, ``edge_lists.py`` all other files of edges.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, pairwise
+from pathlib import Path
+
+from inweights.errors import DataError
+from inweights.support.limits import read_text
+from inweights.worlds.readers.graphs.edge_list import EdgeList
+
+
+def is_plain(text: str) -> bool:
+    """Return whether text has lines ``u=v``, by its first line that is not a comment."""
+    for line in map(str.strip, text.split("\n")):
+        if line and not line.startswith("#"):
+            # A tab parts columns, one of which may hold an equals sign.
+            return "=" in line and "\t" not in line
+    return True
+
+
+def read_paths(path: str | Path) -> EdgeList:
+    """Read plain text with paths; the steps of paths are edges as well.
+
+    Raises:
+        DataError: The file is missing, has no paths, or has a damaged line.
+    """
+    file = Path(path)
+    edges = read_plain(file, read_text(file), complete=False)
+    if not edges.paths:
+        raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
+    steps = chain.from_iterable(map(pairwise, edges.paths))
+    # An edge that is written in either direction is there.
+    written = {frozenset(link) for link in edges.links}
+    new = [pair for pair in steps if frozenset(pair) not in written]
+    return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)
+
+
+def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
+    """Read lines ``u=v``, ``u=`` and ``leaf=root,…,leaf``.
+
+    Args:
+        file: File that errors name.
+        text: Its content.
+        complete: Whether the steps of paths need edges that are listed.
+
+    Raises:
+        DataError: A line is damaged, or a step of a path is no edge.
+    """
+    links = []
+    lone = []
+    paths = {}
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        left, *right = (part.strip() for part in line.split("="))
+        if len(right) != 1 or not left or "," in left:
+            raise DataError(
+                f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', got '{line}'"
+            )
+        steps = tuple(label.strip() for label in right[0].split(","))
+        if right == [""]:
+            lone.append(left)
+        elif len(steps) == 1:
+            links.append((left, steps[0]))
+        elif all(steps) and steps[-1] == left and len(set(steps)) == len(steps):
+            paths[steps] = number
+        else:
+            raise DataError(
+                f"{file}, line {number}: a path 'leaf=root,…,leaf' must contain each node once "
+                f"and end at its leaf '{left}', got '{line}'"
+            )
+    if not complete:
+        return EdgeList.collect(links, lone, paths)
+    known = {frozenset(link) for link in links}
+    for steps, number in paths.items():
+        for u, v in pairwise(steps):
+            if frozenset((u, v)) not in known:
+                raise DataError(
+                    f"{file}, line {number}: the path to '{steps[-1]}' needs the edge '{u}={v}', "
+                    "which is missing"
+                )
+    return EdgeList.collect(links, lone, paths)

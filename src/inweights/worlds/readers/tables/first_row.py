@@ -1,0 +1,156 @@
+"""Whether the first row of a table is a header: :func:`is_header` decides, or refuses to.
+
+It goes by the words of the row, by cells that occur again below, and by the form of the
+cells below. ``arrange.py`` calls it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from inweights.errors import DataError
+from inweights.worlds.readers.tables.headers import (
+    EDGES,
+    FACTS,
+    LONGEST,
+    has_clear_word,
+    is_numbered,
+    places_of,
+    without_accents,
+)
+
+Rows = Sequence[tuple[int, list[str]]]
+
+
+#: Forms of cells that a header does not have.
+_SHAPES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?",  # a number
+        r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*",  # a date
+        r"<?\w+://\S+",  # an address
+        r"[QP]\d+",  # an entity of Wikidata
+        r"\d+[.:]\S*",
+    )
+)
+
+
+#: Largest number of a row's cells that a message shows.
+_SHOWN = 8
+
+
+class UnclearHeaderError(DataError):
+    """The first row of a file may be a header or a fact.
+
+    Attributes:
+        cells: Cells of that row.
+    """
+
+    cells: tuple[str, ...] = ()
+
+
+def is_header(
+    path: str | Path, rows: Rows, given: bool | None, needed: Sequence[str]
+) -> tuple[bool, str, bool]:
+    """Return whether the first row of a table is a header, why, and whether that is sure.
+
+    Args:
+        path: File that errors name.
+        rows: Line and cells of each row; at least one.
+        given: What the caller states; ``None`` to decide.
+        needed: Roles of the needed columns.
+
+    Raises:
+        UnclearHeaderError: The rows do not show it.
+    """
+    line, cells = rows[0]
+    first = [cell.strip() for cell in cells]
+    if given is not None:
+        return given, "as was said" if given else "", True
+    places = places_of([cell.removeprefix("#").strip() for cell in first], needed)
+    again = _occur_again(rows)
+    if places is not None:
+        # The words of a header may occur below, but hardly two of them; of single
+        # letters, such as s, r, o, one is enough.
+        own = [first[places[role]] for role in needed]
+        same = sum(again[places[role]] for role in needed)
+        letters = all(len(cell) == 1 for cell in own)
+        if not same or (same == 1 and not letters):
+            return True, "its words name columns", not letters
+        if letters:
+            return False, "its letters occur again below", False
+    elif is_numbered(first) and not any(_shaped(cell) for cell in first):
+        return True, "its cells count columns", False
+    elif len(rows) == 1:
+        return False, "there is no other", False
+    elif any(again) and not has_clear_word(_only_here(first, again)):
+        return False, "", True
+    elif not any(again):
+        for place, cell in enumerate(first):
+            below = [row[place].strip() for _, row in rows[1:] if place < len(row)]
+            shaped = len(below) > 1 and all(map(_shaped, below))
+            letters = len(cell) == 1 and all(len(other) == 1 for other in below)
+            if letters or (shaped and _shaped(cell)):
+                return False, f"'{cell}' is of the kind that stands below it", True
+            if shaped and cell:
+                return True, f"all of '{cell}' are numbers, dates or addresses", False
+    raise _unclear(path, line, first, needed)
+
+
+def _unclear(
+    path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
+) -> UnclearHeaderError:
+    """Return the error for a first row that may be a header."""
+    wide = ""
+    if needed == FACTS:
+        wide = ", or --wide if each column is a relation of the first"
+    error = UnclearHeaderError(
+        f"{path}, line {line}: {listed(cells)} may be a header or {called(needed)}; say "
+        f"--header yes or --header no{wide} (in Python header=True or header=False)"
+    )
+    error.cells = tuple(cells)
+    return error
+
+
+def called(needed: Sequence[str]) -> str:
+    """Return what a row is called in messages."""
+    return "an edge" if tuple(needed) == EDGES else "a fact"
+
+
+def listed(cells: Sequence[str]) -> str:
+    """List some cells for a message."""
+    shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
+    return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
+
+
+def _shaped(cell: str) -> bool:
+    """Return whether a cell has a form that no header has."""
+    return any(shape.fullmatch(cell.strip()) for shape in _SHAPES)
+
+
+def _only_here(cells: Sequence[str], again: Sequence[bool]) -> list[str]:
+    """Return the cells of the first row that occur in no other."""
+    return [cell for cell, there in zip(cells, again, strict=True) if not there]
+
+
+def _occur_again(rows: Rows) -> list[bool]:
+    """Return which cells of the first row occur in another row."""
+    first = [_plain(cell) for cell in rows[0][1]]
+    there = dict.fromkeys(first, False)
+    for _, cells in rows[1:]:
+        for cell in cells:
+            text = _plain(cell)
+            if text in there:
+                there[text] = True
+    return [there[cell] and bool(cell) for cell in first]
+
+
+@lru_cache(maxsize=2**16)
+def _plain(cell: str) -> str:
+    """Return a cell without case, accents and separators, to compare spellings of a name."""
+    if len(cell) > LONGEST:  # a text, not a name
+        return cell
+    return re.sub(r"[\s_.'-]+", "", without_accents(cell))
