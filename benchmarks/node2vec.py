@@ -22,8 +22,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.runs import environment
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
 
 RATE, WIDTH = 0.01, 100

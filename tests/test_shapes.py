@@ -15,7 +15,7 @@ from tests.shapes import CALLS, ROOMS, SHAPED, ShapeError, checked
 
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Linear
-from inweights.theory.geometric_memory.spectral import hop_distances
+from inweights.theory.geometric_memory.graph import hop_distances
 from inweights.training.steps.losses.cross_entropy import cross_entropy
 
 if TYPE_CHECKING:

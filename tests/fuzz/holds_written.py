@@ -19,8 +19,8 @@ from inweights.audit.strategies import STRATEGIES
 from inweights.probes import hop_correlation, named_geometry
 from inweights.probes.geometry.embedding import Embedding
 from inweights.report.pages.export import write_export
+from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.theory.geometric_memory.layout import roots_of
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
 from inweights.worlds import (
     Graph,
     Triples,

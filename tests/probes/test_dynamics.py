@@ -15,8 +15,8 @@ from inweights.probes import graph_recall, hop_correlation, zigzag
 from inweights.probes.dynamics import along_descent, off_descent
 from inweights.probes.geometry.reference_graph import without_self_edges
 from inweights.theory.feature_resemblance.stabilisation import propositions
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training import Descent, train
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds import Graph, TwoHop

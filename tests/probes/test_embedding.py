@@ -21,7 +21,8 @@ from inweights.probes import (
     spectral_energy,
 )
 from inweights.probes.geometry.pairs import Pairs
-from inweights.theory.geometric_memory.spectral import adjacency, eigenspaces, operator
+from inweights.theory.geometric_memory.graph import adjacency
+from inweights.theory.geometric_memory.spectral import eigenspaces, operator
 from inweights.worlds import Graph, PathStar
 
 #: What tests/probes/test_probes.py asks for.

@@ -16,9 +16,7 @@ from inweights.models import (
 )
 from inweights.probes.geometry.cosines import graph_recall
 from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
-from inweights.theory.geometric_memory.spectral import (
-    adjacency,
-)
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph
 

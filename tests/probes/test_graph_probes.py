@@ -25,13 +25,9 @@ from inweights.probes.geometry.hops import hop_correlation
 from inweights.probes.geometry.named import named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.geometry.vectors import node_vectors
+from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import (
-    adjacency,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
+from inweights.theory.geometric_memory.spectral import eigenspaces, operator
 from inweights.theory.geometric_memory.storage import untied_storage
 from inweights.worlds import Graph, TwoHop, World, from_networkx
 

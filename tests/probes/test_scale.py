@@ -30,16 +30,14 @@ from inweights.probes.geometry.pairs import Pairs, cosine_ranks, midranks, tie_g
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import at_most
 from inweights.theory.geometric_memory.bands import BANDS, Bands
-from inweights.theory.geometric_memory.layout import scene
-from inweights.theory.geometric_memory.spectral import (
-    OPERATORS,
+from inweights.theory.geometric_memory.graph import (
     adjacency,
     edge_ends,
-    eigenspaces,
     hop_distances,
     hops_from,
-    operator,
 )
+from inweights.theory.geometric_memory.layout import scene
+from inweights.theory.geometric_memory.spectral import OPERATORS, eigenspaces, operator
 from inweights.training import answer_logits
 from inweights.training.scoring import answers as scoring
 from inweights.worlds import Graph, TwoHop

@@ -11,8 +11,8 @@ import inweights as iw
 from inweights.cli import main
 from inweights.models import TinyNNConfig
 from inweights.report.living.explore import EXPLORATIONS, explore_page
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
 
 STEPS = 200

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inweights.errors import ConfigError
 from inweights.theory import MARGIN_LIMIT, Program, closed_form
-from inweights.theory.identity_bridge.proof import certificate
+from inweights.theory.identity_bridge.full_matrices import certificate
 from inweights.worlds import TwoHop
 
 BOTH = pytest.mark.parametrize("identity", [True, False])
@@ -36,8 +36,8 @@ def test_the_proof_on_whole_matrices(n: int, identity: bool) -> None:
 def test_the_proof_notices_a_wrong_multiplier_and_a_wrong_optimum(
     identity: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inweights.theory.identity_bridge import proof
-    from inweights.theory.programs.closed_form import ClosedForm
+    from inweights.theory.identity_bridge import full_matrices
+    from inweights.theory.programs.two_hop.closed_form import ClosedForm
 
     known = closed_form(4, identity=identity)
 
@@ -45,7 +45,7 @@ def test_the_proof_notices_a_wrong_multiplier_and_a_wrong_optimum(
         other = ClosedForm(
             **{k: getattr(known, k) for k in known.__dataclass_fields__} | more
         )
-        monkeypatch.setattr(proof, "closed_form", lambda n, identity: other)
+        monkeypatch.setattr(full_matrices, "closed_form", lambda n, identity: other)
         return dict(certificate(4, identity).rows())
 
     larger = known.multipliers | {"first hop, own object": 0.2}

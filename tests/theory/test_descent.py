@@ -10,7 +10,7 @@ import pytest
 
 from inweights.errors import SolverError
 from inweights.theory.geometric_memory import node2vec, small_node2vec
-from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds import Graph, from_networkx
 
 ODD = nx.Graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d"), ("e", "f")])

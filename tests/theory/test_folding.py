@@ -9,7 +9,7 @@ import pytest
 from inweights.errors import DataError
 from inweights.models import Init, Node2VecConfig
 from inweights.theory.geometric_memory.folding import grown_vectors
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph, from_networkx
 

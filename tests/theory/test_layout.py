@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from inweights.errors import DataError
+from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.theory.geometric_memory.layout import depth_first, plane, roots_of, scene
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
 from inweights.worlds import Graph, TwoHop, from_networkx
 
 SHAPES = ("path-star", "tree-star", "grid", "cycle", "irregular")

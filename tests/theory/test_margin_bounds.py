@@ -23,7 +23,7 @@ from inweights.theory import (
 )
 from inweights.theory.prediction import prediction
 from inweights.theory.prediction.lower_bound import EVERY, lower_bound, prove
-from inweights.theory.programs.program import count_tokens
+from inweights.theory.programs.prompts import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 
 

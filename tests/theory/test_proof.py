@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tests.theory.another_solver import cvxpy, solved
 
-from inweights.theory.identity_bridge import proof, proof_kkt
-from inweights.theory.programs.closed_form import closed_form
-from inweights.theory.programs.symmetric import Parameters
+from inweights.theory.identity_bridge import problem_11, proof, proof_kkt
+from inweights.theory.programs.two_hop.closed_form import closed_form
+from inweights.theory.programs.two_hop.symmetric import Parameters
 
 NAMES = tuple(Parameters.__dataclass_fields__)
 numbers = st.floats(-3, 3, allow_nan=False, width=32)
@@ -159,9 +159,9 @@ def test_problem_11_is_the_norm_at_the_least_t_and_grows_with_it(
     """Proposition 1."""
     p = zero_sum(p, n)
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
-    least = proof_kkt._problem_11(p, n, u)
+    least = problem_11.objective_of_11(p, n, u)
     assert least == pytest.approx(singular(p.matrix(n)), rel=1e-6, abs=1e-6)
-    assert proof_kkt._problem_11(p, n, u + abs(more)) >= least
+    assert problem_11.objective_of_11(p, n, u + abs(more)) >= least
 
 
 # --- the Karush-Kuhn-Tucker conditions of (11), by automatic differentiation
@@ -216,7 +216,7 @@ def test_stationarity_is_that_of_the_printed_problem(seed: int, active: float) -
     n, p = 3 + seed % 3, point(seed)
     if conditions(p, n, active)[1] == 0 and active == -1.0:
         p = point(seed, a1=-2.0)  # so that something is active
-    found = proof_kkt._stationarity(p, n, active)
+    found = problem_11.stationarity(p, n, active)
     assert found == pytest.approx(conditions(p, n, active), abs=1e-6)
 
 
@@ -228,19 +228,19 @@ def test_multipliers_exist_though_gradients_depend() -> None:
     """
     n = 5
     best = closed_form(n).parameters
-    residual, deficiency, slope = proof_kkt._stationarity(best, n)
+    residual, deficiency, slope = problem_11.stationarity(best, n)
     assert residual == pytest.approx(0, abs=1e-6)
     assert deficiency == 1
     assert slope > 0.5
     moved = zero_sum(
         Parameters(**{**vars(best), "b2": best.b2 + 0.1, "f": best.f - 0.2}), n
     )
-    assert proof_kkt._stationarity(moved, n)[0] > 1e-3
+    assert problem_11.stationarity(moved, n)[0] > 1e-3
 
 
 @pytest.mark.parametrize("n", [2, 5, 40])
 def test_multipliers_of_problem_11_are_those_of_the_printed_problem(n: int) -> None:
-    p, prices = closed_form(n).parameters, proof_kkt._multipliers(n)
+    p, prices = closed_form(n).parameters, problem_11.multipliers_of_11(n)
     x = torch.tensor(
         [0.0 if k == "t" else getattr(p, k) for k in FREE], dtype=torch.float64
     )

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from tests.theory.another_solver import cvxpy, solved
 
-from inweights.theory.identity_bridge import proof, proof_kkt
-from inweights.theory.programs.symmetric import Parameters, average
-from inweights.theory.programs.symmetric_solver import solve_symmetric
+from inweights.theory.identity_bridge import full_matrices, proof, proof_kkt
+from inweights.theory.programs.two_hop.averaging import average
+from inweights.theory.programs.two_hop.symmetric import Parameters
+from inweights.theory.programs.two_hop.symmetric_solver import solve_symmetric
 
 
 def values(table: pl.DataFrame) -> dict[str, float]:
@@ -130,7 +131,7 @@ def test_point_42_is_not_feasible(n: int) -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worst of all matrices; twice the average has twice the norm and twice the margin."""
-    one, all_ = (values(proof.averaging(4, seed, matrices=m)) for m in (1, 20))
+    one, all_ = (values(full_matrices.averaging(4, seed, matrices=m)) for m in (1, 20))
     assert one["norm"] < all_["norm"] < 0 < all_["margin"] < one["margin"]
 
     def scaled(by: float) -> dict[str, float]:
@@ -138,7 +139,7 @@ def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
             return Parameters(**{k: by * v for k, v in vars(average(w)).items()})
 
         monkeypatch.setattr(proof, "average", mean)
-        return values(proof.averaging(4, seed, matrices=1))
+        return values(full_matrices.averaging(4, seed, matrices=1))
 
     # Matrices are scaled to a least margin of 1, so that the average's is 1 more than
     # the change.
@@ -150,18 +151,20 @@ def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
 def test_averaging_without_identity_has_the_form_34(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = values(proof.averaging(4, 0, identity=False, matrices=5))
+    found = values(full_matrices.averaging(4, 0, identity=False, matrices=5))
     assert found["norm"] < 0 < found["margin"]
     assert found["form"] < 1e-12
     monkeypatch.setattr(Parameters, "swapped", lambda p: p)
-    assert values(proof.averaging(4, 0, identity=False, matrices=5))["form"] > 0.01
+    assert (
+        values(full_matrices.averaging(4, 0, identity=False, matrices=5))["form"] > 0.01
+    )
 
 
 def test_the_full_program() -> None:
     """From a random start, where no symmetry is kept, it comes to the closed form."""
     n = 4
     with_, without = (
-        values(proof.full_program(n, 1, identity)) for identity in (True, False)
+        values(full_matrices.full_program(n, 1, identity)) for identity in (True, False)
     )
     assert with_["margin"] == pytest.approx(
         solve_symmetric(n).parameters.composition_margin, abs=1e-3

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory import Parameters, average, closed_form, solve, solve_symmetric
 from inweights.theory.programs.small_sdp import least_norms
-from inweights.theory.programs.symmetric import NAMES, constraints
+from inweights.theory.programs.two_hop.constraints import constraints
+from inweights.theory.programs.two_hop.symmetric import NAMES
 from inweights.worlds import TwoHop
 
 numbers = st.floats(-3, 3, allow_nan=False, width=32)

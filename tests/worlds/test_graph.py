@@ -16,7 +16,7 @@ from tests.world_case import WorldCase
 from tests.worlds.edge_text import write_edges
 
 from inweights.errors import ConfigError, DataError
-from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds import (
     FACT_ROLES,
     EdgeList,

@@ -20,14 +20,9 @@ from inweights.probes import (
     spectral_energy,
     zigzag,
 )
+from inweights.theory.geometric_memory.graph import adjacency, components, hop_distances
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import (
-    adjacency,
-    components,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
+from inweights.theory.geometric_memory.spectral import eigenspaces, operator
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Graph, World, from_networkx, read_edges
 

@@ -17,8 +17,8 @@ from inweights.models.base import Model
 from inweights.models.configs import Node2VecConfig
 from inweights.models.node2vec import Node2Vec
 from inweights.probes.geometry.vectors import node_vectors
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.theory.geometric_memory.node2vec import descend
-from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.learners.descent import Descent
 from inweights.worlds.families.graphs.graph import Graph

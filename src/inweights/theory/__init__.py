@@ -23,22 +23,24 @@ if TYPE_CHECKING:
     )
     from inweights.theory.prediction.prediction import Prediction as Prediction
     from inweights.theory.prediction.remedies import Remedy as Remedy
-    from inweights.theory.programs.closed_form import MARGIN_LIMIT as MARGIN_LIMIT
-    from inweights.theory.programs.closed_form import ClosedForm as ClosedForm
-    from inweights.theory.programs.closed_form import closed_form as closed_form
-    from inweights.theory.programs.closed_form import transfer_margin as transfer_margin
     from inweights.theory.programs.nuclear_norm import Solution as Solution
     from inweights.theory.programs.nuclear_norm import solve as solve
     from inweights.theory.programs.program import Program as Program
     from inweights.theory.programs.soft_program import SoftSolution as SoftSolution
     from inweights.theory.programs.soft_program import decay_path as decay_path
     from inweights.theory.programs.soft_program import solve_soft as solve_soft
-    from inweights.theory.programs.symmetric import Parameters as Parameters
-    from inweights.theory.programs.symmetric import average as average
-    from inweights.theory.programs.symmetric_solver import (
+    from inweights.theory.programs.transfer import transfer_margin as transfer_margin
+    from inweights.theory.programs.two_hop.averaging import average as average
+    from inweights.theory.programs.two_hop.closed_form import (
+        MARGIN_LIMIT as MARGIN_LIMIT,
+    )
+    from inweights.theory.programs.two_hop.closed_form import ClosedForm as ClosedForm
+    from inweights.theory.programs.two_hop.closed_form import closed_form as closed_form
+    from inweights.theory.programs.two_hop.symmetric import Parameters as Parameters
+    from inweights.theory.programs.two_hop.symmetric_solver import (
         SymmetricSolution as SymmetricSolution,
     )
-    from inweights.theory.programs.symmetric_solver import (
+    from inweights.theory.programs.two_hop.symmetric_solver import (
         solve_symmetric as solve_symmetric,
     )
 

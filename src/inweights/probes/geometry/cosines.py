@@ -25,7 +25,7 @@ from inweights.probes.geometry.vectors import (
 )
 from inweights.probes.needs import holds
 from inweights.support.limits import check_memory
-from inweights.theory.geometric_memory.spectral import hops_from
+from inweights.theory.geometric_memory.graph import hops_from
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int

@@ -31,12 +31,8 @@ from inweights.probes.geometry.vectors import (
 )
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import (
-    EXACT,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
+from inweights.theory.geometric_memory.graph import hop_distances
+from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, operator
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, Worlds
 

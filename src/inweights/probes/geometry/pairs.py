@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from inweights.probes.geometry.vectors import cosine_matrix, unit
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
+from inweights.theory.geometric_memory.graph import hops_from
+from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT
 from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids
 

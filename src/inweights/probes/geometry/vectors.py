@@ -19,7 +19,7 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import adjacency, edge_ends
+from inweights.theory.geometric_memory.graph import adjacency, edge_ends
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.families.graphs.edges import edge_prefix

@@ -20,7 +20,7 @@ from inweights.experiments import (
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
-from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds.families.graphs.graph import Graph, from_networkx
 
 RUN = ["graph", "model", "head", "training", "seed"]

@@ -15,7 +15,7 @@ from inweights.errors import ConfigError, check_names
 from inweights.experiments import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
-from inweights.theory.geometric_memory.spectral import edge_ends
+from inweights.theory.geometric_memory.graph import edge_ends
 from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.graphs.shapes import CLASSICS
 from inweights.worlds.world import Ids
@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
     for name, graph in graphs.items():
-        _check(name, graph)
+        check_adjacency(name, graph)
     made = filming.filmed(
         graphs,
         lambda architecture, _: settings.training(architecture),
@@ -102,7 +102,7 @@ def plan(settings: Settings) -> Plan:
     )
 
 
-def _check(name: str, graph: Graph) -> None:
+def check_adjacency(name: str, graph: Graph) -> None:
     """Refuse what cannot be shown, before anything is trained."""
     world = graph.build()
     count = len(world.vocabulary["node"])

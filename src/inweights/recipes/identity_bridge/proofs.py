@@ -6,7 +6,7 @@ from itertools import product
 import polars as pl
 
 from inweights import experiments
-from inweights.theory.identity_bridge import proof, proof_kkt
+from inweights.theory.identity_bridge import full_matrices, proof, proof_kkt
 
 
 def computations(
@@ -52,8 +52,8 @@ def computations(
                 seeded=name == "averaging",
             )
             for name, compute in (
-                ("averaging", proof.averaging),
-                ("proof", proof.certificate),
+                ("averaging", full_matrices.averaging),
+                ("proof", full_matrices.certificate),
             )
             for n in small
             for identity in (True, False)
@@ -62,7 +62,7 @@ def computations(
             experiments.Computation(
                 name="full",
                 labels={"n": n, "identity": identity, "complexity": complexity},
-                compute=proof.full_program,
+                compute=full_matrices.full_program,
                 options={"n": n, "complexity": complexity, "identity": identity},
             )
             for identity, (n, complexity) in product((True, False), worlds)

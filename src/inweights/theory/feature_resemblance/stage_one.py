@@ -174,7 +174,7 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Run stage 1, which trains ``W_KQ`` and ``W_V``, by the gradients of lemma 1.
+        """Return the end of stage 1, which trains ``W_KQ`` and ``W_V``, by lemma 1's gradients.
 
         Args:
             world: Config of a world with prompts of one length.

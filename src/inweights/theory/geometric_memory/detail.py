@@ -33,7 +33,7 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Choose nodes far from one another: each next one is the farthest from those chosen.
+        """Return nodes far from one another: each next one is the farthest from those chosen.
 
         Args:
             count: Number of nodes ``N``.
@@ -53,13 +53,16 @@ class Detail:
 
         graph = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
         graph = graph.maximum(graph.T)
-        far, owner, chosen = np.full(count, np.inf), np.full(count, -1), []
+        far = np.full(count, np.inf)
+        owner = np.full(count, -1)
+        chosen = []
         for _ in range(most):
             node = int(far.argmax())
             chosen.append(node)
             hops = dijkstra(graph, unweighted=True, indices=node)
             nearer = hops < far
-            owner[nearer], far[nearer] = node, hops[nearer]
+            owner[nearer] = node
+            far[nearer] = hops[nearer]
         nodes = np.sort(chosen)
         place = np.full(count + 1, -1)  # the last one is that of nodes without an owner
         place[nodes] = np.arange(len(nodes))

@@ -30,7 +30,7 @@ def grown_vectors(
 
     Args:
         a: Adjacency, row to column
-            (:func:`~inweights.theory.geometric_memory.spectral.adjacency`).
+            (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
         tied: Whether a predicted node has the vector of a given one, and nothing but
             the identity lies between them at the start. A map of both signs between
             them, as in a TinyNN, acts as an untied head does.

@@ -1,8 +1,9 @@
-"""Compute the spectrum of a graph: adjacency, walks, Laplacians, eigenspaces.
+"""Compute the spectrum of a graph: walks, Laplacians, eigenspaces.
 
-:func:`adjacency` reads a world's graph, :func:`operator` makes a negative Laplacian and
-:func:`eigenspaces` its :class:`Spectrum`; :func:`hop_distances` counts hops. Probes of
-geometry and all of this package build on them (Geometric Memory §4, App. F).
+:func:`operator` makes a negative Laplacian of an adjacency, and :func:`eigenspaces` its
+:class:`Spectrum`. Probes of geometry and all of this package build on them (Geometric
+Memory §4, App. F). Names of ``graph.py``, which reads the graph of a world, can be
+imported from here, too.
 
 Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here
 uses a single eigenvector: vectors are grouped by eigenvalue, and a graph with several
@@ -19,9 +20,33 @@ import numpy as np
 
 from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
-from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
-from inweights.worlds.families.graphs.edges import edge_prefix
-from inweights.worlds.world import Ids, World
+from inweights.theory.geometric_memory.graph import (
+    adjacency,
+    check_adjacency,
+    components,
+    edge_ends,
+    hop_distances,
+    hops_from,
+)
+from inweights.worlds.arrays import Float, Floats, Int
+from inweights.worlds.world import Ids
+
+__all__ = [
+    "COSINE_TIE",
+    "EXACT",
+    "OPERATORS",
+    "Operator",
+    "Spectrum",
+    "adjacency",
+    "components",
+    "edge_ends",
+    "eigenspaces",
+    "hop_distances",
+    "hops_from",
+    "operator",
+    "random_walk",
+    "sparse_operator",
+]
 
 Operator = Literal["walk", "combinatorial", "normalised"]
 
@@ -33,76 +58,6 @@ EXACT = 2000
 
 #: ``walk``: the paper's ``P + Pᵀ − 2I``; the others are minus the two usual Laplacians.
 OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
-
-
-def adjacency(world: World) -> Float[Floats, "N N"]:
-    """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
-
-    Every fact with one prompt token and one answer token, both of the group ``node``
-    (of all tokens where there is no such group), is an edge; a token ``<edge>`` may
-    stand before the prompt. Loops are on the diagonal. The matrix is symmetric where
-    both directions are trained.
-
-    Args:
-        world: A world whose facts are edges.
-
-    Returns:
-        ``[N, N]``.
-
-    Raises:
-        DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or
-            the matrix would not fit in memory.
-
-    Example:
-        >>> from inweights.worlds import Graph
-        >>> a = adjacency(Graph(shape="cycle", n=4, shuffled=False).build())
-        >>> a.astype(int).tolist()
-        [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
-    """
-    count, u, v = edge_ends(world)
-    check_memory(f"the adjacency of {count:,} nodes", 8 * 2 * count**2, error=DataError)
-    matrix = np.zeros((count, count))
-    matrix[u, v] = 1.0
-    return matrix
-
-
-def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
-    """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
-
-    Args:
-        world: A world whose facts are edges.
-
-    Returns:
-        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is
-        two.
-
-    Raises:
-        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
-
-    Example:
-        >>> from inweights.worlds import Graph
-        >>> count, u, v = edge_ends(Graph(shape="cycle", n=4, shuffled=False).build())
-        >>> count, len(u), len(v)
-        (4, 8, 8)
-    """
-    words = world.vocabulary
-    count = len(words["node"]) if "node" in words else len(words)
-    if "node" in words and words["node"][0] != 0:
-        raise DataError("the group 'node' must come first in the vocabulary of a graph")
-    before = np.array(edge_prefix(world), dtype=np.int64)
-    ends = []
-    for _, prompts, answers in world.facts.by_shape():
-        if prompts.shape[1] == len(before) + 1 and answers.shape[1] == 1:
-            pairs = np.column_stack([prompts[:, -1], answers])
-            ends.append(
-                pairs[(pairs < count).all(1) & (prompts[:, :-1] == before).all(1)]
-            )
-    if not sum(map(len, ends)):
-        raise DataError(
-            f"the world '{world.name}' has no fact 'node → node', so it is not a graph"
-        )
-    u, v = np.concatenate(ends).T
-    return count, u, v
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
@@ -118,7 +73,7 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
         >>> random_walk(np.array([[0.0, 1, 1], [1, 0, 0], [0, 0, 0]])).tolist()
         [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
-    _check(a)
+    check_adjacency(a)
     degree = a.sum(1, keepdims=True)
     return np.divide(a, degree, out=np.zeros_like(a), where=degree > 0)
 
@@ -146,7 +101,7 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
     """
     from scipy import sparse
 
-    _check(a)
+    check_adjacency(a)
     dense: Floats = sparse_operator(sparse.csr_array(a), kind).toarray()
     return dense
 
@@ -177,13 +132,13 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
     degree = np.asarray(both.sum(1)).ravel()
     here = sparse.diags_array((degree > 0).astype(float))
     if kind == "walk":
-        half = sparse.diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ a - here
+        share = 1.0 / np.where(degree > 0, degree, 1.0)
+        half = sparse.diags_array(share) @ a - here
         return (half + half.T).tocsr()
     if kind == "combinatorial":
         return (both - sparse.diags_array(degree)).tocsr()
-    root = sparse.diags_array(
-        np.divide(1.0, np.sqrt(degree), out=0.0 * degree, where=degree > 0)
-    )
+    inverse = np.divide(1.0, np.sqrt(degree), out=0.0 * degree, where=degree > 0)
+    root = sparse.diags_array(inverse)
     return (root @ both @ root - here).tocsr()
 
 
@@ -215,9 +170,9 @@ class Spectrum:
 
     def eigenvalues(self) -> Float[Floats, " G"]:
         """Return the eigenvalue of each space, ``[G]``: the Fiedler space first, then downwards."""
-        return np.array(
-            [self.values[self.space == g].mean() for g in range(self.spaces)]
-        )
+        # Tied values differ by rounding: their mean does not depend on the order.
+        tied = [self.values[self.space == g] for g in range(self.spaces)]
+        return np.array([values.mean() for values in tied])
 
     def sizes(self) -> Int[Ids, " G"]:
         """Return the dimension of each space, ``[G]``."""
@@ -251,9 +206,8 @@ class Spectrum:
             )
         # [..., N].
         power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)
-        parts = np.stack(
-            [power[..., self.space == g].sum(-1) for g in range(self.spaces)], -1
-        )
+        shares = [power[..., self.space == g].sum(-1) for g in range(self.spaces)]
+        parts = np.stack(shares, -1)
         total = parts.sum(-1, keepdims=True)
         return np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
 
@@ -292,14 +246,17 @@ def eigenspaces(
         )
     count = len(symmetric)
     check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)
-    values, vectors = np.zeros(count), np.zeros((count, count))
-    null, start = np.zeros(count, dtype=bool), 0
+    values = np.zeros(count)
+    vectors = np.zeros((count, count))
+    null = np.zeros(count, dtype=bool)
+    start = 0
     component = components(symmetric != 0)
     for label in np.unique(component):
         nodes = np.flatnonzero(component == label)
         span = slice(start, start + len(nodes))
         found, basis = np.linalg.eigh(symmetric[np.ix_(nodes, nodes)])
-        values[span], vectors[nodes, span] = found[::-1], basis[:, ::-1]
+        values[span] = found[::-1]
+        vectors[nodes, span] = basis[:, ::-1]
         null[start] = True
         start += len(nodes)
     if null.all():
@@ -308,99 +265,9 @@ def eigenspaces(
         )
     # The degenerate vectors first, then from the largest value down.
     order = np.lexsort((-values, ~null))
-    values, vectors = values[order], vectors[:, order]
+    values = values[order]
+    vectors = vectors[:, order]
     slack = tolerance * max(1.0, float(np.abs(values).max()))
     below = values[null.sum() :]
     space = np.cumsum(np.diff(below, prepend=below[0]) < -slack)
     return Spectrum(values, vectors, np.concatenate([np.full(null.sum(), -1), space]))
-
-
-def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
-    """Return the connected component of every node, named by its smallest node.
-
-    Args:
-        joined: Which nodes are joined, ``[N, N]``; direction does not matter.
-
-    Returns:
-        ``[N]``.
-
-    Example:
-        >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
-        [0, 1, 0]
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    _, label = connected_components(joined, directed=False)
-    return np.unique(label, return_index=True)[1][label]
-
-
-def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the number of hops between all nodes, without direction; infinite without a path.
-
-    Args:
-        a: Adjacency, ``[N, N]``.
-
-    Returns:
-        ``[N, N]``, symmetric, with zeros on the diagonal.
-
-    Raises:
-        DataError: ``a`` is not a square matrix of non-negative numbers.
-
-    Example:
-        >>> hop_distances(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0.0]])).tolist()
-        [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
-    """
-    _check(a)
-    return hops_from(len(a), *np.nonzero(a))
-
-
-def hops_from(
-    count: int,
-    u: Int[Ids, " E"],
-    v: Int[Ids, " E"],
-    sources: Int[Ids, " S"] | None = None,
-) -> Float[Floats, "S N"]:
-    """Return the number of hops from some nodes to all, without direction; infinite without a path.
-
-    A breadth-first search from all sources at once: what has reached a node is a row of
-    bits, a source a bit, and a hop takes it along the edges.
-
-    Args:
-        count: Number of nodes ``N``.
-        u: Nodes where edges start, ``[E]``.
-        v: Nodes where they end, ``[E]``.
-        sources: Nodes to start from, ``[S]``; all by default.
-
-    Returns:
-        ``[S, N]``.
-
-    Example:
-        >>> hops_from(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).tolist()
-        [[2.0, 1.0, 0.0, inf]]
-    """
-    sources = np.arange(count) if sources is None else sources
-    reached = np.zeros((count, -(-len(sources) // 64)), dtype=np.uint64)
-    place = np.arange(len(sources))
-    bit = (128 >> place % 8).astype(np.uint8)
-    np.bitwise_or.at(reached.view(np.uint8), (sources, place // 8), bit)
-    own = np.arange(count)  # what has reached a node stays there
-    ends, starts = np.unique(np.stack([np.r_[u, v, own], np.r_[v, u, own]]), axis=1)
-    first = np.searchsorted(ends, own)
-    hops = np.zeros((count, len(sources)), dtype=np.int32)
-    while True:
-        seen = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources)).astype(
-            bool
-        )
-        near = np.bitwise_or.reduceat(reached[starts], first, axis=0)
-        if np.array_equal(near, reached):
-            return np.where(seen, hops, np.inf).T
-        hops += ~seen
-        reached = near
-
-
-def _check(a: Floats) -> None:
-    """Raise a DataError if ``a`` is not a square matrix of non-negative numbers."""
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
-        raise DataError(
-            f"an adjacency must be a square matrix of non-negative numbers, got shape {a.shape}"
-        )

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.geometric_memory import storage as stored
-from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.theory.geometric_memory.graph import adjacency, hop_distances
 from inweights.worlds.arrays import Floats
 from inweights.worlds.families.graphs.graph import Graph
 

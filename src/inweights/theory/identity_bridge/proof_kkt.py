@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.theory.programs.closed_form import closed_form
-from inweights.theory.programs.symmetric import Parameters
-from inweights.worlds.arrays import Floats
-
-#: Parameters of problem (11), in the order of its gradients.
-_FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
+from inweights.theory.identity_bridge.problem_11 import (
+    _FREE,
+    _gradients,
+    kept_constant,
+    multipliers_of_11,
+    objective_of_11,
+    stationarity,
+    sum_of_squares,
+)
+from inweights.theory.programs.two_hop.closed_form import closed_form
+from inweights.theory.programs.two_hop.symmetric import Parameters
 
 
 def at_optimum(n: int) -> pl.DataFrame:
@@ -56,7 +61,7 @@ def at_optimum(n: int) -> pl.DataFrame:
     """
     known = closed_form(n)
     p = known.parameters
-    gradients, multipliers = _gradients(p, n), _multipliers(n)
+    gradients, multipliers = _gradients(p, n), multipliers_of_11(n)
     objective = gradients["objective"]
     residual = objective.copy()
     for name, multiplier in multipliers.items():
@@ -66,7 +71,7 @@ def at_optimum(n: int) -> pl.DataFrame:
     ]
     size = float(np.linalg.norm(objective))
     chosen = [_FREE.index(k) for k in ("c2", "a2", "e")]
-    _, licq, mfcq = _stationarity(p, n)
+    _, licq, mfcq = stationarity(p, n)
     one = replace(p, a2=-1 / n, c2=-p.c1 / n, e=0.0, g=0.0)
     hop = one.row("a", n) + one.row("r1", n)
     rank_one = p.b1 + 1 / p.b1  # √A
@@ -146,11 +151,14 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
     """Evaluate Propositions 1 and 3 at a point strictly inside (21), with ``c1 > 0``."""
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
     full = float(np.linalg.svd(p.matrix(n), compute_uv=False).sum())
-    keep("prop 1", abs(_problem_11(p, n, u) / full - 1))
-    m1 = _squares(p) + 2 * u
-    slope = (_problem_11(p, n, u + step) - _problem_11(p, n, u - step)) / (2 * step)
+    keep("prop 1", abs(objective_of_11(p, n, u) / full - 1))
+    m1 = sum_of_squares(p) + 2 * u
+    slope = (objective_of_11(p, n, u + step) - objective_of_11(p, n, u - step)) / (
+        2 * step
+    )
     keep("prop 1 growth", -slope / ((n - 1) / np.sqrt(m1)))
-    alpha, gamma = 1.0, p.d1 / p.b1
+    alpha = 1.0
+    gamma = p.d1 / p.b1
 
     def moved(by: float, sign: float) -> Parameters:
         return replace(
@@ -162,16 +170,20 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
         )
 
     for name, sign in (("(23)", 1.0), ("(23) printed", -1.0)):
-        change = _kept_constant(moved(step, sign), n) - _kept_constant(
+        change = kept_constant(moved(step, sign), n) - kept_constant(
             moved(-step, sign), n
         )
         keep(name, float(np.abs(change).max()) / (2 * step))
     ahead, behind = moved(step, 1.0), moved(-step, 1.0)
     pull = alpha * (p.a1 + p.c1 * p.d1 / p.b1)
     keep(
-        "(24)", abs((_squares(ahead) - _squares(behind)) / (2 * step) / (-2 * pull) - 1)
+        "(24)",
+        abs(
+            (sum_of_squares(ahead) - sum_of_squares(behind)) / (2 * step) / (-2 * pull)
+            - 1
+        ),
     )
-    fall = (_problem_11(ahead, n, u) - _problem_11(behind, n, u)) / (2 * step)
+    fall = (objective_of_11(ahead, n, u) - objective_of_11(behind, n, u)) / (2 * step)
     keep("(25)", abs(fall / (-(n - 1) * pull / np.sqrt(m1)) - 1))
     keep("(25) printed", abs(fall / (-(n - 1) * pull) - 1))
     keep("(25) sign", fall / ((n - 1) * pull))
@@ -185,44 +197,6 @@ def _feasible(p: Parameters, n: int) -> Parameters:
     p = replace(p, c2=-p.a2 - (p.a1 + p.c1) / n, d2=-p.b2 - (p.b1 + p.d1) / n)
     p = replace(p, e=1 + abs(p.e) + max(0.0, p.c1 + p.c2 - p.a1 - p.a2))
     return replace(p, g=-p.e, h=-p.f)
-
-
-def _means(p: Parameters, n: int) -> float:
-    """Return ``M2`` of (8)."""
-    return float(
-        (p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2)
-    )
-
-
-def _squares(p: Parameters) -> float:
-    """Sum of the squares of ``a1, b1, c1, d1``, the part of ``M1`` without ``t``."""
-    return p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2
-
-
-def _kept_constant(p: Parameters, n: int) -> Floats:
-    """``M2`` and ``h_1``, which the direction (22), (23) is to leave as they are."""
-    return np.array([_means(p, n), p.a1 + p.c1 + n * (p.a2 + p.c2)])
-
-
-def _multipliers(n: int) -> dict[str, float]:
-    """Return multipliers of (11) in closed form; of ``g_7`` and ``g_8`` one may be 0."""
-    known = closed_form(n)
-    p, totals = known.parameters, known.totals
-    found = {f"g{k}": 0.0 for k in range(1, 10)}
-    names = {
-        "g1": "first hop, other bridge",
-        "g2": "first hop, own object",
-        "g4": "identity, own object",
-        "g5": "second hop, other object",
-        "g6": "second hop, own bridge",
-    }
-    found |= {k: totals[name] for k, name in names.items()}
-    first = found["g2"] / n
-    second = (found["g4"] - found["g6"]) / n
-    rise = (n - 1) / (p.b1 + p.c1)  # (n - 1) / √A
-    turn = (rise * p.c1 + found["g2"] - first) / p.b1  # (29)
-    found |= {"g7": max(turn, 0.0), "g8": max(-turn, 0.0), "g9": rise - abs(turn)}
-    return found | {"h1": first, "h2": second}
 
 
 def check_rows(values: dict[str, float]) -> pl.DataFrame:
@@ -242,84 +216,3 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
         {"check": list(values), "value": [float(v) for v in values.values()]},
         schema={"check": pl.String, "value": pl.Float64},
     )
-
-
-def _problem_11(p: Parameters, n: int, t: float) -> float:
-    """Objective of problem (11)."""
-    first = _squares(p) + 2 * t
-    return float((n - 1) * np.sqrt(first) + np.sqrt(2 * _means(p, n)))
-
-
-def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
-    """Return gradient and slack of every constraint of (11), by its name in the paper."""
-    u = p.a1 * p.d1 - p.b1 * p.c1
-    turn = {"a1": p.d1, "d1": p.a1, "b1": -p.c1, "c1": -p.b1}
-    return {
-        "g1": ({"a1": 1}, p.a1 - 1),
-        "g2": (
-            {"a1": 1, "a2": 1, "e": 2, "c1": -1, "c2": -1},
-            p.a1 + p.a2 + 2 * p.e - p.c1 - p.c2 - 1,
-        ),
-        "g3": ({"b1": 1}, p.b1 - 1),
-        "g4": ({"b1": 1, "b2": 1, "d1": -1, "d2": -1}, p.b1 + p.b2 - p.d1 - p.d2 - 1),
-        "g5": ({"d1": 1}, p.d1 - 1),
-        "g6": (
-            {"d1": 1, "d2": 1, "b1": -1, "b2": -1, "f": -2},
-            p.d1 + p.d2 - p.b1 - p.b2 - 2 * p.f - 1,
-        ),
-        "g7": ({"t": 1} | {k: -x for k, x in turn.items()}, abs(u) - u),
-        "g8": ({"t": 1} | turn, abs(u) + u),
-        "g9": ({"t": 1}, abs(u)),
-        "h1": ({"a1": 1, "c1": 1, "a2": n, "c2": n}, 0.0),
-        "h2": ({"b1": 1, "d1": 1, "b2": n, "d2": n}, 0.0),
-    }
-
-
-def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
-    """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints."""
-    u = p.a1 * p.d1 - p.b1 * p.c1
-    first = np.sqrt(_squares(p) + 2 * abs(u))
-    a, b = p.a1 + n * p.a2, p.b1 + n * p.b2
-    second = np.sqrt(_means(p, n) / 2)
-    objective = {k: (n - 1) * getattr(p, k) / first for k in ("a1", "b1", "c1", "d1")}
-    objective["a1"] += a / second
-    objective["b1"] += b / second
-    objective |= {"a2": n * a / second, "b2": n * b / second, "t": (n - 1) / first}
-    objective |= {"e": n * p.e / second, "f": n * p.f / second}
-    gradients = {"objective": _in_order(objective)}
-    for name, (gradient, _) in _forms(p, n).items():
-        gradients[name] = _in_order(gradient)
-    return gradients
-
-
-def _in_order(gradient: dict[str, float]) -> Floats:
-    """A gradient by parameter as an array in the order of ``_FREE``; what is missing is 0."""
-    return np.array([gradient.get(parameter, 0.0) for parameter in _FREE])
-
-
-def _stationarity(
-    p: Parameters, n: int, active: float = 1e-4
-) -> tuple[float, float, float]:
-    """Return KKT residual, rank deficiency of active gradients, and the slope that leaves them."""
-    from scipy.optimize import linprog, nnls
-
-    rows = _gradients(p, n)
-    slack = {k: s for k, (_, s) in _forms(p, n).items() if k.startswith("g")}
-    gradient, size = rows["objective"], len(_FREE)
-    inequalities = np.array([rows[k] for k, s in slack.items() if s < active]).reshape(
-        -1, size
-    )
-    equalities = np.array([rows["h1"], rows["h2"]])
-    columns = np.vstack([inequalities, equalities, -equalities])
-    residual = nnls(columns.T, gradient)[1] / np.linalg.norm(gradient)
-    both = np.vstack([inequalities, equalities])
-    deficiency = len(both) - np.linalg.matrix_rank(both)
-    leave = linprog(
-        np.append(np.zeros(size), -1.0),
-        A_ub=np.hstack([-inequalities, np.ones((len(inequalities), 1))]),
-        b_ub=np.zeros(len(inequalities)),
-        A_eq=np.hstack([equalities, np.zeros((2, 1))]),
-        b_eq=np.zeros(2),
-        bounds=[(-1, 1)] * size + [(None, None)],
-    )
-    return float(residual), float(deficiency), float(-leave.fun)

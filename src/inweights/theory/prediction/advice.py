@@ -65,12 +65,11 @@ class Advice:
 
 def stated_identities(world: World) -> set[int]:
     """Return the tokens whose identity is a fact of the world."""
-    facts = world.facts
-    return {
-        int(facts.answer(i)[0])
-        for i in range(len(facts))
-        if facts.prompt(i).tolist() == facts.answer(i).tolist()
-    }
+    found = set()
+    for fact in world.facts:
+        if fact.prompt == fact.answer:
+            found.add(fact.answer[0])
+    return found
 
 
 def bridges(
@@ -94,11 +93,11 @@ def bridges(
         >>> [(query, world.vocabulary.names[bridge]) for query, bridge in bridges(world)]
         [(0, 'b1'), (1, 'b2')]
     """
-    facts, queries = world.facts, world.queries
+    queries = world.queries
     known: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
-    for i in range(len(facts)):
-        if facts.prompt(i).tolist() != facts.answer(i).tolist():
-            known[tuple(sorted(facts.prompt(i).tolist()))].add(int(facts.answer(i)[0]))
+    for fact in world.facts:
+        if fact.prompt != fact.answer:
+            known[tuple(sorted(fact.prompt))].add(fact.answer[0])
     found: list[tuple[int, int]] = []
     for query in range(len(queries)) if rows is None else rows:
         if not in_time(late):
@@ -114,7 +113,10 @@ def _links(
 ) -> set[int]:
     """Return the bridges of all ways to come from a bag of tokens to any of some answers."""
     links = set[int]()
-    for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
+    parts: set[tuple[int, ...]] = set()
+    for size in range(1, len(tokens)):
+        parts.update(combinations(tokens, size))
+    for part in parts:
         if part not in known:
             continue
         rest = list(tokens)
@@ -124,6 +126,7 @@ def _links(
         for bridge in known[part]:
             bag = sorted([bridge, *rest])
             key = tuple(bag)
+            # Looked up by `in` first, as an index alone would add the key.
             reached = answers & known[key] if key in known else set[int]()
             if reached:
                 links.add(bridge)
@@ -169,7 +172,8 @@ def advise_identities(
     everything = list(dict.fromkeys(b for _, b in chains if b not in known))
     if not (everything and in_time(late)):
         return None
-    began, solved = time.perf_counter(), 0
+    began = time.perf_counter()
+    solved = 0
 
     def attempt(tokens: Sequence[int]) -> _Trial:
         nonlocal solved
@@ -192,19 +196,19 @@ def advise_identities(
     goal = bool(best.tokens and best.follows - follows)
     after = best.follows if goal else follows
     everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
+    names = world.vocabulary.names
+    why = ""
+    if not whole.stored:
+        why = f"not all {len(everything)} can be stored: {whole.why}"
     return Advice(
-        identities=tuple(world.vocabulary.names[b] for b in best.tokens)
-        if goal
-        else (),
+        identities=tuple(names[b] for b in best.tokens) if goal else (),
         mended=tuple(sorted(after - follows)),
         open=tuple(sorted(everyone - follows - after)),
         broken=tuple(sorted(follows - after)),
         status=best.solution.status,
         gap=best.solution.gap,
         solutions=solved,
-        why=""
-        if whole.stored
-        else f"not all {len(everything)} can be stored: {whole.why}",
+        why=why,
         most=(len(everything), len(whole.follows) - len(follows)),
     )
 
@@ -260,10 +264,9 @@ def _fewer(
             if not more():
                 break
             trial = attempt(fewer)
-            sure = (
-                trial.solution.status == "certified"
-                or best.solution.status != "certified"
-            )
+            # A solution without a certificate proves nothing against one that has it.
+            sure = trial.solution.status == "certified"
+            sure = sure or best.solution.status != "certified"
             some = len(trial.follows) >= len(best.follows) and trial.follows - follows
             if sure and some and trial.stored:
                 best = trial

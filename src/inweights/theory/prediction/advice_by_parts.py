@@ -44,22 +44,23 @@ def advise_parts(
         most first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
-    order = (
-        failing["part"]
-        .value_counts(sort=True)
-        .sort("count", "part", descending=[True, False])
-    )
+    counts = failing["part"].value_counts(sort=True)
+    order = counts.sort("count", "part", descending=[True, False])
     advices: list[Advice] = []
     found: list[Remedy] = []
     for done, part in enumerate(order["part"].to_list()):
-        until, now = late, time.perf_counter()
+        until = late
+        now = time.perf_counter()
         if late is not None:
+            # Parts that are left share what time is left, but each gets enough for a
+            # few solutions.
             if late - now < (LEAST if done else 1) * parts[part].seconds:
                 break
             share = (late - now) / (order.height - done)
             until = min(late, now + max(share, 2 * LEAST * parts[part].seconds))
         own = queries.filter(pl.col("part") == part)
-        world, places = parts[part].program.world, own["query"].to_list()
+        world = parts[part].program.world
+        places = own["query"].to_list()
         local = own.with_columns(query=pl.Series(np.arange(own.height)))
 
         def solve(of: World, what: str, until: float | None = until) -> Forecasted:
@@ -87,16 +88,34 @@ def _together(advices: Sequence[Advice]) -> Advice | None:
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
+    identities: dict[str, None] = {}  # a set that keeps the order of the parts
+    reasons: dict[str, None] = {}
+    mended: list[int] = []
+    still_open: list[int] = []
+    broken: list[int] = []
+    solutions = 0
+    helpful = 0
+    gained = 0
+    for advice in advices:
+        identities |= dict.fromkeys(advice.identities)
+        if advice.why:
+            reasons[advice.why] = None
+        mended += advice.mended
+        still_open += advice.open
+        broken += advice.broken
+        solutions += advice.solutions
+        helpful += advice.most[0]
+        gained += advice.most[1]
     return Advice(
-        identities=tuple(dict.fromkeys(name for a in advices for name in a.identities)),
-        mended=tuple(sorted(row for a in advices for row in a.mended)),
-        open=tuple(sorted(row for a in advices for row in a.open)),
-        broken=tuple(sorted(row for a in advices for row in a.broken)),
+        identities=tuple(identities),
+        mended=tuple(sorted(mended)),
+        open=tuple(sorted(still_open)),
+        broken=tuple(sorted(broken)),
         status=worst.status,
         gap=worst.gap,
-        solutions=sum(a.solutions for a in advices),
-        why=" ".join(dict.fromkeys(a.why for a in advices if a.why)),
-        most=(sum(a.most[0] for a in advices), sum(a.most[1] for a in advices)),
+        solutions=solutions,
+        why=" ".join(reasons),
+        most=(helpful, gained),
         parts=len(advices),
     )
 

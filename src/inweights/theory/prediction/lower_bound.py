@@ -95,7 +95,7 @@ def lower_bound(
     late: float | None = None,
     inverse: Float[Floats, "P P"] | None = None,
 ) -> Bound:
-    """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
+    """Return a lower bound on ``⟨C, W⟩`` over all optima ``W`` of the program of a solution.
 
     Args:
         solution: A feasible matrix and multipliers; the smaller its gap, the closer the

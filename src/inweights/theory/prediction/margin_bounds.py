@@ -16,7 +16,7 @@ from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
 from inweights.theory.prediction.lower_bound import Bound, lower_bound
 from inweights.theory.programs.nuclear_norm import Solution, solve
-from inweights.theory.programs.program import count_tokens
+from inweights.theory.programs.prompts import count_tokens
 from inweights.theory.programs.splitting import coupled_inverse
 from inweights.worlds.arrays import Bools, Floats, Ids
 

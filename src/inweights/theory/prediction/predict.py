@@ -87,6 +87,10 @@ def predict(
         progress: Called for every solution with what is solved, the iteration, and the
             gap.
 
+    Returns:
+        The answer, margin and verdict of every query, the facts that were dropped, and
+        the advice.
+
     Raises:
         ConfigError: An option is out of range.
         DataError: Answers have several tokens; there are no facts; or facts contradict

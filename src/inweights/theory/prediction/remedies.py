@@ -21,7 +21,7 @@ from inweights.theory.prediction.advice import (
     stated_identities,
 )
 from inweights.theory.prediction.tables import unstored
-from inweights.theory.programs.program import in_words
+from inweights.theory.programs.prompts import in_words
 from inweights.worlds.world import Vocabulary, World
 
 #: Numbers of reversals and counter-examples that are tried, one number after the other.
@@ -62,7 +62,7 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Find facts that change failing reversals, and the most frequent wrong assertion.
+    """Return facts that change failing reversals, and the most frequent wrong assertion.
 
     Args:
         world: Facts and queries.
@@ -74,12 +74,11 @@ def remedies(
         lost: Statements with which more than so many facts are not stored are not
             proposed.
     """
-    return tuple(
-        remedy
-        for make in (_tell_reversals, _counter_examples)
-        if in_time(late)
-        for remedy in make(world, queries, forecast, late, lost)
-    )
+    found: list[Remedy] = []
+    for make in (_tell_reversals, _counter_examples):
+        if in_time(late):
+            found += make(world, queries, forecast, late, lost)
+    return tuple(found)
 
 
 def _tell_reversals(
@@ -96,15 +95,20 @@ def _tell_reversals(
     rows = failing["query"].to_list()
     if len(rows) < 2:
         return
-    asked, follows = world.queries, following(queries)
-    ends = {int(t) for q in rows for t in (asked.prompt(q)[0], asked.answer(q)[0])}
+    asked = world.queries
+    follows = following(queries)
+    ends = set()
+    for query in rows:
+        ends.add(int(asked.prompt(query)[0]))
+        ends.add(int(asked.answer(query)[0]))
     lacking = sorted(ends - stated_identities(world))
     column = np.array(lacking, dtype=np.int64)[:, None]
     best: Remedy | None = None
     for number in (0, *(k for k in NUMBERS if k < len(rows))):
         if not in_time(late):
             break
-        stated, rest = rows[:number], rows[number:]
+        stated = rows[:number]
+        rest = rows[number:]
         more = world.with_facts("identity", column, column) if lacking else world
         if stated:
             more = more.with_facts(
@@ -121,11 +125,8 @@ def _tell_reversals(
         texts = [f"{name} → {name}" for name in names]
         texts += [in_words(world, asked, q) for q in stated]
         storable = unstored(solution) <= lost
-        if (
-            storable
-            and gained
-            and (best is None or gained / len(rest) > best.flipped / best.of)
-        ):
+        better = best is None or gained / len(rest) > best.flipped / best.of
+        if storable and gained and better:
             best = Remedy(
                 kind="reversals",
                 against="reversals that do not follow",
@@ -164,7 +165,8 @@ def _counter_examples(
     for number in (k for k in NUMBERS if k < len(rows)):
         if not in_time(late):
             return
-        stated, rest = rows[:number], rows[number:]
+        stated = rows[:number]
+        rest = rows[number:]
         prompts = np.array([world.queries.prompt(q) for q in stated])
         more = wider.with_facts(
             "counter_example", prompts, np.full((number, 1), unknown)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.programs.nuclear_norm import Solution
-from inweights.theory.programs.program import in_words
+from inweights.theory.programs.prompts import in_words
 from inweights.theory.programs.soft_program import ROUNDING, SoftSolution
 from inweights.worlds.arrays import Bool, Bools, Floats, Int
 from inweights.worlds.world import Ids, World
@@ -44,16 +44,16 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         ``part``.
     """
     world = solution.program.world
-    queries, words = world.queries, world.vocabulary
+    queries = world.queries
+    words = world.vocabulary
     parts = solution.program.compare_in_parts(solution.templates, queries)
     columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
     best, margin, tied, expected, lead = (_joined(columns, i) for i in range(5))
-    verdict = np.where(
-        margin > tie, "follows", np.where(margin < -tie, "fails", "tied")
-    )
-    unstated = np.array(
-        [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool
-    )
+    roles = [queries.role_names[role] for role in queries.roles]
+    unstated = np.array([role == "unstated" for role in roles], dtype=bool)
+    below = np.where(margin < -tie, "fails", "tied")
+    verdict = np.where(margin > tie, "follows", below)
+    # Of what no fact states any answer is an assertion, whatever the margin.
     verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
     names = np.array(words.names, dtype=object)
     return pl.DataFrame(
@@ -68,7 +68,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
             "verdict": verdict.astype(str),
             "tied": tied.astype(np.int64),
             "expected": pl.Series(expected).scatter(np.flatnonzero(unstated), None),
-            "role": [queries.role_names[r] for r in queries.roles],
+            "role": roles,
             "pattern": _patterns(world),
             "out_of_distribution": queries.out_of_distribution,
         },
@@ -116,26 +116,25 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
         ``why``.
     """
     program = solution.program
-    stored = (
-        solution.stored
-        if isinstance(solution, SoftSolution)
-        else np.ones(0, dtype=bool)
-    )
-    lost, world = np.flatnonzero(~stored), program.world
-    logits, right = (program.counts @ solution.templates), program.right
+    world = program.world
+    stored = np.ones(0, dtype=bool)  # program (2) stores all
+    if isinstance(solution, SoftSolution):
+        stored = solution.stored
+    lost = np.flatnonzero(~stored)
+    logits = program.counts @ solution.templates
     rows = program.row[lost]
-    wrong = np.where(right[rows], -np.inf, logits[rows])
-    beaten = (
-        np.where(right[rows], logits[rows], -np.inf).max(1) <= wrong.max(1) + ROUNDING
-    )
-    lost, best = lost[beaten], wrong[beaten].argmax(1)
+    right = program.right[rows]
+    wrong = np.where(right, -np.inf, logits[rows])
+    best_right = np.where(right, logits[rows], -np.inf).max(1)
+    beaten = best_right <= wrong.max(1) + ROUNDING
+    lost = lost[beaten]
+    best = wrong[beaten].argmax(1)
+    names = world.vocabulary.names
     return pl.DataFrame(
         {
             "fact": numbers[lost],
             "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
-            "instead": [
-                world.vocabulary.names[world.outputs[k]] for k in best.tolist()
-            ],
+            "instead": [names[token] for token in world.outputs[best].tolist()],
             "why": [OUTVOTED] * len(lost),
         },
         schema=_LET_GO,
@@ -163,22 +162,22 @@ def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
 
 def _patterns(world: World) -> list[str]:
     """Return the form of every query: relations by name, other tokens by their group."""
-    names, queries, groups = (
-        world.vocabulary.names,
-        world.queries,
-        world.vocabulary.groups,
-    )
-    starts = np.cumsum([0, *map(len, groups.values())])[:-1]
-    of = list(groups)
+    queries = world.queries
+    words = world.vocabulary
+    starts = np.cumsum([0, *map(len, words.groups.values())])[:-1]
+    groups = list(words.groups)
 
     def shown(tokens: Ids) -> str:
-        found = [of[g] for g in np.searchsorted(starts, tokens, side="right") - 1]
-        pairs = zip(tokens.tolist(), found, strict=True)
-        return " ".join(
-            names[t] if group.endswith("relation") else group for t, group in pairs
-        )
+        texts = []
+        places = np.searchsorted(starts, tokens, side="right") - 1
+        for token, place in zip(tokens.tolist(), places.tolist(), strict=True):
+            group = groups[place]
+            is_relation = group.endswith("relation")
+            texts.append(words.names[token] if is_relation else group)
+        return " ".join(texts)
 
-    return [
-        f"{shown(queries.prompt(i))} → {shown(queries.answer(i)[:1])}"
-        for i in range(len(queries))
-    ]
+    patterns = []
+    for i in range(len(queries)):
+        answer = shown(queries.answer(i)[:1])
+        patterns.append(f"{shown(queries.prompt(i))} → {answer}")
+    return patterns

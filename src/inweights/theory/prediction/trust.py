@@ -101,7 +101,7 @@ def propose_training(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Whether an identity has more than one token in its prompt, ``(a, same) → a``."""
+    """Return whether an identity has more than one token in its prompt, ``(a, same) → a``."""
     roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
     lengths = np.diff(facts.prompt_ends, prepend=0)
     return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())

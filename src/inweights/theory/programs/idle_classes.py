@@ -8,7 +8,7 @@ classes, ``k`` of them idle (tokens that occur in no fact).
 import numpy as np
 import polars as pl
 
-from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds.families.graphs.graph import Graph
 
 

@@ -25,23 +25,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar
 
 import numpy as np
 
 from inweights.errors import SolverError
+from inweights.theory.programs.certified import Certified, check_limits
 from inweights.theory.programs.operators import few_threads, operator_norm
-from inweights.theory.programs.program import Program, check_limits, in_words
+from inweights.theory.programs.program import Program
+from inweights.theory.programs.prompts import in_words
 from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
-Status = Literal["certified", "not certified"]
-
 #: Iterations between two evaluations of the bounds, of small matrices and of large
 #: ones; and the first penalty. Chosen on random worlds of 20 to 300 outputs.
-EVERY, PENALTY = (5, 20), 0.3
+EVERY = (5, 20)
+PENALTY = 0.3
 #: Iterations between two looks at the penalty.
 BALANCE_EVERY = 20
 #: The penalty is balanced for so long and then fixed, without which nothing need
@@ -50,70 +50,6 @@ BALANCED = 400
 #: A lower bound so many times the norm of the plain targets says that nothing is
 #: feasible.
 HOPELESS = 1e5
-
-
-@dataclass(frozen=True, eq=False)
-class Certified:
-    """Result of a solver, with a certificate of how close to the optimum it is.
-
-    Attributes:
-        program: The constraints that were solved for.
-        status: ``certified`` if ``gap`` is at most the requested one, else ``not
-            certified``. Trust the gap, not the word.
-        templates: ``W``, one row of logits for each input token.
-        optimum: The objective at ``W``: an upper bound on the least value.
-        bound: Certified lower bound on the least value.
-        dual: Dual variables that prove the bound.
-        gap: Relative duality gap, ``(optimum - bound) / optimum``.
-        iterations: Iterations made.
-        seconds: Wall-clock time taken.
-        rank: Numerical rank of ``templates``.
-    """
-
-    program: Program
-    status: Status
-    templates: Float[Floats, "P K"]
-    optimum: float
-    bound: float
-    dual: Float[Floats, "M K"]
-    gap: float
-    iterations: int
-    seconds: float
-    rank: int
-
-    @classmethod
-    def of_run(
-        cls,
-        program: Program,
-        run: Any,
-        gap: float,
-        iterations: int,
-        began: float,
-        **more: Any,
-    ) -> Self:
-        """Make a solution from the final state of a solver's run.
-
-        Args:
-            program: The constraints that were solved for.
-            run: Any object with the attributes ``templates``, ``optimum``, ``bound``,
-                ``dual``, ``gap`` and ``rank``.
-            gap: Relative gap that was requested; decides the ``status``.
-            iterations: Iterations made.
-            began: Value of :func:`time.perf_counter` when the run began.
-            **more: Further attributes, of a subclass.
-
-        Returns:
-            An instance of the class that this is called on.
-        """
-        names = ("templates", "optimum", "bound", "dual", "gap", "rank")
-        return cls(
-            program=program,
-            status="certified" if run.gap <= gap else "not certified",
-            iterations=iterations,
-            seconds=time.perf_counter() - began,
-            **{name: getattr(run, name) for name in names},
-            **more,
-        )
 
 
 class Solution(Certified):
@@ -232,7 +168,8 @@ def _iterate(
 ) -> tuple[_Iteration, int]:
     """Iterate to the gap or a limit; return the final state and the number of iterations."""
     run = _Iteration(program, start)
-    every, began = EVERY[run.large], time.perf_counter()
+    every = EVERY[run.large]
+    began = time.perf_counter()
     for step in range(1, iterations + 1):
         run.advance()
         last = step == iterations
@@ -258,11 +195,12 @@ class _Iteration(Splitting):
         self.penalty = PENALTY
         z = np.zeros(program.shape) if start is None else start
         self.x = np.concatenate([z, self.x_counts @ z])
-        self.hopeless = HOPELESS * float(
-            np.sqrt(program.right.sum() * min(program.shape))
-        )
+        plain_targets = program.right.sum() * min(program.shape)
+        self.hopeless = HOPELESS * float(np.sqrt(plain_targets))
         self.templates: Floats | None = None
-        self.optimum, self.bound, self.rank = np.inf, 0.0, 0
+        self.optimum = np.inf
+        self.bound = 0.0
+        self.rank = 0
         self.dual = np.zeros(program.right.shape)
         self._marker = np.zeros(program.right.shape)
         self.split()
@@ -282,7 +220,9 @@ class _Iteration(Splitting):
         least = float(self.program.least_margins(self.x_counts @ self.z).min())
         if least > 0 and self.values.sum() / least < self.optimum:
             self.optimum = float(self.values.sum()) / least
-            self.templates, self.rank = self.z / least, len(self.values)
+            # Divided by the least margin, which is then 1: so it is feasible.
+            self.templates = self.z / least
+            self.rank = len(self.values)
         # Where nothing is feasible the multipliers grow along a ray that proves it.
         for candidate in (-self.s_price, self._marker - self.s_price):
             dual = multipliers(candidate, self.program.right)
@@ -304,7 +244,8 @@ class _Iteration(Splitting):
         least = float(self.program.least_margins(counts @ w).min())
         if least > 1e-9:
             values = np.linalg.svd(w, compute_uv=False)
-            self.templates, self.optimum = w / least, float(values.sum()) / least
+            self.templates = w / least
+            self.optimum = float(values.sum()) / least
             self.rank = int((values > 1e-9 * values[0]).sum())
 
     def _size(self, above: Floats, below: Floats) -> float:
@@ -321,9 +262,9 @@ class _Iteration(Splitting):
             return
         ratio = min(max(ratio, 0.2), 5.0)
         self.penalty *= ratio
-        self.x = np.concatenate(
-            [self.z + self.z_price / ratio, self.s + self.s_price / ratio]
-        )
+        above = self.z + self.z_price / ratio
+        below = self.s + self.s_price / ratio
+        self.x = np.concatenate([above, below])
         self._marker = self._marker / ratio
         self._speed.restart()
         self.split()
@@ -332,9 +273,8 @@ class _Iteration(Splitting):
 def _excluded(program: Program, run: _Iteration) -> str:
     """Return an error message that names the facts with most of the proof of infeasibility."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
-    heavy = [
-        m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()
-    ]
+    by_weight = np.argsort(-weight, kind="stable")
+    heavy = [m for m in by_weight if weight[m] > 0.1 * weight.max()]
     firsts = [int(np.flatnonzero(program.row == m)[0]) for m in heavy[:6]]
     texts = [in_words(program.world, program.world.facts, fact) for fact in firsts]
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""

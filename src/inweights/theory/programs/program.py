@@ -18,9 +18,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from inweights.config import check_size
-from inweights.errors import ConfigError, DataError, check_names
+from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
+from inweights.theory.programs.prompts import (
+    check_single_answers,
+    count_tokens,
+    in_words,
+    prompt_groups,
+)
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
@@ -33,7 +38,8 @@ _ANSWERS = ("one", "several", "any")
 
 #: Bytes that a fact and a question take with each answer, in the steps of the solution
 #: and when logits are compared. Measured at 1,800 facts and 1,200 answers: 0.94 GB.
-_FACT, _QUESTION = 430, 40
+_FACT = 430
+_QUESTION = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +97,8 @@ class Program:
         """
         check_names("value of answers", [answers], _ANSWERS)
         facts = world.facts
-        _single_answers(facts, "fact")
-        _single_answers(world.queries, "query")
+        check_single_answers(facts, "fact")
+        check_single_answers(world.queries, "query")
         outputs = len(world.outputs)
         check_memory(
             f"a program of {len(facts):,} facts, {len(world.queries):,} questions and "
@@ -103,10 +109,11 @@ class Program:
         )
         counts = count_tokens(world, facts)
         _, firsts, place = np.unique(
-            _prompt_groups(facts), return_index=True, return_inverse=True
+            prompt_groups(facts), return_index=True, return_inverse=True
         )
         order = np.argsort(firsts)  # prompts in the order of their first fact
-        firsts, row = firsts[order], np.argsort(order)[place.reshape(-1)]
+        firsts = firsts[order]
+        row = np.argsort(order)[place.reshape(-1)]
         stated = np.zeros((len(firsts), len(world.outputs)))
         np.add.at(stated, (row, np.searchsorted(world.outputs, facts.answers)), 1.0)
         if answers != "any":
@@ -181,12 +188,12 @@ class Program:
             ``[Q]``, in units of the logits. Outputs that another statement gives as an
             answer to the same prompt do not count as wrong.
         """
-        margins = [
-            logits[np.arange(len(logits)), columns]
-            - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-            for logits, columns, rivals in self.compare_in_parts(templates, statements)
-        ]
-        return np.concatenate([np.zeros(0), *margins])
+        margins = [np.zeros(0)]
+        for logits, columns, rivals in self.compare_in_parts(templates, statements):
+            own = logits[np.arange(len(logits)), columns]
+            best = np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
+            margins.append(own - best)
+        return np.concatenate(margins)
 
     def compare(
         self, templates: Float[Floats, "P K"], statements: Statements
@@ -232,21 +239,23 @@ class Program:
         """
         from scipy import sparse
 
-        outputs, shape = self.world.outputs, (len(statements), len(self.world.outputs))
+        outputs = self.world.outputs
+        shape = (len(statements), len(outputs))
         places, tokens = statements.right_pairs(np.arange(len(statements)))
-        ones = np.ones(len(tokens))
-        right = sparse.csr_array(
-            (ones, (places, np.searchsorted(outputs, tokens))), shape=shape
-        )
+        at = (places, np.searchsorted(outputs, tokens))
+        # Sparse: as a dense mask, all statements times all outputs would be held.
+        right = sparse.csr_array((np.ones(len(tokens)), at), shape=shape)
         first = np.searchsorted(outputs, statements.answers)
         further = np.searchsorted(outputs, statements.further[:, 1])
         counts = count_tokens(self.world, statements)
         for start in range(0, len(statements), most):
             rows = slice(start, start + most)
-            logits, columns = counts[rows] @ templates, first[rows].copy()
+            logits = counts[rows] @ templates
+            columns = first[rows].copy()
             own = statements.further[:, 0] - start
             for place in np.flatnonzero((own >= 0) & (own < len(columns))).tolist():
-                row, other = own[place], further[place]
+                row = own[place]
+                other = further[place]
                 if logits[row, other] > logits[row, columns[row]]:
                     columns[row] = other
             yield logits, columns, right[rows].toarray() == 0
@@ -258,88 +267,18 @@ class Program:
         )
 
 
-def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
-    """Return how often each input token occurs in each prompt.
-
-    Args:
-        world: Its ``inputs`` are the columns.
-        statements: Facts or queries of the world; their prompts are the rows.
-
-    Returns:
-        Sparse ``[Q, P]``.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3).build()
-        >>> count_tokens(world, world.facts).sum(axis=1).tolist()  # the last three are identities
-        [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]
-    """
-    from scipy import sparse
-
-    lengths = np.diff(statements.prompt_ends, prepend=0)
-    rows = np.repeat(np.arange(len(statements)), lengths)
-    columns = np.searchsorted(world.inputs, statements.prompts)
-    shape = (len(statements), len(world.inputs))
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
-
-
-def _prompt_groups(statements: Statements) -> Ids:
-    """Return a number for every statement's prompt, the same for all with the same tokens."""
-    lengths = np.diff(statements.prompt_ends, prepend=0)
-    starts = statements.prompt_ends - lengths
-    padded = np.full((len(statements), int(lengths.max(initial=0))), -1, dtype=np.int64)
-    rows = np.repeat(np.arange(len(statements)), lengths)
-    padded[rows, np.arange(len(rows)) - starts[rows]] = statements.prompts
-    group: Ids = np.unique(np.sort(padded, axis=1), axis=0, return_inverse=True)[
-        1
-    ].reshape(-1)
-    return group
-
-
-def in_words(world: World, statements: Statements, index: int) -> str:
-    """Return a fact or query as text that people read: ``(prompt) → answer``.
-
-    Args:
-        world: Its vocabulary names the tokens.
-        statements: Facts or queries of the world.
-        index: Which of the statements.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3).build()
-        >>> in_words(world, world.facts, 0)
-        '(a1 r1) → b1'
-    """
-    prompt, answer = statements.prompt(index), statements.answer(index)
-    return f"({world.vocabulary.text(prompt)}) → {world.vocabulary.text(answer)}"
-
-
-def _single_answers(statements: Statements, kind: str) -> None:
-    """Raise a DataError if a statement has an answer of several tokens, or of none."""
-    lengths = np.diff(statements.answer_ends, prepend=0)
-    if (lengths != 1).any():
-        bad = int(np.flatnonzero(lengths != 1)[0])
-        role = statements.role_names[statements.roles[bad]]
-        raise DataError(
-            f"the theory covers answers of one token; {kind} {bad} (role '{role}') has an answer "
-            f"of {lengths[bad]}. Leave that role out, or use its first token only"
-        )
-
-
 def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     """Raise a DataError if facts contradict each other, or if there are no constraints."""
-    facts, told = world.facts, partial(in_words, world, world.facts)
+    facts = world.facts
+    told = partial(in_words, world, facts)
 
     for m in np.flatnonzero(right.sum(1) > 1):
-        same = np.flatnonzero(row == m)
-        first = int(same[0])
-        others = [
-            f for f in same.tolist() if facts.answer(f)[0] != facts.answer(first)[0]
-        ]
+        first, *same = np.flatnonzero(row == m).tolist()
+        answer = facts.answer(first)[0]
+        prompt = facts.prompt(first)
+        others = [fact for fact in same if facts.answer(fact)[0] != answer]
         turned = [
-            f
-            for f in others
-            if not np.array_equal(facts.prompt(f), facts.prompt(first))
+            one for one in others if not np.array_equal(facts.prompt(one), prompt)
         ]
         if turned:
             raise DataError(
@@ -356,39 +295,4 @@ def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     if right.all():
         raise DataError(
             "every output is a right answer of every fact, so that there are no constraints"
-        )
-
-
-def check_limits(
-    program: Program,
-    gap: float,
-    iterations: int,
-    seconds: float | None,
-    start: Float[Floats, "P K"] | None,
-) -> None:
-    """Raise an error if a solver's limits are invalid; return nothing otherwise.
-
-    Args:
-        program: Decides the shape of ``start``.
-        gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations, at least 1.
-        seconds: Time limit, at least 0; None: no limit.
-        start: Templates ``[P, K]`` to start from; None: the solver's own.
-
-    Raises:
-        ConfigError: One of them is out of its range, or ``start`` has another shape
-            than ``W``.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> check_limits(Program.of(TwoHop(n=3).build()), 1e-3, 100, None, None)
-    """
-    if not 1e-7 <= gap < 1:
-        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
-    check_size("iterations", iterations, most=np.inf)
-    if seconds is not None:
-        check_size("seconds", seconds, least=0, most=np.inf)
-    if start is not None and start.shape != program.shape:
-        raise ConfigError(
-            f"start has shape {start.shape}, but the templates have {program.shape}"
         )

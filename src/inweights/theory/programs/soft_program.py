@@ -32,9 +32,9 @@ from functools import cached_property
 import numpy as np
 
 from inweights.errors import ConfigError
-from inweights.theory.programs.nuclear_norm import Certified
+from inweights.theory.programs.certified import Certified, check_limits
 from inweights.theory.programs.operators import few_threads
-from inweights.theory.programs.program import Program, check_limits
+from inweights.theory.programs.program import Program
 from inweights.theory.programs.soft_problem import Point, Problem, better
 from inweights.worlds.arrays import Bool, Bools, Float, Floats
 from inweights.worlds.world import Statements

@@ -73,8 +73,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
             DataError: The world must be a graph, or a step to record does not exist.
             SolverError: The vectors diverged.
         """
+        from inweights.theory.geometric_memory.graph import adjacency
         from inweights.theory.geometric_memory.node2vec import descend
-        from inweights.theory.geometric_memory.spectral import adjacency
 
         a = adjacency(world)
         fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])

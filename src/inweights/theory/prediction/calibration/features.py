@@ -68,7 +68,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         is ``right`` and ``density`` above that of a single answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
-    asked, known = world.queries, stated_identities(world)
+    asked = world.queries
+    known = stated_identities(world)
     over: defaultdict[int, set[int]] = defaultdict(set)
     for query, bridge in bridges(world, rows["query"].to_list()):
         over[query].add(bridge)
@@ -76,36 +77,25 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     identities = len(every & known) / max(len(every), 1)
     after = _after(world)
     answers = _answers(after)
-    into = Counter(thing for links in after.values() for _, thing in links)
+    into: Counter[int] = Counter()
+    for links in after.values():
+        into.update(thing for _, thing in links)
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
-        prompt, right = (
-            asked.prompt(query).tolist(),
-            asked.right_answers(query).tolist(),
-        )
-        own, last = over[query], answers[prompt[-1]]
+        prompt = asked.prompt(query).tolist()
+        right = asked.right_answers(query).tolist()
+        own = over[query]
+        last = answers[prompt[-1]]
         ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
         identity = len(own & known) / max(len(own), 1)
-        common = sum([last[answer] for answer in right if answer in last]) / max(
-            last.total(), 1
-        )
+        stated = sum([last[answer] for answer in right if answer in last])
+        common = stated / max(last.total(), 1)
         reached = np.log1p(sum([into[bridge] for bridge in own]))
         rivals = np.log(max(len(last), 1))
         complexity = np.log(max(len(ends), 1))
         steps = float(len(prompt) - 1)
-        found.append(
-            (
-                query,
-                margin,
-                identity,
-                identities,
-                common,
-                reached,
-                rivals,
-                complexity,
-                steps,
-            )
-        )
+        row = (query, margin, identity, identities, common)
+        found.append((*row, reached, rivals, complexity, steps))
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
     table = pl.DataFrame(found, schema=schema, orient="row")
     right, density = _of_answers(world, rows["query"].to_numpy())
@@ -117,7 +107,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
     """Return the features ``right`` and ``density`` of some queries."""
-    counts, outputs = world.queries.right_counts[rows], len(world.outputs)
+    counts = world.queries.right_counts[rows]
+    outputs = len(world.outputs)
     # Where all are right, as if half of one was not.
     wrong = np.maximum(outputs - counts, 0.5)
     density = np.where(counts > 1, np.log(max(outputs - 1, 0.5) / wrong), 0.0)
@@ -130,16 +121,13 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     The margin is cut at :data:`KNOTS`, so that its effect may be steep around 0.
     """
     margin = features["margin"].to_numpy()
-    parts = {
-        f"margin from {low:g} to {high:g}": np.clip(
-            (margin - low) / (high - low), 0.0, 1.0
-        )
-        for low, high in pairwise(KNOTS)
-    }
-    parts |= {name: features[name].to_numpy() for name in FEATURES if name != "margin"}
-    parts |= {
-        name: features[name].to_numpy() for name in SEVERAL if name in features.columns
-    }
+    parts = {}
+    for low, high in pairwise(KNOTS):
+        share = np.clip((margin - low) / (high - low), 0.0, 1.0)
+        parts[f"margin from {low:g} to {high:g}"] = share
+    for name in (*FEATURES, *SEVERAL):
+        if name != "margin" and (name in FEATURES or name in features.columns):
+            parts[name] = features[name].to_numpy()
     return np.stack([*parts.values()], axis=1), tuple(parts)
 
 
@@ -153,18 +141,20 @@ def properties(world: World) -> dict[str, float]:
     the prompts of facts with several answers, ``steps`` the mean length of a query,
     ``right`` and ``density`` the means of these features of queries.
     """
-    after, known = _after(world), stated_identities(world)
+    after = _after(world)
+    known = stated_identities(world)
     answers = _answers(after)
-    triples = {(s, r, o) for s, links in after.items() for r, o in links}
-    relations = Counter(thing for found in answers.values() for thing in found)
+    triples = set()
+    for subject, links in after.items():
+        triples.update((subject, relation, thing) for relation, thing in links)
+    relations: Counter[int] = Counter()  # of how many relations a thing is an answer
+    for found in answers.values():
+        relations.update(found.keys())
     middle = [thing for thing in relations if thing in after]
     prompts = Counter((s, r) for s, r, _ in triples)
     asked = world.queries
-    chained = [
-        query
-        for query in range(len(asked))
-        if asked.role_names[asked.roles[query]] in CHAINED
-    ]
+    roles = [asked.role_names[role] for role in asked.roles]
+    chained = [query for query, role in enumerate(roles) if role in CHAINED]
     steps = [len(asked.prompt(query)) - 1 for query in chained]
     right, density = _of_answers(world, np.array(chained, dtype=np.int64))
     return {
@@ -188,21 +178,19 @@ def _mean(values: Sequence[float], empty: float = 0.0) -> float:
 def _evenness(answers: Counter[int]) -> float:
     """Return the entropy of the frequencies of answers over its maximum."""
     shares = np.array(list(answers.values())) / answers.total()
-    return (
-        float(-(shares * np.log(shares)).sum() / np.log(len(shares)))
-        if len(shares) > 1
-        else 1.0
-    )
+    if len(shares) < 2:
+        return 1.0
+    return float(-(shares * np.log(shares)).sum() / np.log(len(shares)))
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:
     """Return relation and object of the facts of each subject, without identities."""
     after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    facts = world.facts
-    for fact in range(len(facts)):
-        prompt, thing = facts.prompt(fact).tolist(), int(facts.answer(fact)[0])
-        if len(prompt) == 2 and prompt[0] != thing:
-            after[prompt[0]].append((prompt[1], thing))
+    for fact in world.facts:
+        thing = fact.answer[0]
+        if len(fact.prompt) == 2 and fact.prompt[0] != thing:
+            subject, relation = fact.prompt
+            after[subject].append((relation, thing))
     return dict(after)
 
 
@@ -219,9 +207,14 @@ def _ends(
     after: dict[int, list[tuple[int, int]]], subject: int, relation: int, steps: int
 ) -> set[int]:
     """Return what a subject has for a relation, by any chain of at most so many facts."""
-    here, ends = {subject}, set[int]()
+    here = {subject}
+    ends = set[int]()
     for _ in range(steps):
-        here &= after.keys()
-        ends |= {thing for s in here for r, thing in after[s] if r == relation}
-        here = {thing for s in here for _, thing in after[s]}
+        reached = set[int]()
+        for one in here & after.keys():
+            for own, thing in after[one]:
+                reached.add(thing)
+                if own == relation:
+                    ends.add(thing)
+        here = reached
     return ends

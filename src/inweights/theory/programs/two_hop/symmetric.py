@@ -28,23 +28,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from inweights.config import check_size
-from inweights.errors import DataError
 from inweights.support.limits import check_memory
+from inweights.theory.programs.two_hop.constraints import CONSTRAINTS
 from inweights.worlds.arrays import Float, Floats
-
-#: Constraints of program (2) in symmetric form, as coefficients of the twelve
-#: parameters. Those with a star are missing in the paper's (4), (5), (35), (37).
-CONSTRAINTS: dict[str, dict[str, float]] = {
-    "first hop, other bridge": {"a1": 1},
-    "first hop, own object": {"a1": 1, "a2": 1, "e": 1, "c1": -1, "c2": -1, "g": -1},
-    "first hop, other object*": {"a1": 1, "a2": 1, "e": 1, "c2": -1, "g": -1},
-    "second hop, other object": {"d1": 1},
-    "second hop, own bridge": {"d1": 1, "d2": 1, "h": 1, "b1": -1, "b2": -1, "f": -1},
-    "second hop, other bridge*": {"d1": 1, "d2": 1, "h": 1, "b2": -1, "f": -1},
-    "identity, other bridge": {"b1": 1},
-    "identity, own object": {"b1": 1, "b2": 1, "d1": -1, "d2": -1},
-    "identity, other object*": {"b1": 1, "b2": 1, "d2": -1},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,64 +274,3 @@ def _nuclear_norm(matrix: Floats) -> float:
 
 #: Names of the twelve parameters, in the order of their definition.
 NAMES = tuple(Parameters.__dataclass_fields__)
-
-
-def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
-    """Return the names of the kinds of constraints of program (2) in symmetric form.
-
-    Args:
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them
-            their kinds are left out.
-        complete: Whether to return all kinds, as by default, or only those that the
-            paper writes down in (4), (5), (35) and (37). The others end with a star.
-
-    Example:
-        >>> constraints(identity=False, complete=False)[:2]
-        ('first hop, other bridge', 'first hop, own object')
-    """
-    names = list(CONSTRAINTS)
-    if not identity:
-        names = [name for name in names if not name.startswith("identity")]
-    if not complete:
-        names = [name for name in names if not name.endswith("*")]
-    return tuple(names)
-
-
-def average(templates: Float[Floats, "P K"]) -> Parameters:
-    """Average ``W`` over all permutations of the indices: the operation of Lemmas 1 and 4.
-
-    Args:
-        templates: ``W``, ``[2n + 2, 2n]``, in the order of :meth:`Parameters.matrix`.
-
-    Returns:
-        The parameters of the average, which has the form (3).
-
-    Raises:
-        DataError: The shape does not fit any ``n``.
-
-    Example:
-        >>> point = Parameters(a1=1, b2=-0.5, g=2)
-        >>> average(point.matrix(5)) == point
-        True
-    """
-    rows, columns = templates.shape
-    n = columns // 2
-    if rows != columns + 2 or columns % 2 or n < 2:
-        raise DataError(
-            f"templates must have shape [2n + 2, 2n], got {templates.shape}"
-        )
-    blocks = {
-        "a": templates[:n, :n],
-        "b": templates[n : 2 * n, :n],
-        "c": templates[:n, n:],
-        "d": templates[n : 2 * n, n:],
-    }
-    values: dict[str, float] = {}
-    for name, block in blocks.items():
-        own = float(np.trace(block)) / n
-        other = float(block.sum() - np.trace(block)) / (n * (n - 1))
-        values |= {f"{name}1": own - other, f"{name}2": other}
-    relations = {"e": (-2, 0), "f": (-1, 0), "g": (-2, n), "h": (-1, n)}
-    for name, (row, column) in relations.items():
-        values[name] = float(templates[row, column : column + n].mean())
-    return Parameters(**values)

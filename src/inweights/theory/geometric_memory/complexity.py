@@ -1,0 +1,136 @@
+"""Costs of storing a graph as a list of edges or as vectors (Geometric Memory §3, App. E).
+
+The constructions that store it are in ``storage.py``. Shapes: ``N`` nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Floats
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """Cost of associative and of geometric storage, in one unit.
+
+    Attributes:
+        associative: Cost of a lookup table of associations.
+        geometric: Cost of an embedding with a geometry.
+    """
+
+    associative: float
+    geometric: float
+
+    @property
+    def ratio(self) -> float:
+        """Associative cost over geometric: above 1 where geometry is the more succinct one."""
+        return self.associative / self.geometric
+
+
+def bit_complexity(
+    a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
+) -> Complexity:
+    """Return the bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
+
+    Args:
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
+            edge.
+        dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms
+            for a path-star.
+        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes
+            of a path for a path-star.
+        tied: Whether embedding and unembedding are one, as by default; two matrices
+            cost twice the bits.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
+            dimension or two cells.
+
+    Example:
+        >>> ring = np.roll(np.eye(16), 1, 1)
+        >>> bit_complexity(ring, dimensions=2, cells=16)
+        Complexity(associative=64.0, geometric=128.0)
+    """
+    if dimensions < 1 or cells < 2:
+        raise DataError(
+            f"an embedding needs at least 1 dimension and 2 cells, got {dimensions} and {cells}"
+        )
+    nodes, associations = counted_associations(a)
+    geometric = nodes * dimensions * math.log2(cells) * (1 if tied else 2)
+    return Complexity(associations * math.log2(nodes), geometric)
+
+
+def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
+    """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
+
+    The first is reached by ``W = A`` between one-hot embeddings. The second is the
+    proposition's estimate, vectors of length 1; it holds as a lower bound where the
+    logits of non-neighbours are not negative.
+
+    Args:
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
+            edge.
+        tied: Whether embedding and unembedding are one, as by default; two cost ``√2``
+            times the norm.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of 0 and 1.
+
+    Example:
+        >>> norm_complexity(np.roll(np.eye(16), 1, 1))
+        Complexity(associative=4.0, geometric=4.0)
+    """
+    nodes, associations = counted_associations(a)
+    return Complexity(math.sqrt(associations), math.sqrt(nodes * (1 if tied else 2)))
+
+
+def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
+    """Return in how many dimensions random directions separate a number of arms (E.2).
+
+    The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many
+    as leave no two of them with a larger ``|cosine|`` than ``closeness``, about ``4
+    ln(arms) / closeness²`` for many arms.
+
+    Args:
+        arms: Number of directions, at least 2.
+        closeness: Largest ``|cosine|`` of two of them, between 0 and 1.
+        seed: Seed of the random directions.
+
+    Raises:
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and
+            1.
+
+    Example:
+        >>> 8 < separating_dimensions(64) < 128
+        True
+    """
+    if arms < 2 or not 0 < closeness < 1:
+        raise DataError(
+            f"arms must be at least 2 and the cosine between 0 and 1, got {arms}, {closeness}"
+        )
+    high = math.ceil(16 * math.log(arms + 1) / closeness**2)
+    drawn, low = np.random.default_rng(seed).normal(size=(high, arms)), 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        unit = drawn[:middle] / np.linalg.norm(drawn[:middle], axis=0)
+        apart = np.abs(unit.T @ unit - np.eye(arms)).max() <= closeness
+        low, high = (low, middle) if apart else (middle, high)
+    return high
+
+
+def counted_associations(a: Floats) -> tuple[int, int]:
+    """Return the number of nodes and of associations of an adjacency.
+
+    Raises:
+        DataError: It is no square matrix of 0 and 1.
+    """
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
+        raise DataError(
+            f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}"
+        )
+    return len(a), int(a.sum())

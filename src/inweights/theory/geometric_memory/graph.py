@@ -1,0 +1,180 @@
+"""The graph of a world: its adjacency, its components, and hops between its nodes.
+
+:func:`adjacency` reads it from facts, :func:`hop_distances` counts hops; spectra are in
+``spectral.py``. Shapes: ``N`` nodes, ``E`` edges, ``S`` source nodes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inweights.errors import DataError
+from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
+from inweights.worlds.families.graphs.edges import edge_prefix
+from inweights.worlds.world import Ids, World
+
+
+def adjacency(world: World) -> Float[Floats, "N N"]:
+    """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
+
+    Every fact with one prompt token and one answer token, both of the group ``node``
+    (of all tokens where there is no such group), is an edge; a token ``<edge>`` may
+    stand before the prompt. Loops are on the diagonal. The matrix is symmetric where
+    both directions are trained.
+
+    Args:
+        world: A world whose facts are edges.
+
+    Returns:
+        ``[N, N]``.
+
+    Raises:
+        DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or
+            the matrix would not fit in memory.
+
+    Example:
+        >>> from inweights.worlds import Graph
+        >>> a = adjacency(Graph(shape="cycle", n=4, shuffled=False).build())
+        >>> a.astype(int).tolist()
+        [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
+    """
+    count, u, v = edge_ends(world)
+    check_memory(f"the adjacency of {count:,} nodes", 8 * 2 * count**2, error=DataError)
+    matrix = np.zeros((count, count))
+    matrix[u, v] = 1.0
+    return matrix
+
+
+def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
+    """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
+
+    Args:
+        world: A world whose facts are edges.
+
+    Returns:
+        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is
+        two.
+
+    Raises:
+        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+
+    Example:
+        >>> from inweights.worlds import Graph
+        >>> count, u, v = edge_ends(Graph(shape="cycle", n=4, shuffled=False).build())
+        >>> count, len(u), len(v)
+        (4, 8, 8)
+    """
+    words = world.vocabulary
+    count = len(words["node"]) if "node" in words else len(words)
+    if "node" in words and words["node"][0] != 0:
+        raise DataError("the group 'node' must come first in the vocabulary of a graph")
+    before = np.array(edge_prefix(world), dtype=np.int64)
+    ends = []
+    for _, prompts, answers in world.facts.by_shape():
+        if prompts.shape[1] == len(before) + 1 and answers.shape[1] == 1:
+            pairs = np.column_stack([prompts[:, -1], answers])
+            are_nodes = (pairs < count).all(1)
+            are_edges = (prompts[:, :-1] == before).all(1)
+            ends.append(pairs[are_nodes & are_edges])
+    if not sum(map(len, ends)):
+        raise DataError(
+            f"the world '{world.name}' has no fact 'node → node', so it is not a graph"
+        )
+    u, v = np.concatenate(ends).T
+    return count, u, v
+
+
+def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
+    """Return the connected component of every node, named by its smallest node.
+
+    Args:
+        joined: Which nodes are joined, ``[N, N]``; direction does not matter.
+
+    Returns:
+        ``[N]``.
+
+    Example:
+        >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
+        [0, 1, 0]
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    _, label = connected_components(joined, directed=False)
+    return np.unique(label, return_index=True)[1][label]
+
+
+def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
+    """Return the number of hops between all nodes, without direction; infinite without a path.
+
+    Args:
+        a: Adjacency, ``[N, N]``.
+
+    Returns:
+        ``[N, N]``, symmetric, with zeros on the diagonal.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of non-negative numbers.
+
+    Example:
+        >>> hop_distances(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0.0]])).tolist()
+        [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    """
+    check_adjacency(a)
+    return hops_from(len(a), *np.nonzero(a))
+
+
+def hops_from(
+    count: int,
+    u: Int[Ids, " E"],
+    v: Int[Ids, " E"],
+    sources: Int[Ids, " S"] | None = None,
+) -> Float[Floats, "S N"]:
+    """Return the number of hops from some nodes to all, without direction; infinite without a path.
+
+    A breadth-first search from all sources at once: what has reached a node is a row of
+    bits, a source a bit, and a hop takes it along the edges.
+
+    Args:
+        count: Number of nodes ``N``.
+        u: Nodes where edges start, ``[E]``.
+        v: Nodes where they end, ``[E]``.
+        sources: Nodes to start from, ``[S]``; all by default.
+
+    Returns:
+        ``[S, N]``.
+
+    Example:
+        >>> hops_from(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).tolist()
+        [[2.0, 1.0, 0.0, inf]]
+    """
+    sources = np.arange(count) if sources is None else sources
+    reached = np.zeros((count, -(-len(sources) // 64)), dtype=np.uint64)
+    place = np.arange(len(sources))
+    # The first source is the highest bit of a byte, as np.unpackbits reads them.
+    bit = (128 >> place % 8).astype(np.uint8)
+    np.bitwise_or.at(reached.view(np.uint8), (sources, place // 8), bit)
+    own = np.arange(count)  # what has reached a node stays there
+    ends, starts = np.unique(np.stack([np.r_[u, v, own], np.r_[v, u, own]]), axis=1)
+    first = np.searchsorted(ends, own)
+    hops = np.zeros((count, len(sources)), dtype=np.int32)
+    while True:
+        bits = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources))
+        seen = bits.astype(bool)
+        near = np.bitwise_or.reduceat(reached[starts], first, axis=0)
+        if np.array_equal(near, reached):
+            return np.where(seen, hops, np.inf).T
+        hops += ~seen
+        reached = near
+
+
+def check_adjacency(a: Floats) -> None:
+    """Refuse an adjacency ``a`` that is no square matrix of non-negative numbers.
+
+    Raises:
+        DataError: It is none.
+    """
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
+        raise DataError(
+            f"an adjacency must be a square matrix of non-negative numbers, got shape {a.shape}"
+        )

@@ -1,0 +1,213 @@
+"""Steps of the proofs of Identity Bridge (App. A) on full matrices, where symmetry is not assumed.
+
+Every function returns a table with the columns ``check`` and ``value``, as in ``proof.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import numpy as np
+import polars as pl
+
+from inweights.theory.identity_bridge.proof_kkt import check_rows
+from inweights.theory.programs.nuclear_norm import solve
+from inweights.theory.programs.program import Program
+from inweights.theory.programs.two_hop.averaging import average
+from inweights.theory.programs.two_hop.closed_form import closed_form
+from inweights.worlds.arrays import Bools, Floats, Ids
+from inweights.worlds.families.two_hop import TwoHop
+
+
+def certificate(n: int, identity: bool) -> pl.DataFrame:
+    """Check the proof of the closed form on full matrices, with nothing but NumPy.
+
+    Args:
+        n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``
+            rows.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained.
+
+    Returns:
+        Rows ``check, value``:
+
+        - ``feasible``: least slack of all margins of ``X W``.
+        - ``operator norm``: ``‖Xᵀ U‖_op - 1``.
+        - ``gap``: relative gap of the norm and the sum of the multipliers.
+        - ``least multiplier``: of those that are claimed to be positive, times ``n``.
+        - ``tight``: largest slack of their margins.
+        - ``strict``: 1 minus the largest singular value of ``Xᵀ U`` that is not 1.
+        - ``unique``: least singular value of the map from ``P`` to the tight margins of
+          ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` keeps lengths.
+          Positive: one optimum.
+        - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its
+          own length. 0: the logits of every row of every optimum sum to 0.
+
+    Raises:
+        ConfigError: ``n`` is below 2, or the matrices would not fit in memory.
+
+    Example:
+        >>> checks = dict(certificate(4, True).rows())
+        >>> abs(checks["gap"]) < 1e-12, checks["unique"] > 0
+        (True, True)
+    """
+    known = closed_form(n, identity=identity)
+    w, x = known.parameters.matrix(n), known.prompts()
+    answers, multipliers = known.answers(), known.prices()
+    logits, prompts = x @ w, np.arange(len(x))
+    slack = logits[prompts, answers][:, None] - logits - 1.0
+    others = np.ones_like(slack, dtype=bool)
+    others[prompts, answers] = False
+    g = x.T @ known.dual()
+    _, singular, turned = np.linalg.svd(g)
+    is_one = singular > 1 - 1e-9
+    v = turned[: len(singular)][is_one].T  # basis of the space where G keeps lengths
+    tight_margins = _tight_margins(x @ g @ v, v, answers, multipliers > 0)
+    ones = np.ones(2 * n) / np.sqrt(2 * n)
+    nuclear = _nuclear_norm(w)
+    return check_rows(
+        {
+            "feasible": float(slack[others].min()),
+            "operator norm": float(singular[0]) - 1,
+            "gap": 1 - float(multipliers.sum()) / nuclear,
+            "least multiplier": n * min(v for v in known.multipliers.values() if v > 0),
+            "tight": float(np.abs(slack[multipliers > 0]).max()),
+            "strict": 1 - float(singular[~is_one].max()),
+            "unique": float(np.linalg.svd(tight_margins, compute_uv=False)[-1]),
+            "assumption 2": float(np.linalg.norm(v.T @ ones)),
+        }
+    )
+
+
+def _tight_margins(images: Floats, v: Floats, answers: Ids, tight: Bools) -> Floats:
+    """The tight margins of ``X G (v_i v_jᵀ + v_j v_iᵀ)``: a row per margin, a column per pair.
+
+    Args:
+        images: ``X G v``.
+        v: Orthonormal basis in columns.
+        answers: Column of the right answer of every prompt.
+        tight: Which outputs' margins are tight, by prompt.
+    """
+    prompts, outputs = np.nonzero(tight)
+    differences = v[answers[prompts]] - v[outputs]
+    i, j = np.triu_indices(v.shape[1])
+    scale = np.where(i == j, 0.5, np.sqrt(0.5))
+    rows = images[prompts]
+    return scale * (rows[:, i] * differences[:, j] + rows[:, j] * differences[:, i])
+
+
+def averaging(
+    n: int, seed: int, identity: bool = True, matrices: int = 20
+) -> pl.DataFrame:
+    """Average random feasible matrices over permutations: Lemma 1, and Lemma 4 with its ``τ``.
+
+    Args:
+        n: Number of entities of each kind, at least 2.
+        seed: Seed of the random matrices.
+        identity: Whether the identity facts are trained (Lemma 1) or not (Lemma 4).
+        matrices: Number of random matrices.
+
+    Returns:
+        Rows ``check, value``: ``norm`` (largest relative increase of the nuclear norm),
+        ``margin`` (least change of the facts' least margin): neither the norm may grow
+        nor the margin shrink. Without identity also ``form``: largest distance of the
+        average to its own image under ``τ``, which is 0 in the form (34).
+
+    Raises:
+        SolverError: No feasible matrix was found to start from.
+
+    Example:
+        >>> checks = dict(averaging(3, seed=0, matrices=2).rows())
+        >>> checks["norm"] <= 1e-9, checks["margin"] >= -1e-9
+        (True, True)
+    """
+    rng = np.random.default_rng(seed)
+    solution = solve(TwoHop(n=n, identity=identity).build(), gap=1e-2)
+    program = solution.program
+    norm, margin, form = -np.inf, np.inf, 0.0
+    for _ in range(matrices):
+        w = solution.templates + 0.1 * rng.normal(size=program.shape)
+        w = w / max(program.least_margins(program.counts @ w).min(), 1e-3)
+        point = average(w)
+        if not identity:
+            point = point.mean(point.swapped())
+            image = np.subtract(
+                astuple(point), astuple(average(_exchange(point.matrix(n))))
+            )
+            form = max(form, float(np.abs(image).max()))
+        mean = point.matrix(n)
+        norm = max(norm, _nuclear_norm(mean) / _nuclear_norm(w) - 1)
+        margin = min(margin, _least_margin(program, mean) - _least_margin(program, w))
+    checks = {"norm": norm, "margin": margin}
+    if not identity:
+        checks["form"] = form
+    return check_rows(checks)
+
+
+def _nuclear_norm(matrix: Floats) -> float:
+    return float(np.linalg.svd(matrix, compute_uv=False).sum())
+
+
+def _least_margin(program: Program, templates: Floats) -> float:
+    return float(program.least_margins(program.counts @ templates).min())
+
+
+def _exchange(w: Floats) -> Floats:
+    """Apply ``τ`` of Lemma 4 to a matrix: exchange the hops, and bridges with objects."""
+    n = w.shape[1] // 2
+    order = np.r_[n : 2 * n, :n]
+    return w[np.r_[order, 2 * n + 1, 2 * n]][:, order]
+
+
+def full_program(
+    n: int, complexity: int, identity: bool, gap: float = 1e-5, seed: int = 0
+) -> pl.DataFrame:
+    """Solve the full program (2), which assumes no symmetry, and compare with the closed form.
+
+    Args:
+        n: Number of subjects, at least 2.
+        complexity: Number ``C`` of objects that a subject reaches; the world has ``C
+            n`` bridges.
+        identity: Whether the identity facts are trained.
+        gap: Requested relative duality gap.
+        seed: Seed of the matrix from which the solver starts a second time, at
+            complexity 1.
+
+    Returns:
+        Rows ``check, value``: ``gap``; ``margin`` (median margin of the queries);
+        ``spread`` (largest distance from it); ``expected`` (expected accuracy, where
+        outputs within .02 of the best share the prediction). At complexity 1, where the
+        second solution cannot profit from symmetry, also ``symmetric`` (relative
+        difference of its norm to the closed form's) and ``distance`` (relative distance
+        of the matrices).
+
+    Raises:
+        ConfigError: A size or the gap is out of range.
+        DataError: The program would not fit in memory.
+        SolverError: The solver found no feasible matrix.
+
+    Example:
+        >>> dict(full_program(3, 1, True, gap=1e-4).rows())["expected"]
+        1.0
+    """
+    from inweights.theory.prediction.predict import predict
+
+    world = TwoHop(n=n, complexity=complexity, identity=identity).build()
+    prediction = predict(world, gap=gap, advise=False)
+    margins = prediction.queries["margin"].to_numpy()
+    middle = float(np.median(margins))
+    values = {
+        "gap": prediction.solution.gap,
+        "margin": middle,
+        "spread": float(np.abs(margins - middle).max()),
+        "expected": float(prediction.queries["expected"].to_numpy().mean()),
+    }
+    if complexity == 1:
+        known = closed_form(n, identity=identity)
+        target = known.parameters.matrix(n)
+        lone = solve(
+            world, gap=gap, start=np.random.default_rng(seed).normal(size=target.shape)
+        )
+        values["symmetric"] = abs(lone.optimum / known.norm - 1)
+        apart = np.linalg.norm(lone.templates - target) / np.linalg.norm(target)
+        values["distance"] = float(apart)
+    return check_rows(values)

@@ -1,0 +1,119 @@
+"""What the solvers of programs share: results with a certificate, and limits.
+
+:class:`Certified` is the result, :func:`check_limits` refuses limits that make no sense.
+Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from inweights.config import check_size
+from inweights.errors import ConfigError
+from inweights.theory.programs.program import Program
+from inweights.worlds.arrays import Float, Floats
+
+Status = Literal["certified", "not certified"]
+
+
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """Result of a solver, with a certificate of how close to the optimum it is.
+
+    Attributes:
+        program: The constraints that were solved for.
+        status: ``certified`` if ``gap`` is at most the requested one, else ``not
+            certified``. Trust the gap, not the word.
+        templates: ``W``, one row of logits for each input token.
+        optimum: The objective at ``W``: an upper bound on the least value.
+        bound: Certified lower bound on the least value.
+        dual: Dual variables that prove the bound.
+        gap: Relative duality gap, ``(optimum - bound) / optimum``.
+        iterations: Iterations made.
+        seconds: Wall-clock time taken.
+        rank: Numerical rank of ``templates``.
+    """
+
+    program: Program
+    status: Status
+    templates: Float[Floats, "P K"]
+    optimum: float
+    bound: float
+    dual: Float[Floats, "M K"]
+    gap: float
+    iterations: int
+    seconds: float
+    rank: int
+
+    @classmethod
+    def of_run(
+        cls,
+        program: Program,
+        run: Any,
+        gap: float,
+        iterations: int,
+        began: float,
+        **more: Any,
+    ) -> Self:
+        """Make a solution from the final state of a solver's run.
+
+        Args:
+            program: The constraints that were solved for.
+            run: Any object with the attributes ``templates``, ``optimum``, ``bound``,
+                ``dual``, ``gap`` and ``rank``.
+            gap: Relative gap that was requested; decides the ``status``.
+            iterations: Iterations made.
+            began: Value of :func:`time.perf_counter` when the run began.
+            **more: Further attributes, of a subclass.
+
+        Returns:
+            An instance of the class that this is called on.
+        """
+        names = ("templates", "optimum", "bound", "dual", "gap", "rank")
+        return cls(
+            program=program,
+            status="certified" if run.gap <= gap else "not certified",
+            iterations=iterations,
+            seconds=time.perf_counter() - began,
+            **{name: getattr(run, name) for name in names},
+            **more,
+        )
+
+
+def check_limits(
+    program: Program,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    start: Float[Floats, "P K"] | None,
+) -> None:
+    """Raise an error if a solver's limits are invalid; return nothing otherwise.
+
+    Args:
+        program: Decides the shape of ``start``.
+        gap: Requested relative duality gap, from 1e-7 to below 1.
+        iterations: Maximum number of iterations, at least 1.
+        seconds: Time limit, at least 0; None: no limit.
+        start: Templates ``[P, K]`` to start from; None: the solver's own.
+
+    Raises:
+        ConfigError: One of them is out of its range, or ``start`` has another shape
+            than ``W``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> check_limits(Program.of(TwoHop(n=3).build()), 1e-3, 100, None, None)
+    """
+    if not 1e-7 <= gap < 1:
+        raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
+    check_size("iterations", iterations, most=np.inf)
+    if seconds is not None:
+        check_size("seconds", seconds, least=0, most=np.inf)
+    if start is not None and start.shape != program.shape:
+        raise ConfigError(
+            f"start has shape {start.shape}, but the templates have {program.shape}"
+        )

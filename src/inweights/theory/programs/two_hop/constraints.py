@@ -1,0 +1,41 @@
+"""The kinds of constraints of program (2) for the two-hop world, in the twelve parameters of (3).
+
+:data:`CONSTRAINTS` has their coefficients, :func:`constraints` their names.
+"""
+
+from __future__ import annotations
+
+#: Constraints of program (2) in symmetric form, as coefficients of the twelve
+#: parameters. Those with a star are missing in the paper's (4), (5), (35), (37).
+CONSTRAINTS: dict[str, dict[str, float]] = {
+    "first hop, other bridge": {"a1": 1},
+    "first hop, own object": {"a1": 1, "a2": 1, "e": 1, "c1": -1, "c2": -1, "g": -1},
+    "first hop, other object*": {"a1": 1, "a2": 1, "e": 1, "c2": -1, "g": -1},
+    "second hop, other object": {"d1": 1},
+    "second hop, own bridge": {"d1": 1, "d2": 1, "h": 1, "b1": -1, "b2": -1, "f": -1},
+    "second hop, other bridge*": {"d1": 1, "d2": 1, "h": 1, "b2": -1, "f": -1},
+    "identity, other bridge": {"b1": 1},
+    "identity, own object": {"b1": 1, "b2": 1, "d1": -1, "d2": -1},
+    "identity, other object*": {"b1": 1, "b2": 1, "d2": -1},
+}
+
+
+def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
+    """Return the names of the kinds of constraints of program (2) in symmetric form.
+
+    Args:
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them
+            their kinds are left out.
+        complete: Whether to return all kinds, as by default, or only those that the
+            paper writes down in (4), (5), (35) and (37). The others end with a star.
+
+    Example:
+        >>> constraints(identity=False, complete=False)[:2]
+        ('first hop, other bridge', 'first hop, own object')
+    """
+    names = list(CONSTRAINTS)
+    if not identity:
+        names = [name for name in names if not name.startswith("identity")]
+    if not complete:
+        names = [name for name in names if not name.endswith("*")]
+    return tuple(names)
