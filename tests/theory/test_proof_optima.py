@@ -138,7 +138,7 @@ def test_averaging_is_measured(seed: int, monkeypatch: pytest.MonkeyPatch) -> No
         def mean(w: np.ndarray[Any, Any]) -> Parameters:
             return Parameters(**{k: by * v for k, v in vars(average(w)).items()})
 
-        monkeypatch.setattr(proof, "average", mean)
+        monkeypatch.setattr(full_matrices, "average", mean)
         return values(full_matrices.averaging(4, seed, matrices=1))
 
     # Matrices are scaled to a least margin of 1, so that the average's is 1 more than
