@@ -23,7 +23,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.grammar.axes import grid
+from inweights.experiments.grammar.variation.axes import grid
 from inweights.models.base import Model
 from inweights.runs import environment
 from inweights.training import Observer, records

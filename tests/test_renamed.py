@@ -8,6 +8,7 @@ import inweights as iw
 from inweights import actions, experiments, training
 from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors.ray import Ray
+from inweights.experiments.grammar.protocols.compare import compare
 
 PACKAGES = {"lab": "experiments", "laboratory": "actions"}
 
@@ -56,3 +57,11 @@ def test_the_executor_of_ray_is_found_at_its_former_place() -> None:
         assert cluster.Ray is Ray
     with pytest.raises(AttributeError, match="no_such_name"):
         cluster.no_such_name  # noqa: B018
+
+
+def test_the_comparison_with_a_protocol_is_found_at_its_former_place() -> None:
+    former = import_module("inweights.experiments.grammar.differences")
+    with pytest.warns(DeprecationWarning, match=r"protocols\.compare"):
+        assert former.compare is compare
+    with pytest.raises(AttributeError, match="no_such_name"):
+        former.no_such_name  # noqa: B018

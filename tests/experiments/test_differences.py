@@ -10,8 +10,9 @@ import pytest
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Plan, Trial
-from inweights.experiments.grammar.differences import Difference, compare, protocol_of
-from inweights.experiments.grammar.protocol_file import (
+from inweights.experiments.grammar.protocols.compare import compare
+from inweights.experiments.grammar.protocols.differences import Difference, protocol_of
+from inweights.experiments.grammar.protocols.protocol_file import (
     PaperProtocol,
     PaperSetting,
     PaperText,

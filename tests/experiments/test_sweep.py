@@ -12,7 +12,7 @@ import pytest
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Measure
-from inweights.experiments.grammar.axes import grid
+from inweights.experiments.grammar.variation.axes import grid
 from inweights.experiments.studies.sweep import sweep
 from inweights.experiments.studies.sweep_defaults import useful_processes
 from inweights.support import progress

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inweights.experiments import Measure
-from inweights.experiments.grammar.figure import shown_by
+from inweights.experiments.grammar.shown import shown_by
 from inweights.recipes import get_recipe, recipe_names
 
 #: Compares a model's gradient with the formula of a proof: it holds of every model.

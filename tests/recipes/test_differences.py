@@ -9,12 +9,8 @@ import pytest
 from tests.house.catalogue import current_protocols
 
 from inweights.experiments.claims.claim import SIGNS
-from inweights.experiments.grammar.differences import (
-    Difference,
-    compare,
-    other_statements,
-    table_of,
-)
+from inweights.experiments.grammar.protocols.compare import compare, other_statements
+from inweights.experiments.grammar.protocols.differences import Difference, table_of
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.catalogue.protocols import FILE, computed_protocol
 from inweights.recipes.papers import papers, protocol

@@ -27,17 +27,14 @@ if TYPE_CHECKING:
     from inweights.experiments.claims.target import Target as Target
     from inweights.experiments.claims.verdict import judge as judge
     from inweights.experiments.engine.saved_models import SavedModel as SavedModel
-    from inweights.experiments.grammar.axes import grid as grid
     from inweights.experiments.grammar.controls import CONTROLS as CONTROLS
     from inweights.experiments.grammar.controls import beyond_control as beyond_control
     from inweights.experiments.grammar.controls import with_controls as with_controls
     from inweights.experiments.grammar.figure import Figure as Figure
-    from inweights.experiments.grammar.figure import Shown as Shown
     from inweights.experiments.grammar.figure import atlas as atlas
     from inweights.experiments.grammar.figure import auto as auto
     from inweights.experiments.grammar.figure import heatmaps as heatmaps
     from inweights.experiments.grammar.figure import lines as lines
-    from inweights.experiments.grammar.figure import shows as shows
     from inweights.experiments.grammar.figure import states as states
     from inweights.experiments.grammar.figure import sweeps as sweeps
     from inweights.experiments.grammar.figure import through_time as through_time
@@ -46,10 +43,13 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.recipe import Recipe as Recipe
     from inweights.experiments.grammar.recipe_file import read_recipe as read_recipe
     from inweights.experiments.grammar.seed_choice import parse_seeds as parse_seeds
+    from inweights.experiments.grammar.shown import Shown as Shown
+    from inweights.experiments.grammar.shown import shows as shows
     from inweights.experiments.grammar.trial import Computation as Computation
     from inweights.experiments.grammar.trial import Measure as Measure
     from inweights.experiments.grammar.trial import Plan as Plan
     from inweights.experiments.grammar.trial import Trial as Trial
+    from inweights.experiments.grammar.variation.axes import grid as grid
     from inweights.experiments.studies.cost import Forecast as Forecast
     from inweights.experiments.studies.study import open_study as open_study
     from inweights.experiments.studies.sweep import Study as Study

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from inweights.config import decode
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.score import Value
-from inweights.experiments.grammar.differences import (
+from inweights.experiments.grammar.protocols.compare import (
     compare_plan,
     other_statements,
-    table_of,
 )
+from inweights.experiments.grammar.protocols.differences import table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.runs import (
     RunFolder,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.experiments.engine.saved_models import SavedModel
-    from inweights.experiments.grammar.differences import DifferenceRow
     from inweights.experiments.grammar.figure import Figure
-    from inweights.experiments.grammar.protocol_file import PaperSetting
+    from inweights.experiments.grammar.protocols.differences import DifferenceRow
+    from inweights.experiments.grammar.protocols.protocol_file import PaperSetting
 
 #: What precedes a title whose claims are not all reproduced.
 IN_QUESTION = "In question: "

@@ -11,8 +11,8 @@ from inweights.errors import FolderError, check_names
 from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.engine.tasks import Run
-from inweights.experiments.grammar.labels import is_label
 from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.experiments.grammar.variation.labels import is_label
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 

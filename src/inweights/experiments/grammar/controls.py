@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import structs
 
 from inweights.errors import ConfigError, DataError, check_names
-from inweights.experiments.grammar.figure import shown_in
+from inweights.experiments.grammar.shown import shown_in
 from inweights.experiments.grammar.trial import Trial
 from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
 from inweights.support.intervals import median_interval

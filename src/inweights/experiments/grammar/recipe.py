@@ -15,7 +15,7 @@ from inweights.config import Config, apply_overrides, as_overrides, identity
 from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import Claim, Stating
 from inweights.experiments.grammar.figure import Figure
-from inweights.experiments.grammar.protocol_file import PaperProtocol, Reason
+from inweights.experiments.grammar.protocols.protocol_file import PaperProtocol, Reason
 from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.trial import Plan
 from inweights.support.border import guarded

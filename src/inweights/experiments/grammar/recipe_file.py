@@ -16,7 +16,7 @@ from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import Claim, Protocol, Rule, Stating
 from inweights.experiments.claims.score import Judged
 from inweights.experiments.grammar.figure import Figure
-from inweights.experiments.grammar.protocol_file import PaperProtocol, Reason
+from inweights.experiments.grammar.protocols.protocol_file import PaperProtocol, Reason
 from inweights.experiments.grammar.recipe import Code, Paper, Recipe
 
 C = TypeVar("C", bound=Config)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from inweights.config import check_size, digest
 from inweights.errors import ConfigError, check_kind
 from inweights.experiments.claims.score import Value
-from inweights.experiments.grammar.labels import is_label
+from inweights.experiments.grammar.variation.labels import is_label
 from inweights.support.border import guarded
 from inweights.support.extras import check_extra
 from inweights.support.keys.plain import plain_call

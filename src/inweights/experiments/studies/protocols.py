@@ -2,17 +2,14 @@
 
 Nobody states it by hand: :func:`computed_protocols` compares the settings of the trials
 that a claim is about with what the paper and its code state
-(:mod:`inweights.experiments.grammar.differences`).
+(:mod:`inweights.experiments.grammar.protocols.compare`).
 """
 
 from collections.abc import Sequence
 
 from inweights.experiments.claims.claim import Claim, Protocol
-from inweights.experiments.grammar.differences import (
-    Difference,
-    compare_plan,
-    protocol_of,
-)
+from inweights.experiments.grammar.protocols.compare import compare_plan
+from inweights.experiments.grammar.protocols.differences import Difference, protocol_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.trial import Measure, Plan, Trial
 from inweights.experiments.studies.narrowed import narrowed

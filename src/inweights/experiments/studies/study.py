@@ -21,9 +21,10 @@ from inweights.experiments.claims.claim import Claim, own_claim
 from inweights.experiments.claims.score import Judged, Score
 from inweights.experiments.claims.target import Target
 from inweights.experiments.grammar.cautions import cautions
-from inweights.experiments.grammar.figure import Figure, auto, shown_by
+from inweights.experiments.grammar.figure import Figure, auto
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.seed_choice import choose_seeds
+from inweights.experiments.grammar.shown import shown_by
 from inweights.experiments.studies.study_entries import (
     ClaimEntry,
     FigureEntry,

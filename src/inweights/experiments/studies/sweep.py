@@ -19,13 +19,17 @@ from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.collect import collect, kind_of, watched
 from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
 from inweights.experiments.engine.saved_models import SavedModel, saved_models
-from inweights.experiments.grammar import axes
 from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.controls import with_controls
 from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.seed_choice import choose_seeds
-from inweights.experiments.grammar.several import is_several, named, with_parts
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
+from inweights.experiments.grammar.variation import axes
+from inweights.experiments.grammar.variation.several import (
+    is_several,
+    named,
+    with_parts,
+)
 from inweights.experiments.studies.cost import Forecast, forecast
 from inweights.experiments.studies.sweep_defaults import (
     default_model,

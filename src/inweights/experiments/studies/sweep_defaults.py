@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from inweights.experiments.grammar import axes
 from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.experiments.grammar.variation import axes
 from inweights.models.configs import GPTConfig
 from inweights.models.outside.module_configs import TrainedConfig
 from inweights.support.limits import usable_cores

@@ -10,7 +10,8 @@ from importlib import resources
 import msgspec
 
 from inweights.experiments.claims.claim import Protocol
-from inweights.experiments.grammar.differences import Whose, compare, table_of
+from inweights.experiments.grammar.protocols.compare import compare
+from inweights.experiments.grammar.protocols.differences import Whose, table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols
 

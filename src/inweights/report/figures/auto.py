@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from inweights.errors import DataError
 from inweights.experiments.grammar.controls import CONTROL
-from inweights.experiments.grammar.figure import shown_in
+from inweights.experiments.grammar.shown import shown_in
 from inweights.report.base import frames, tidy
 from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines

@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from inweights.experiments.grammar.differences import WHOSE, DifferenceRow
-from inweights.experiments.grammar.protocol_file import PaperProtocol, PaperSetting
+from inweights.experiments.grammar.protocols.differences import WHOSE, DifferenceRow
+from inweights.experiments.grammar.protocols.protocol_file import (
+    PaperProtocol,
+    PaperSetting,
+)
 from inweights.report.base.html import disclosure, escape, tag
 from inweights.report.base.html_tables import preview
 from inweights.support.progress import plural
@@ -26,7 +29,7 @@ def differences_section(
     The settings that agree are folded; without a protocol or rows the result is empty.
 
     Args:
-        rows: Rows of :func:`~inweights.experiments.grammar.differences.table_of`.
+        rows: Rows of :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
         protocol: What the paper states; without one nothing is shown.
         statements: What it states and no setting corresponds to, by what it is about.
     """

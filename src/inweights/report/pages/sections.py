@@ -11,8 +11,9 @@ import polars as pl
 
 from inweights.experiments.engine.outcome import Outcome
 from inweights.experiments.grammar.controls import CONTROL, beyond_control
-from inweights.experiments.grammar.figure import Figure, shown_in
+from inweights.experiments.grammar.figure import Figure
 from inweights.experiments.grammar.recipe import split_ours
+from inweights.experiments.grammar.shown import shown_in
 from inweights.report.base.html import (
     disclosure,
     escape,

@@ -7,7 +7,8 @@ import msgspec
 
 from inweights.config import to_plain
 from inweights.errors import ConfigError
-from inweights.experiments.grammar.axes import Over, walk
+from inweights.experiments.grammar.variation.axes import Over
+from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:

@@ -6,10 +6,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.experiments.grammar.protocol_file import (
-    NOTHING,
-    named,
-)
+from inweights.experiments.grammar.protocols.protocol_file import NOTHING, named
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
 
 #: Settings that decide nothing: a name that messages show, how often a stop is looked

@@ -2,7 +2,7 @@
 
 A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's
 recipes.
-:mod:`inweights.experiments.grammar.differences` compares what a recipe trains and
+:mod:`inweights.experiments.grammar.protocols.compare` compares what a recipe trains and
 measures with it.
 """
 

@@ -7,17 +7,20 @@ names.
 it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, product
 from typing import Any
 
-import msgspec
-
-from inweights.config import replace_at, to_plain
 from inweights.config.border import as_list, as_number
-from inweights.errors import ConfigError, unknown_name
-from inweights.experiments.grammar.labels import labels_of
+from inweights.errors import ConfigError
 from inweights.experiments.grammar.trial import Change, Trial
+from inweights.experiments.grammar.variation.labels import labels_of
+from inweights.experiments.grammar.variation.paths import (
+    paths_below,
+    replaced,
+    short_names,
+    unknown_path,
+)
 from inweights.models.outside.module_configs import TrainedConfig
 
 #: Values by path (a grid), or a list of points, each a value by path.
@@ -62,7 +65,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     """
     whole = {"world": world, "model": config_of(model), "learner": learner}
     points = points_of(over, whole)
-    columns = _columns([path for path, _, _ in points[0]])
+    columns = short_names([path for path, _, _ in points[0]])
     trials: dict[str, Trial] = {}
     known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
@@ -107,8 +110,8 @@ def _parts(
         if path.partition(".")[0] not in whole:
             known_paths: list[str] = []
             for name, part in whole.items():
-                known_paths += _below(part, name)
-            raise _unknown(path, known_paths)
+                known_paths += paths_below(part, name)
+            raise unknown_path(path, known_paths)
     parts: dict[str, Any] = {}
     for name, part in whole.items():
         changes = [one for one in point if one[0].partition(".")[0] == name]
@@ -120,7 +123,7 @@ def _parts(
         if key not in known:
             for path, value, _ in changes:
                 rest = path.partition(".")[2]
-                part = _replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
+                part = replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
             known[key] = part
         parts[name] = known[key]
     return parts
@@ -250,75 +253,6 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
         label_row = [column[place] for column in labels]
         choices.append(list(zip(paths, row, label_row, strict=True)))
     return choices
-
-
-def _columns(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column of each path: its last word, or the whole path where two end alike."""
-    last = {path: path.rpartition(".")[2] for path in paths}
-    words = list(last.values())
-    return {
-        p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()
-    }
-
-
-def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """Return a part with another value at a path; an error proposes what was meant."""
-    name = path.partition(".")[0]
-    if not isinstance(part, msgspec.Struct):
-        what = (
-            "there is none; give its config"
-            if part is None
-            else f"it is {part!r}, no config"
-        )
-        raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
-    plain = to_plain(part)
-    known, found = {name: plain, **dict(walk(plain, name))}, path
-    while found not in known:
-        found = found.rpartition(".")[0]
-    if found != path and isinstance(known[found], Mapping):
-        raise _unknown(path, _below(part, name))
-    try:
-        return replace_at(part, {rest: value})
-    except ConfigError as error:
-        raise ConfigError(f"{path} = {value!r}: {error}") from None
-
-
-def _unknown(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which proposes others."""
-    last = path.rpartition(".")[2]
-    alike = [one for one in known if one.rpartition(".")[2] == last]
-    if not alike:
-        return unknown_name("path", path, known)
-    return ConfigError(
-        f"unknown path '{path}'; did you mean {' or '.join(map(repr, alike))}?"
-    )
-
-
-def _below(part: Any, prefix: str) -> list[str]:
-    """Return the name of a part and every path below it."""
-    paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
-    words = [
-        (path, path.rpartition(".")[2], isinstance(value, Mapping))
-        for path, value in paths
-    ]
-    named = [
-        p for p, last, more in words if last != "kind" and (more or not last.isdigit())
-    ]
-    return [prefix, *named]
-
-
-def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every path below plain values, and the value there.
-
-    Args:
-        value: Mappings, lists and plain values.
-        at: Path of ``value`` itself; by default paths begin below it.
-    """
-    items: Any = value.items() if isinstance(value, Mapping) else ()
-    for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:
-        path = f"{at}.{key}" if at else str(key)
-        yield path, inner
-        yield from walk(inner, path)
 
 
 def config_of(model: Any) -> Any:

@@ -1,0 +1,196 @@
+"""Compare every setting of a recipe with what its paper states.
+
+:func:`compare` takes every leaf of every trial's world, model, learner and measures,
+and of every computation, at a scale. It says of each whether it is the paper's, its
+code's, smaller in size only, or ours, and why.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from inweights.errors import ConfigError
+from inweights.experiments.grammar.protocols.differences import Difference, Whose
+from inweights.experiments.grammar.protocols.leaves import Subject, subjects_of
+from inweights.experiments.grammar.protocols.protocol_file import (
+    PaperProtocol,
+    PaperSetting,
+    ProtocolPart,
+    Reason,
+    absent,
+    equal,
+    fits,
+    named,
+)
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.trial import Plan
+
+
+def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
+    """Return the differences of a recipe from its paper.
+
+    Args:
+        recipe: A recipe of a paper whose protocol is stated.
+        scale: The scale whose settings are compared.
+
+    Returns:
+        A list for each trial and computation. The last list is of the recipe as a
+        whole: its number of seeds.
+
+    Raises:
+        ConfigError: The protocol of its paper is not stated, or there is no such scale.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> trials = compare(get_recipe("geometric-memory/fig3"), "cpu")
+        >>> [one.whose for one in trials[0] if one.leaf == "model.position_std"]
+        ['ours']
+    """
+    protocol = _protocol(recipe)
+    settings, seeds, _ = recipe.resolve(scale)
+    look = partial(_compare, recipe, protocol, scale)
+    return [
+        look(one)
+        for one in (*subjects_of(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
+    ]
+
+
+def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
+    """Return the differences of some of a recipe's trials and computations from its paper.
+
+    Args:
+        recipe: A recipe of a paper whose protocol is stated.
+        scale: The scale for which reasons are looked up.
+        plan: The trials and computations.
+
+    Returns:
+        A list for each of them.
+
+    Raises:
+        ConfigError: The protocol of its paper is not stated.
+    """
+    look = partial(_compare, recipe, _protocol(recipe), scale)
+    return [look(one) for one in subjects_of(plan)]
+
+
+def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
+    """Return what a paper or its code states and no setting of the library corresponds to.
+
+    Args:
+        recipe: A recipe; of one whose paper has no protocol nothing is known.
+        plan: Trials and computations that it is about.
+
+    Returns:
+        Statements by what they are about, each once.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> recipe = get_recipe("geometric-memory/fig3")
+        >>> settings, _, _ = recipe.resolve("smoke")
+        >>> found = other_statements(recipe, recipe.plan(settings))
+        >>> found["label smoothing"].text
+        'lost in the text at hand (B.2.1); code: none (in_weights/trainer.py:586)'
+    """
+    found: dict[str, PaperSetting] = {}
+    if recipe.protocol is None:
+        return found
+    for subject in subjects_of(plan):
+        for part in _parts(recipe, recipe.protocol, subject):
+            found |= part.others
+    return found
+
+
+def _protocol(recipe: Recipe) -> PaperProtocol:
+    """Return the protocol of a recipe's paper; a recipe without one is refused."""
+    if recipe.protocol is None:
+        raise ConfigError(f"no protocol is stated of the paper of {recipe.name}")
+    return recipe.protocol
+
+
+def _compare(
+    recipe: Recipe, protocol: PaperProtocol, scale: str, subject: Subject
+) -> list[Difference]:
+    """Return the differences of one trial or computation."""
+    short = recipe.name.rpartition("/")[2]
+    known = {**subject.labels, **subject.values}
+    parts = _parts(recipe, protocol, subject)
+    reasons = [
+        one
+        for one in (*recipe.reasons, *protocol.ours)
+        if _about(one.recipes, short)
+        and (not one.scales or scale in one.scales)
+        and fits(one.where, known)
+    ]
+    found = []
+    for leaf, value in subject.values.items():
+        stated = _stated(parts, leaf)
+        whose = _whose(leaf, value, stated)
+        reason = _reason(reasons, leaf) if whose == "ours" else None
+        found.append(Difference(leaf, value, whose, stated, reason))
+    return found
+
+
+def _parts(
+    recipe: Recipe, protocol: PaperProtocol, subject: Subject
+) -> list[ProtocolPart]:
+    """Return the parts of a protocol that speak of a trial or computation of a recipe."""
+    short = recipe.name.rpartition("/")[2]
+    known = {**subject.labels, **subject.values}
+    return [
+        one
+        for one in protocol.parts
+        if _about(one.recipes, short) and fits(one.where, known)
+    ]
+
+
+def _stated(parts: Iterable[ProtocolPart], leaf: str) -> PaperSetting | None:
+    """Return what the last part that speaks of a setting states of it."""
+    stated = None
+    for part in parts:
+        for pattern, setting in part.settings.items():
+            if named(pattern, leaf):
+                stated = setting
+    return stated
+
+
+def _reason(reasons: Iterable[Reason], leaf: str) -> Reason | None:
+    """Return the first reason that is given for a setting."""
+    for reason in reasons:
+        if any(named(pattern, leaf) for pattern in reason.leaves):
+            return reason
+    return None
+
+
+def _about(recipes: Sequence[str], short: str) -> bool:
+    """Return whether patterns name a recipe; no pattern names all."""
+    return not recipes or any(named(pattern, short) for pattern in recipes)
+
+
+def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
+    """Return whose value a setting has."""
+    if stated is None:
+        neutral = [
+            wanted for pattern, wanted in absent().items() if named(pattern, leaf)
+        ]
+        if not neutral:
+            return "unclassified"
+        return "paper" if equal(neutral[-1], value) else "ours"
+    if stated.every or (stated.paper is not None and equal(stated.paper, value)):
+        return "paper"
+    if stated.code is not None and equal(stated.code, value):
+        return "code"
+    sizes = [one for one in _numbers(stated.paper, stated.code) if stated.size]
+    if sizes and _numbers(value) and value < max(sizes):
+        return "smaller"
+    return "ours"
+
+
+def _numbers(*values: Any) -> list[float]:
+    """Return the numbers among values, and in lists among them."""
+    found: list[float] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _numbers(*value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(value)
+    return found

@@ -1,0 +1,136 @@
+"""One setting beside what its paper states, and what many of them amount to.
+
+:mod:`~.compare` makes a :class:`Difference` for every setting. :func:`protocol_of` says
+how near to the paper's protocol some trials are, :func:`table_of` makes rows for pages.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from inweights.experiments.claims.claim import Protocol
+from inweights.experiments.grammar.protocols.protocol_file import (
+    PaperSetting,
+    Reason,
+    in_words,
+)
+
+#: Whose a setting is: *unclassified* is an error, which a test looks for.
+Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
+#: The same in words.
+WHOSE: dict[Whose, str] = {
+    "unclassified": "not classified",
+    "ours": "ours",
+    "smaller": "smaller",
+    "code": "as in the code",
+    "paper": "as in the paper",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One setting beside what the paper states.
+
+    Attributes:
+        leaf: Path of the setting, such as ``model.width``.
+        value: Its value here.
+        whose: Whose value it is.
+        stated: What paper and code state; ``None`` where they do not speak of it.
+        reason: Why it is ours; ``None`` where it is not, or no reason is given.
+    """
+
+    leaf: str
+    value: Any
+    whose: Whose
+    stated: PaperSetting | None = None
+    reason: Reason | None = None
+
+    @property
+    def against(self) -> bool:
+        """Whether it is ours although the paper or its code says otherwise."""
+        return self.whose == "ours" and not (self.stated and self.stated.open)
+
+    @property
+    def size(self) -> bool:
+        """Whether it is a smaller size, or a size that is ours since the text lost it."""
+        lost = self.stated is not None and self.stated.size and self.stated.open
+        return self.whose == "smaller" or (self.whose == "ours" and lost)
+
+    @property
+    def part(self) -> str:
+        """First word of the path, such as ``world``, ``measure`` or ``seeds``."""
+        return self.leaf.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """A setting in a table; trials with the same value of it, stated alike, share a row.
+
+    Attributes:
+        setting: Path of the setting, without the places in lists.
+        value: Its value here, in words.
+        whose: Whose value it is.
+        stated: What paper and code state, in words.
+        why: Why it is ours; empty where it is not.
+    """
+
+    setting: str
+    value: str
+    whose: Whose
+    stated: str
+    why: str
+
+
+def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
+    """Return how near to the paper's protocol some trials are.
+
+    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*:
+    the same world and model, but sizes are smaller, or the text lost them, or the
+    training is another. *Substitute*: world or model differ in more than size.
+
+    Args:
+        trials: The differences of each trial.
+    """
+    nearest: Protocol = "exact"
+    for trial in trials:
+        other = {one.part for one in trial if one.against} - {"measure", "seeds"}
+        if other - {"learner"}:
+            return "substitute"
+        if other or any(one.size for one in trial):
+            nearest = "scaled"
+    return nearest
+
+
+def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
+    """Return the rows of a table of differences, what is ours first, each once.
+
+    Args:
+        trials: The differences of each trial.
+
+    Example:
+        >>> from inweights.experiments.grammar.protocols.compare import compare
+        >>> from inweights.recipes import get_recipe
+        >>> rows = table_of(compare(get_recipe("geometric-memory/c3"), "cpu"))
+        >>> [(row.value, row.stated) for row in rows if row.whose == "smaller"][1]
+        ('500', 'lost in the text at hand (B.3); code: 1000 (tiny_neural_network.ipynb:1657)')
+    """
+    order: dict[Whose, int] = {
+        "unclassified": 0,
+        "ours": 1,
+        "smaller": 2,
+        "code": 3,
+        "paper": 4,
+    }
+    rows = {
+        DifferenceRow(
+            re.sub(r"\.\d+(?=\.)", "", one.leaf),
+            in_words(one.value),
+            one.whose,
+            one.stated.text if one.stated else "not spoken of",
+            " ".join(one.reason.why.split()) if one.reason else "",
+        )
+        for trial in trials
+        for one in trial
+    }
+    return sorted(rows, key=lambda row: (order[row.whose], row.setting, row.value))

@@ -1,0 +1,138 @@
+"""Say what a probe measures, so that figures, captions and controls can be chosen for its table.
+
+:class:`Shown` is the declaration, :func:`shows` makes one for a probe of a user's own,
+and :func:`shown_in` finds it by the columns of a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from inweights.config import Config, decode, load_toml
+from inweights.errors import ConfigError
+
+P = TypeVar("P", bound=Callable[..., Any])
+#: Columns of a probe's table that the engine adds or takes away, and those that older
+#: tables lack.
+_OUTSIDE = {"replica", "step", "right_answers"}
+#: Declarations of probes of one's own, by name.
+_OWN: dict[str, Shown] = {}
+
+
+class Shown(Config):
+    """What a probe says of the table that it returns.
+
+    Attributes:
+        value: Column of the number that figures draw.
+        columns: All columns of the probe's table, with spaces between, without
+            ``replica``. A table is recognised by them.
+        label: Name of the number on an axis.
+        null: What would be seen by chance, or why no control makes sense; one sentence.
+        caption: How to read the figure; one sentence.
+        low: Least possible value; ``None`` if there is none.
+        high: Largest possible value; ``None`` if there is none.
+        axes: Names of other columns on an axis, by column.
+        chance: Column with the value expected by chance, drawn as a dashed line; empty
+            for none.
+        controls: What to compare with; see
+            :func:`~inweights.experiments.with_controls`.
+
+    Raises:
+        ConfigError: A column that it names is not among ``columns``.
+    """
+
+    value: str
+    columns: str
+    label: str
+    null: str
+    caption: str
+    low: float | None = None
+    high: float | None = None
+    axes: dict[str, str] = {}
+    chance: str = ""
+    controls: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.value, self.chance, *self.axes):
+            if name and name not in {*self.columns.split(), *_OUTSIDE}:
+                raise ConfigError(
+                    f"a probe declares '{name}', which its table does not have"
+                )
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Least and largest possible value; ``None`` unless there are both."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def reference(self) -> dict[str, str] | None:
+        """The dashed line of chance, as an option of drawings; ``None`` without one."""
+        return {"column": self.chance, "label": "chance"} if self.chance else None
+
+
+def shows(**declared: Any) -> Callable[[P], P]:
+    """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
+
+    Args:
+        **declared: The attributes.
+
+    Returns:
+        A decorator, which returns the probe unchanged.
+
+    Raises:
+        ConfigError: An attribute is unknown, missing or does not fit.
+
+    Example:
+        >>> @shows(
+        ...     value="size", columns="size", label="size of the weights", low=0.0,
+        ...     null="An untrained model has weights, too.", caption="Norm of all parameters.",
+        ... )
+        ... def weight_size(model, worlds): ...
+        >>> shown_in(["replica", "size"]).label
+        'size of the weights'
+        >>> del _OWN["weight_size"]
+    """
+    shown = decode(Shown, declared)
+
+    def declare(probe: P) -> P:
+        _OWN[probe.__name__] = shown
+        return probe
+
+    return declare
+
+
+def shown_in(columns: Iterable[str]) -> Shown | None:
+    """Return what the probe declares whose table has these columns.
+
+    Args:
+        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not
+            count.
+
+    Returns:
+        The declaration; ``None`` where no probe has these columns, or several that
+        measure different things.
+    """
+    wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
+    found = [
+        shown
+        for shown in known.values()
+        if set(shown.columns.split()) - _OUTSIDE == wanted
+    ]
+    return found[0] if len({shown.value for shown in found}) == 1 else None
+
+
+def shown_by(probe: str) -> Shown | None:
+    """Return what a probe declares, by its name or ``module:function``; ``None`` for nothing."""
+    name = probe.rpartition(":")[2]
+    return _OWN.get(name) or built_in().get(name)
+
+
+@cache
+def built_in() -> dict[str, Shown]:
+    """Return the declarations of the library's probes, by name, without importing torch."""
+    file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
+    return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}
