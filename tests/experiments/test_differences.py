@@ -11,7 +11,11 @@ import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Plan, Trial
 from inweights.experiments.grammar.protocols.compare import compare
-from inweights.experiments.grammar.protocols.differences import Difference, protocol_of
+from inweights.experiments.grammar.protocols.differences import (
+    Difference,
+    protocol_of,
+    table_of,
+)
 from inweights.experiments.grammar.protocols.protocol_file import (
     PaperProtocol,
     PaperSetting,
@@ -160,3 +164,14 @@ def test_a_file_that_does_not_fit_is_named(tmp_path) -> None:
 def test_a_recipe_without_a_protocol_is_refused() -> None:
     with pytest.raises(ConfigError, match="no protocol is stated"):
         compare(replace(recipe({}), protocol=None), "cpu")
+
+
+def test_rows_of_one_setting_stay_in_the_order_of_the_trials() -> None:
+    """Not in that of a hash of their texts, which differs between processes."""
+    names = [f"graph {i}" for i in range(20)]
+    trials = [
+        [Difference("model.width", 8, "ours", PaperSetting(paper=name, place="B.1"))]
+        for name in names
+    ]
+    stated = [row.stated for row in table_of(trials)]
+    assert [text.partition(" (")[0] for text in stated] == names

@@ -122,15 +122,21 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
         "code": 3,
         "paper": 4,
     }
-    rows = {
-        DifferenceRow(
-            re.sub(r"\.\d+(?=\.)", "", one.leaf),
-            in_words(one.value),
-            one.whose,
-            one.stated.text if one.stated else "not spoken of",
-            " ".join(one.reason.why.split()) if one.reason else "",
-        )
-        for trial in trials
-        for one in trial
-    }
+    # Rows of equal setting and value stay in the order of the trials: a set would order
+    # them by the hash of their texts, which is another in every process.
+    rows: dict[DifferenceRow, None] = {}
+    for trial in trials:
+        for one in trial:
+            rows[_row(one)] = None
     return sorted(rows, key=lambda row: (order[row.whose], row.setting, row.value))
+
+
+def _row(one: Difference) -> DifferenceRow:
+    """Return the row of one setting; the place of an item of a list is left out."""
+    return DifferenceRow(
+        setting=re.sub(r"\.\d+(?=\.)", "", one.leaf),
+        value=in_words(one.value),
+        whose=one.whose,
+        stated=one.stated.text if one.stated else "not spoken of",
+        why=" ".join(one.reason.why.split()) if one.reason else "",
+    )
