@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.test_cli import call
 
-from inweights.cli.commands.graphs import _path_star, _settings
+from inweights.cli.commands.graphs import Paths, _path_star, _settings
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes import get_recipe
@@ -68,7 +68,8 @@ def star_files(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_path_star_of_ones_own_is_figure_3s_graph(capsys, star_files) -> None:
     recipe = get_recipe("geometric-memory/fig3")
     told, asked = star_files
-    settings, _, _ = recipe.resolve("smoke", 1, _path_star(told, asked, [], "smoke"))
+    given = Paths(paths=told, held_out=asked)
+    settings, _, _ = recipe.resolve("smoke", 1, _path_star(given, [], "smoke"))
     trials: Any = recipe.plan(settings).trials
     assert {trial.labels["condition"] for trial in trials} >= {
         "interleaved",

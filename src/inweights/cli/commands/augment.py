@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from inweights import lm, worlds
+from inweights import lm
 from inweights.cli import console
 from inweights.cli.commands import base, layouts
 from inweights.errors import ConfigError, check_names
@@ -77,7 +77,6 @@ class Text:
             0 means each text once.
         curriculum: joint, or sa: first facts that make entities similar, then the
             others.
-        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         model: A model to be fine-tuned: the cost, measured on 20 updates, is printed
             before anything is written, and its tokenizer counts.
         limit: What all epochs may take with --model, as --for 20min or --for
@@ -87,7 +86,6 @@ class Text:
 
     budget: base.Whole = 0
     curriculum: str = "joint"
-    wording: Path | None = None
     model: str = ""
     limit: Annotated[str, Parameter(name="--for")] = ""
     seed: base.Whole = 0
@@ -166,7 +164,7 @@ def augment(
     out: Path,
     added: Added = Added(),
     text: Text = Text(),
-    source: layouts.Source = layouts.Source(),
+    source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
     """Write training data for a file of facts, with held-out questions and a control.
@@ -181,7 +179,6 @@ def augment(
     added.check()
     text.check()
     knowledge = source.read(facts)
-    words = worlds.Wording.read(text.wording, knowledge) if text.wording else None
     with console.progress() as watch:
         rewrite = None
         if added.paraphraser:
@@ -191,7 +188,7 @@ def augment(
             make,
             knowledge,
             strategies=added.strategy,
-            wording=words,
+            wording=source.wordings(knowledge),
             hops=added.hops,
             hold_out=added.hold_out,
             floor=added.floor,

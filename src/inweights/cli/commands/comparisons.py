@@ -3,7 +3,7 @@
 import re
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from inweights.cli.commands import base, layouts
 from inweights.config import to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.plugins import load_plugins, module_of
+
+if TYPE_CHECKING:
+    from inweights.actions.training import TrainingSettings
 
 
 @base.options
@@ -26,6 +29,8 @@ class Compared:
         tokens: Tokens of one pass, the same for each way; 0 takes the mixture once.
         questions: Number of questions of each kind, at most.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
+        download: Whether downloads from the hub are allowed.
+        dry_run: Whether only what it takes is printed.
     """
 
     model: str
@@ -33,6 +38,8 @@ class Compared:
     tokens: base.Whole = 0
     questions: base.Whole = 40
     wording: Path | None = None
+    download: base.Download = False
+    dry_run: base.DryRun = False
 
 
 @base.app.command
@@ -44,8 +51,6 @@ def compare_training(
     layout: layouts.FactLayout = layouts.FactLayout(),
     choice: base.Choice = base.Choice(),
     how: base.RunOptions = base.RunOptions(),
-    download: base.Download = False,
-    dry_run: base.DryRun = False,
     json: base.Json = False,
 ) -> int:
     """Compare ways to give a language model facts: fine-tuned in three, retrieved, untrained.
@@ -62,43 +67,28 @@ def compare_training(
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
     """
-    from inweights.actions.training import (
-        WAYS,
-        TrainingSettings,
-        sizes,
-        training_recipe,
-    )
+    from inweights.actions.training import TrainingSettings, sizes, training_recipe
     from inweights.config.outside import Outside
     from inweights.runs import RunStore
 
     given = TrainingSettings(
         facts=Outside(name=facts), model=Outside(name=compared.model)
     )
-    own = {
-        "wording": {"name": str(compared.wording or "")},
-        "ways": compared.way or tuple(WAYS),
-        "tokens": compared.tokens,
-        "questions": compared.questions,
-        "header": layout.header_of(facts),
-        "columns": layout.columns,
-        "wide": layout.wide,
-        "labels": {"name": layout.labels},
-    }
-    usual = to_plain(given)
-    changed = {key: value for key, value in own.items() if value != usual[key]}
-    changes = [*console.flat(changed), *choice.set]
+    changes = [*_changes(given, compared, layout, facts), *choice.set]
     name = re.sub(r"[^\w-]+", "-", Path(facts).stem).strip("-") or "facts"
     recipe = training_recipe(f"training/{name}", given)
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
     done = RunStore(how.runs).folder(recipe.name, config).complete
-    if dry_run or not (done and not how.fresh):
+    dry = compared.dry_run
+    if dry or not done or how.fresh:
         with console.progress(quiet=json) as progress:
             progress(0, 1, "measuring what it takes")
-            found = sizes(settings, settings.load(download=download))
+            model = settings.load(download=compared.download)
+            found = sizes(settings, model)
         recipe = training_recipe(recipe.name, given, found)
-        if dry_run or not json:
+        if dry or not json:
             console.comparisons.sizes(found, settings, seeds, json=json)
-    if dry_run:
+    if dry:
         return 0
     repeated = base.choices(choice.seeds, changes)
     with console.progress(quiet=json) as progress:
@@ -117,15 +107,73 @@ def compare_training(
     return 0
 
 
+def _changes(
+    given: "TrainingSettings",
+    compared: Compared,
+    layout: layouts.FactLayout,
+    facts: str,
+) -> list[str]:
+    """Return what options change of the settings, as texts ``key=value``."""
+    from inweights.actions.training import WAYS
+
+    own = {
+        "wording": {"name": str(compared.wording or "")},
+        "ways": compared.way or tuple(WAYS),
+        "tokens": compared.tokens,
+        "questions": compared.questions,
+        "header": layout.header_of(facts),
+        "columns": layout.columns,
+        "wide": layout.wide,
+        "labels": {"name": layout.labels},
+    }
+    usual = to_plain(given)
+    changed = {key: value for key, value in own.items() if value != usual[key]}
+    return list(console.flat(changed))
+
+
+@base.options
+class Entry:
+    """The league's entry of a model of one's own.
+
+    Attributes:
+        name: What the table calls it.
+        into: Folder in which the entry is written, below its name: config, scores and
+            environment.
+        replay: Folder of an entry: train it again and compare its scores; name its
+            module with --plugin.
+    """
+
+    name: str = ""
+    into: Path | None = None
+    replay: Path | None = None
+
+    def check(self, model: str) -> None:
+        """Raise an error for options that do not go together.
+
+        Args:
+            model: The model as it was given.
+
+        Raises:
+            ConfigError: A model is given with ``--replay``, or not as module:factory.
+        """
+        file, _, factory = model.rpartition(":")
+        if model and not (file and factory):
+            raise ConfigError(
+                f"a model is given as module:factory, such as mine:make, got '{model}'"
+            )
+        if self.replay is not None and (model or self.into is not None):
+            raise ConfigError(
+                "--replay takes its model from the entry: leave MODEL and --into out"
+            )
+
+
 @base.app.command
 def league(
     model: str = "",
     /,
     *,
-    name: str = "",
     scale: str = "cpu",
-    into: Path | None = None,
-    replay: Path | None = None,
+    entry: Entry = Entry(),
     choice: base.Choice = base.Choice(),
     how: base.RunOptions = base.RunOptions(),
     common: base.Common = base.Common(),
@@ -135,13 +183,7 @@ def league(
     Args:
         model: module:factory or file.py:factory of a torch module, as for iw.wrap; its
             code is run. The stored rows alone are printed if left out.
-        name: What the table calls it.
         scale: smoke (to see whether it runs) or cpu (minutes).
-        into: Folder in which the entry is written, below its name: config, scores and
-            environment.
-        replay: Folder of an entry: train it again and compare its scores; name its
-            module with
-            --plugin.
         choice.set: Change a setting, as in --set rate=1e-3 or --set
             entrant.options.width=64; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
@@ -149,51 +191,35 @@ def league(
     """
     from inweights.actions import entries
 
+    entry.check(model)
     file, _, factory = model.rpartition(":")
-    if model and not (file and factory):
-        raise ConfigError(
-            f"a model is given as module:factory, such as mine:make, got '{model}'"
-        )
-    if replay is not None and (model or into is not None):
-        raise ConfigError(
-            "--replay takes its model from the entry: leave MODEL and --into out"
-        )
     plugins = [*common.plugin, *([file] if file else [])]
     load_plugins(plugins)
     execution: dict[str, Any] = {**vars(how), "plugins": plugins}
     execution["jobs"] = how.jobs or console.cores("cpu", scale)
     outcome = None
     with console.progress() as progress:
-        if replay is not None:
-            scores = entries.replay(replay, progress=progress, **execution)
-            return console.comparisons.replayed(replay, scores, json=common.json)
+        if entry.replay is not None:
+            scores = entries.replay(entry.replay, progress=progress, **execution)
+            return console.comparisons.replayed(entry.replay, scores, json=common.json)
         if model:
-            words = [
-                "league",
-                model,
-                "--scale",
-                scale,
-                *(["--name", name] if name else []),
-            ]
+            words = ["league", model, "--scale", scale]
+            words += ["--name", entry.name] if entry.name else []
+            words += base.choices(choice.seeds, choice.set, common.plugin)
             outcome = entries.entered(
                 _factory(module_of(file), factory),
-                name=name,
+                name=entry.name,
                 scale=scale,
                 seeds=choice.numbers,
                 overrides=choice.set,
                 progress=progress,
-                command=[
-                    *words,
-                    *base.choices(choice.seeds, choice.set, common.plugin),
-                ],
+                command=words,
                 **execution,
             )
     rows = entries.beside(outcome, scale, how.runs)
-    written = (
-        entries.submit(outcome, into)
-        if outcome is not None and into is not None
-        else []
-    )
+    written = []
+    if outcome is not None and entry.into is not None:
+        written = entries.submit(outcome, entry.into)
     console.comparisons.standings(rows, outcome, written, json=common.json)
     return 0
 

@@ -144,8 +144,7 @@ def audit(
     forecast: bool = True,
     seconds: float = 60.0,
     written: Written = Written(),
-    wording: Path | None = None,
-    source: layouts.Source = layouts.Source(),
+    source: layouts.WordedSource = layouts.WordedSource(),
     json: base.Json = False,
 ) -> None:
     """Examine a file of facts: what can be composed, what prevents it, what to add.
@@ -159,8 +158,6 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time does not allow
             all facts at once.
         seconds: Time limit of the prediction.
-        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases],
-            for the samples.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
@@ -168,13 +165,12 @@ def audit(
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
     knowledge = source.read(facts)
-    words = worlds.Wording.read(wording, knowledge) if wording else None
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge,
             forecast=forecast,
             seconds=seconds,
-            wording=words,
+            wording=source.wordings(knowledge),
             progress=progress,
             watch=watch,
         )

@@ -20,16 +20,60 @@ if TYPE_CHECKING:
     from inweights.worlds.families.graphs.graph import Graph
 
 
+@base.options
+class AtlasRun(base.RunOptions):
+    """How the models of an atlas are trained.
+
+    Attributes:
+        scale: smoke (seconds), cpu (minutes) or paper.
+        device: ``cpu`` or ``cuda``.
+    """
+
+    scale: str = "cpu"
+    device: base.Device = "cpu"
+
+
+@base.options
+class Paths:
+    """Paths of a path-star, in place of the edges of graphs.
+
+    Attributes:
+        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
+            steps of the paths, lines u=v of the file, or the edges of one given graph.
+        held_out: File of held-out paths; by default a quarter of --paths, selected by
+            seed.
+    """
+
+    paths: Path | None = None
+    held_out: Path | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments that repeat these options in a printed command."""
+        given = {"--paths": self.paths, "--held-out": self.held_out}
+        words: list[str] = []
+        for option, file in given.items():
+            words += [option, str(file)] if file else []
+        return words
+
+    def check(self) -> bool:
+        """Return whether paths are given, after checking that the options go together.
+
+        Raises:
+            ConfigError: There are held-out paths alone.
+        """
+        if self.held_out is not None and self.paths is None:
+            raise ConfigError("--held-out requires --paths, the file of training paths")
+        return self.paths is not None
+
+
 @base.app.command
 def atlas(
     *graphs: str,
-    scale: str = "cpu",
     choice: base.Choice = base.Choice(),
-    how: base.RunOptions = base.RunOptions(),
-    device: base.Device = "cpu",
+    how: AtlasRun = AtlasRun(),
     vectors: Vectors = Vectors(),
-    paths: Path | None = None,
-    held_out: Path | None = None,
+    star: Paths = Paths(),
     layout: layouts.Layout = layouts.Layout(),
     common: base.Common = base.Common(),
 ) -> int:
@@ -50,50 +94,38 @@ def atlas(
             else networkx writes, or lines u=v), or built-in graphs such as karate-club,
             europe-borders or periodic-table. Up to 10,000 nodes each; of more than 250
             the page draws 250.
-        scale: smoke (seconds), cpu (minutes) or paper.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same graphs.
-        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
-            steps of the paths, lines u=v of the file, or the edges of one given graph.
-        held_out: File of held-out paths; by default a quarter of --paths, selected by
-            seed.
     """
-    if held_out is not None and paths is None:
-        raise ConfigError("--held-out requires --paths, the file of training paths")
-    found = _graphs(graphs, layout) if paths is None else {}
+    with_paths = star.check()
+    found = {} if with_paths else _graphs(graphs, layout)
     if vectors.check():
-        if paths is not None:
+        if with_paths:
             raise ConfigError(
                 "--paths trains a model; leave --embedding and --model out"
             )
         _refuse_training(
             seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh
         )
-        return show(found, vectors, device=device, json=common.json)
-    words = ["atlas", *graphs, "--scale", scale, *layout.words]
-    if paths is None:
-        recipe, changes = "beyond/real-graphs", _settings(found)
+        return show(found, vectors, device=how.device, json=common.json)
+    if with_paths:
+        recipe = "geometric-memory/fig3"
+        changes = _path_star(star, graphs, how.scale)
     else:
-        recipe, changes = (
-            "geometric-memory/fig3",
-            _path_star(paths, held_out, graphs, scale),
-        )
-        words += [
-            "--paths",
-            str(paths),
-            *(["--held-out", str(held_out)] if held_out else []),
-        ]
+        recipe, changes = "beyond/real-graphs", _settings(found)
+    words = ["atlas", *graphs, "--scale", how.scale, *layout.words, *star.words]
+    words += base.choices(choice.seeds, choice.set, common.plugin)
     with console.progress() as progress:
         outcome = actions.run(
             recipe,
-            scale,
+            how.scale,
             seeds=choice.numbers,
             overrides=[*changes, *choice.set],
-            command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
+            command=words,
             runs=how.runs,
-            device=device,
-            jobs=how.jobs or console.cores(device, scale),
+            device=how.device,
+            jobs=how.jobs or console.cores(how.device, how.scale),
             fresh=how.fresh,
             plugins=common.plugin,
             progress=progress,
@@ -198,9 +230,7 @@ def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     return as_overrides(Settings(), {"graphs": [], "own": own, **wider})
 
 
-def _path_star(
-    paths: Path, held_out: Path | None, edges: Sequence[str], scale: str
-) -> tuple[str, ...]:
+def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...]:
     """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
     from inweights.models.configs import GPTConfig
     from inweights.recipes import get_recipe
@@ -208,7 +238,9 @@ def _path_star(
 
     if len(edges) > 1:
         raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
-    own = worlds.read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
+    assert given.paths is not None
+    edge_file = edges[0] if edges else None
+    own = worlds.read_path_star(given.paths, given.held_out, edge_file=edge_file)
     own.build()  # which says what is wrong before anything is trained
     settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
     star, nodes = settings.stars[0], len(own.paths[0])

@@ -1,12 +1,13 @@
 """Options of commands that read a user's files: how rows and columns are laid out.
 
 :class:`Layout` is for tables of facts or edges, :class:`FactLayout` for facts,
-:class:`Source` for facts from anywhere. What had to be guessed about a file is reported
-on the error stream.
+:class:`Source` for facts from anywhere, :class:`WordedSource` for facts that become
+texts. What had to be guessed about a file is reported on the error stream.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
 
@@ -14,7 +15,7 @@ from inweights.cli import console
 from inweights.cli.commands import base
 
 if TYPE_CHECKING:
-    from inweights.worlds import Knowledge, Triples
+    from inweights.worlds import Knowledge, Triples, Wording
 
 T = TypeVar("T")
 
@@ -26,6 +27,7 @@ _COLUMNS = (
     "Columns of subject, relation and object (of a graph: both ends), such as 1,3,2 or "
     "names."
 )
+_WORDING = "A TOML file with [statements], [phrases], [kinds.NAME] and [aliases]."
 _WIDE = "Each column is a relation of what the first column (or --columns NAME) names."
 _LABELS = "A file of ids and labels: names that are ids there are replaced."
 Header = Annotated[Literal["yes", "no"] | None, Parameter(help=_HEADER)]
@@ -108,7 +110,19 @@ class FactLayout(Layout):
     def _world(self, name: str, header: str) -> "Triples":
         from inweights.worlds import Triples
 
-        return Triples(path=name, questions="all", **{**vars(self), "header": header})
+        return Triples(
+            path=name,
+            questions="all",
+            header=header,  # type: ignore[arg-type]
+            columns=self.columns,
+            wide=self.wide,
+            labels=self.labels,
+            **self._origin(),
+        )
+
+    def _origin(self) -> dict[str, Any]:
+        """Return what else says where the facts come from; files need no more."""
+        return {}
 
 
 @base.options
@@ -122,6 +136,9 @@ class Source(FactLayout):
 
     query: Query = ""
     download: base.Download = False
+
+    def _origin(self) -> dict[str, Any]:
+        return {"query": self.query, "download": self.download}
 
     def read(self, name: str) -> "Knowledge":
         """Read facts, and report on the error stream what was assumed about the file.
@@ -154,3 +171,27 @@ class Source(FactLayout):
             return given
 
         return self.decided(checked)
+
+
+@base.options
+class WordedSource(Source):
+    """Where facts come from, and how they are put in words.
+
+    Attributes:
+        wording: File of wordings; None for those of the facts, or plain ones.
+    """
+
+    wording: Annotated[Path | None, Parameter(help=_WORDING)] = None
+
+    def wordings(self, knowledge: "Knowledge") -> "Wording | None":
+        """Return the wordings of the file; None if none was given.
+
+        Args:
+            knowledge: The facts, whose relations and kinds the file may name.
+
+        Raises:
+            DataError: The file cannot be read, or names what the facts do not have.
+        """
+        from inweights.worlds import Wording
+
+        return Wording.read(self.wording, knowledge) if self.wording else None
