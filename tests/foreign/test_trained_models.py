@@ -13,7 +13,7 @@ import torch
 from polars.testing import assert_frame_equal
 from safetensors.torch import save_model as save_plain
 from tests.foreign.stranger import GPT, Settings, gpt, taught
-from torch import nn
+from torch import Tensor, nn
 
 import inweights as iw
 from inweights.errors import CautionWarning, ConfigError, DataError
@@ -240,6 +240,67 @@ def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> N
         torch.testing.assert_close(logits, plain(torch.tensor([whole]))[0][0, 0, first])
     with pytest.raises(ConfigError, match="every name of the world is one token"):
         iw.probes.activation_patching(model, WORLD)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("only_last", [True, False], ids=["last", "everywhere"])
+def test_names_of_several_tokens_answer_by_the_sum_of_all(only_last: bool) -> None:
+    """By hand: a loop over names and their ids, with the plain module."""
+    plain = gpt() if only_last else Everywhere()
+    tokens = {
+        name: [3 * place, 50, 51][: 1 + place % 3] for place, name in enumerate(NAMES)
+    }
+    with pytest.warns(
+        CautionWarning, match="an answer counts by the sum of the log-probabilities"
+    ):
+        model = iw.wrap(
+            [plain, plain], tokens=tokens, vocabulary=WORLD.vocabulary, answers="sum"
+        )
+    found = model(IDS)
+    for row, scores in zip(IDS.tolist(), found[1, :, -1], strict=True):
+        whole = [token for place in row for token in tokens[NAMES[place]]]
+        expected = []
+        for name in NAMES:
+            total, read = 0.0, list(whole)
+            for token in tokens[name]:
+                logits = plain(torch.tensor([read]))
+                logits = logits[0] if isinstance(logits, tuple) else logits
+                total += logits[0, -1].log_softmax(-1)[token].item()
+                read.append(token)
+            expected.append(total)
+        torch.testing.assert_close(scores, torch.tensor(expected))
+    batch = pack([IDS])
+    # Single precision rounds otherwise for other numbers of prompts at once.
+    torch.testing.assert_close(model(batch, at=batch.last), found[:, :, -1])
+    torch.testing.assert_close(model.hidden(IDS)["logits"], found[:, :, -1])
+    # One prompt by itself, and prompts of each replica, give the same.
+    each = torch.stack([IDS, IDS.flip(0)])
+    torch.testing.assert_close(model(each)[1], found[1].flip(0))
+    assert iw.probes.accuracy(model, WORLD).height == 2 * 4
+    with pytest.raises(ConfigError, match="every name of the world is one token"):
+        iw.probes.activation_patching(model, WORLD)
+
+
+def test_which_names_cannot_win_is_said() -> None:
+    tokens: dict[str, list[int]] = {name: [place] for place, name in enumerate(NAMES)}
+    tokens["a2"] = [*tokens["a1"], 40]
+    with pytest.warns(
+        CautionWarning, match="'a2' begins with all tokens of 'a1', which is therefore"
+    ):
+        iw.wrap(gpt(), tokens=tokens, answers="sum")
+    with pytest.raises(ConfigError, match="unknown value of answers 'last'"):
+        iw.wrap(gpt(), tokens=tokens, answers="last")
+
+
+class Everywhere(torch.nn.Module):
+    """A module of another's that gives logits at every position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = gpt()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.inner(ids, ids)[0]
 
 
 def test_what_a_plain_loop_taught_is_measured() -> None:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from inweights.config import Config
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, check_names
 from inweights.models.configs.model_config import Start
 from inweights.models.outside.token_ids import Tokens, number_of, token_ids
 from inweights.seeds import as_seeds
@@ -68,6 +68,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         *,
         tokens: Tokens | None = None,
         vocabulary: Vocabulary | int | None = None,
+        answers: Literal["first", "sum"] = "first",
     ) -> Trained:
         """Return the factory's module with the weights of a file, as a model.
 
@@ -79,6 +80,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
             vocabulary: As of :func:`wrap`, and the number of tokens that the factory is
                 given. Left out it is the one number with which the shapes are those of
                 the file.
+            answers: As of :func:`wrap`.
 
         Raises:
             DataError: The file cannot be read, or its names or shapes are not the
@@ -109,6 +111,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
             logits=read,
             tokens=tokens,
             vocabulary=vocabulary,
+            answers=answers,
             source=self,
             path=str(path),
         )
@@ -142,11 +145,15 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             the same.
         names: Names of the world's tokens, where they were given; another world is
             refused.
+        answers: Of names of several ids: ``first``: they count as answers by their
+            first id; ``sum``: by the sum of the log-probabilities of all.
         logits: ``logits(output)`` returns the logits, where the module's output is not
             theirs.
         source: The factory of modules whose weights were read from a file.
         path: That file.
     """
+
+    later = {"answers": "first"}
 
     label: str
     weights: tuple[str, ...]
@@ -154,6 +161,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
     outputs: int
     tokens: tuple[tuple[int, ...], ...] = ()
     names: tuple[str, ...] = ()
+    answers: Literal["first", "sum"] = "first"
     logits: Code | None = None
     source: WrapConfig | None = None
     path: str = ""
@@ -222,6 +230,7 @@ def as_model(
     logits: Callable[[Any], Any] | None = None,
     tokens: Tokens | None = None,
     vocabulary: Vocabulary | int | None = None,
+    answers: Literal["first", "sum"] = "first",
     source: WrapConfig | None = None,
     path: str = "",
 ) -> Trained:
@@ -232,6 +241,7 @@ def as_model(
         logits: As of :func:`inweights.wrap`.
         tokens: The module's token ids of the world's names.
         vocabulary: The world's vocabulary, or its number of tokens.
+        answers: As of :func:`inweights.wrap`.
         source: The factory that made the modules, where their weights are of a file.
         path: That file.
 
@@ -243,6 +253,7 @@ def as_model(
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained
 
+    check_names("value of answers", [answers], ("first", "sum"))
     label = "" if source is None else source.label
     weights, label = keep(modules, label)
     size = outputs_of(weights[0], logits, label)
@@ -254,6 +265,7 @@ def as_model(
         outputs=size,
         tokens=ids,
         names=names,
+        answers=answers,
         logits=None if logits is None else code_of(logits),
         source=source,
         path=path,

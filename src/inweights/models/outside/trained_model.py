@@ -21,6 +21,7 @@ from inweights.errors import CautionWarning, ConfigError, DataError
 from inweights.models.outside.calling import LOGITS
 from inweights.models.outside.forms import Form, form_of
 from inweights.models.outside.stacking import stack
+from inweights.models.outside.summed import summed_scores
 from inweights.models.outside.wrapped import Wrapped
 from inweights.models.packing import Packed
 from inweights.support.border import guarded
@@ -29,6 +30,11 @@ from inweights.worlds.world import World
 
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import TrainedConfig
+
+_NOT_REPLACED = (
+    "states can only be replaced where every name of the world is one token of the module; "
+    "here some are several"
+)
 
 
 class Trained(Wrapped):
@@ -60,6 +66,8 @@ class Trained(Wrapped):
         first = torch.tensor([ids[0] for ids in self._ids])
         self.register_buffer("_first_ids", first, persistent=False)
         self._several = any(len(ids) > 1 for ids in self._ids)
+        self._summed = self._several and config.answers == "sum"
+        self._all_logits = False
         if self._several:
             _say_several(config, self._ids)
 
@@ -92,11 +100,15 @@ class Trained(Wrapped):
 
     def _columns(self, logits: Tensor) -> Tensor:
         """The logits of the world's tokens: of several ids of one name, that of the first."""
+        if self._all_logits:
+            return logits
         return logits.index_select(-1, self._first_ids.to(logits.device))
 
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
+        if self._summed:
+            return self._summed_at(batch, at)
         only_last = at is not None and bool(torch.isin(at, batch.last).all())
         if not self._form.last_only or only_last or self._edits:
             return super().deepest(batch, at)
@@ -113,6 +125,51 @@ class Trained(Wrapped):
             found.append(torch.stack(ends, 2).flatten(1, 2))
         return torch.cat(found, dim=1)
 
+    def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        found = super().states(batch)
+        return {**found, LOGITS: self._summed_at(batch)} if self._summed else found
+
+    def _summed_at(
+        self, batch: Packed, at: Int[Tensor, " n"] | None = None
+    ) -> Float[Tensor, "R n V"]:
+        """Scores of whole names at some packed positions, by all of their ids."""
+        whole = torch.arange(batch.size) if at is None else at.cpu()
+        prefixes = self._prefixes(batch)
+        rows = []
+        for own in prefixes:
+            wanted = [own[place] for place in whole.tolist()]
+            rows.append(summed_scores(self._last_logits, wanted, self._ids))
+        if len(rows) == 1:
+            return rows[0]
+        # Prompts of each replica are read by all of them; of these, its own count.
+        return torch.stack([scores[r] for r, scores in enumerate(rows)])
+
+    def _prefixes(self, batch: Packed) -> list[list[tuple[int, ...]]]:
+        """The module's ids up to each packed position, once or for each replica."""
+        found: list[list[tuple[int, ...]]] = []
+        for group in batch.groups():
+            self._check_ids(group)
+            each = group if group.dim() == 3 else group.unsqueeze(0)
+            found = found or [[] for _ in each]
+            for own, prompts in zip(found, each.tolist(), strict=True):
+                for prompt in prompts:
+                    ids: tuple[int, ...] = ()
+                    for token in prompt:
+                        ids = (*ids, *self._ids[token])
+                        own.append(ids)
+        return found
+
+    def _last_logits(self, ids: Int[Tensor, "n T"]) -> Float[Tensor, "R n K"]:
+        """All logits of the module after the last id."""
+        if self._edits:
+            raise ConfigError(_NOT_REPLACED)
+        self._all_logits = True
+        try:
+            found = self._called(ids.to(self.column.device), ())[LOGITS]
+        finally:
+            self._all_logits = False
+        return found[:, :, -1]
+
     def _each(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
@@ -120,10 +177,7 @@ class Trained(Wrapped):
         if not self._several:
             return self._called(self._first_ids[tokens], names)
         if self._edits:
-            raise ConfigError(
-                "states can only be replaced where every name of the world is one token of the "
-                "module; here some are several"
-            )
+            raise ConfigError(_NOT_REPLACED)
         return self._by_length(tokens, names)
 
     def _by_length(
@@ -200,14 +254,32 @@ def _say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
     text = (
         f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
         f"'{several[0]}': prompts hold all of them, the state of a name is that at its last, and "
-        "an answer counts by its first"
     )
-    if alike:
-        text += (
-            f". {len(alike)} first tokens stand for several names, such as "
-            f"{' and '.join(map(repr, alike[0][:2]))}: as answers these are one"
-        )
+    if config.answers == "sum":
+        text += "an answer counts by the sum of the log-probabilities of all of them"
+        text += _said_of_beginnings(names, ids)
+    else:
+        text += 'an answer counts by its first (answers="sum": by all of them)'
+        if alike:
+            text += (
+                f". {len(alike)} first tokens stand for several names, such as "
+                f"{' and '.join(map(repr, alike[0][:2]))}: as answers these are one"
+            )
     warnings.warn(text, CautionWarning, stacklevel=5)
+
+
+def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> str:
+    """Say which name is never likelier than another, whose ids it begins with."""
+    whole = {tuple(own): name for name, own in zip(names, ids, strict=True)}
+    for name, own in zip(names, ids, strict=True):
+        for end in range(1, len(own)):
+            shorter = whole.get(tuple(own[:end]))
+            if shorter is not None:
+                return (
+                    f". '{name}' begins with all tokens of '{shorter}', which is therefore "
+                    "never less likely"
+                )
+    return ""
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:

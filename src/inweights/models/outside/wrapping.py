@@ -78,12 +78,15 @@ def wrap(
             :class:`~inweights.experiments.Outside`, counts with the content of the
             file.
 
-            Of trained modules ``tokens`` and ``vocabulary`` instead. ``tokens`` are the
-            module's token ids of the world's names, ``{"ann": 17}`` or a list in the
-            world's order; a name may be several ids, ``{"ann": [17, 4]}``.
+            Of trained modules ``tokens``, ``vocabulary`` and ``answers`` instead.
+            ``tokens`` are the module's token ids of the world's names, ``{"ann": 17}``
+            or a list in the world's order; a name may be several ids, ``{"ann": [17,
+            4]}``.
             ``vocabulary`` is that of the world, or its number of tokens. Without
             ``tokens`` the world's ids are the module's own; without both the world must
-            have as many tokens as the module.
+            have as many tokens as the module. A name of several ids counts as an answer
+            by its first, or with ``answers="sum"`` by the sum of the log-probabilities
+            of all of them, which reads a prompt once more for each further id.
 
     Returns:
         A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained
@@ -174,7 +177,9 @@ def _trained(
 ) -> Any:
     from inweights.models.outside.instances import from_folder
 
-    check_names("option of a trained module", options, ("tokens", "vocabulary"))
+    check_names(
+        "option of a trained module", options, ("tokens", "vocabulary", "answers")
+    )
     modules = from_folder(str(given)) if isinstance(given, str | Path) else given
     return as_model(modules, logits=logits, **options)
 
