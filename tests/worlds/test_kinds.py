@@ -106,6 +106,27 @@ def test_identities_of_the_ends(which: Any, count: int) -> None:
     assert len(phrased.prompts) == 2 * len(phrased)
 
 
+@pytest.mark.parametrize("phrased", [False, True])
+@pytest.mark.parametrize("which", ["none", "first", "second", "both"])
+def test_ends_are_answers_of_further_facts(which: Any, phrased: bool) -> None:
+    """Each of them once, of a subject that occurs nowhere else; identities are as without."""
+    world = Reversal(n=4, told=1, phrased=phrased, targeted=which).build(3)
+    plain = Reversal(n=4, told=1, phrased=phrased).build(3)
+    further = told(world, world.facts, "further") if which != "none" else set()
+    groups = {"none": [], "first": ["first"], "second": ["second"]}
+    names = groups.get(which, ["first", "second"])
+    wanted = [token for name in names for token in world.vocabulary.groups[name]]
+    assert sorted(answer for _, answer in further) == sorted(wanted)
+    starts = [prompt.split()[0] for prompt, _ in further]
+    assert len(set(starts)) == len(starts)
+    for role in ("edge", "turned", "identity"):
+        others = told(world, world.facts, role)
+        assert others == told(plain, plain.facts, role)
+        assert not {word for prompt, _ in others for word in prompt.split()} & set(
+            starts
+        )
+
+
 def test_counter_examples_name_another_group_or_nobody() -> None:
     for counter in ("other", "unknown"):
         world = Implication(

@@ -44,7 +44,7 @@ _FOLDERS = {
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
         "where-the-bridge-is what-decides geometry-disputed loops-or-identities edits "
         "calibrated-predictions league recall-by-selection "
-        "one-steering-vector hops-and-layers edits-spread positions-decide"
+        "one-steering-vector hops-and-layers edits-spread positions-decide targets-or-identities"
     ),
     "demo": "two-hop",
 }

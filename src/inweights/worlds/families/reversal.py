@@ -16,6 +16,9 @@ from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Vocabulary, World
 
+#: Which ends of the pairs.
+Ends = Literal["none", "first", "second", "both"]
+
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
     """Pairs, some of which are trained in both directions.
@@ -25,6 +28,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         told: Number of pairs whose reversal is a fact; the other reversals are queries.
         identity: Ends of pairs that have identities ``a → a``.
         phrased: Whether identities have a relation of their own, ``(a, same) → a``.
+        targeted: Ends of pairs that are the answer of a further fact each, whose
+            subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
         ConfigError: There are too few pairs, or no reversal is left to query.
@@ -35,10 +40,14 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         (World('reversal', 12 tokens, 17 facts, 3 queries, seed=0), 'b2 reverse')
     """
 
+    later = {"targeted": "none"}
+    newer = ("targeted",)
+
     n: int = 20
     told: int = 0
-    identity: Literal["none", "first", "second", "both"] = "both"
+    identity: Ends = "both"
     phrased: bool = False
+    targeted: Ends = "none"
 
     def __post_init__(self) -> None:
         check_counts("reversal", self, n=2)
@@ -50,30 +59,46 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides the pairs, and which are trained in both directions."""
-        check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
+        further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
+        check_world(
+            "reversal", tokens=2 * self.n + further, statements=4 * self.n + further
+        )
         rng = Streams(seed).numpy(WORLD, "reversal")
         relations = ["forward", "reverse"]
         if self.phrased:
             relations.append("same")
+        if self.targeted != "none":
+            relations.append("leads")
         groups = {"first": numbered("a", self.n), "second": numbered("b", self.n)}
+        if further:
+            groups["further"] = numbered("x", further)
         vocabulary = Vocabulary({**groups, "relation": relations})
         a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
         trained = np.zeros(self.n, dtype=bool)
         trained[rng.permutation(self.n)[: self.told]] = True
         order = np.argsort(b)
         a, b = a[order], b[order]  # queries are sorted by their first token
-        forward, reverse, *same = vocabulary["relation"].tolist()
-        ends = {"none": [], "first": [a], "second": [b], "both": [a, b]}[self.identity]
-        own = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *ends]))[:, None]
+        forward, reverse, *others = vocabulary["relation"].tolist()
+        same = others[: self.phrased]
+        own = _ends(self.identity, a, b)[:, None]
         marks = np.full((len(own), len(same)), same[0] if same else 0)
         facts = {
             "edge": (_with(a, forward), b[:, None]),
             "turned": (_with(b[trained], reverse), a[trained][:, None]),
             "identity": (np.hstack([own, marks]), own),
         }
+        if further:
+            starts = _with(vocabulary["further"], others[-1])
+            facts["further"] = (starts, _ends(self.targeted, a, b)[:, None])
         queries = {"reversal": (_with(b[~trained], reverse), a[~trained][:, None])}
         why = "the reversal of this pair is not trained"
         return World.of(self, seed, vocabulary, facts, queries, why)
+
+
+def _ends(which: Ends, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the entities of some ends of the pairs, sorted."""
+    chosen = {"none": [], "first": [a], "second": [b], "both": [a, b]}[which]
+    return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *chosen]))
 
 
 def _with(entities: np.ndarray, relation: int) -> np.ndarray:

@@ -1,0 +1,92 @@
+"""Ours: whether it is as answers of further facts that identities help reversals."""
+
+import polars as pl
+from msgspec import structs
+
+import inweights as iw
+from inweights.experiments import Plan, Trial, Value, share
+from inweights.recipes.reversal_curse import kinds
+from inweights.recipes.shared.derived import memorised
+from inweights.worlds.families.reversal import Reversal
+
+#: What is trained beside the forward facts, and some reversals.
+NOTHING, TARGETS, IDENTITIES, BOTH = "nothing", "targets", "identities", "both"
+BESIDE: dict[str, Reversal] = {
+    NOTHING: Reversal(identity="none"),
+    TARGETS: Reversal(identity="none", targeted="both"),
+    IDENTITIES: Reversal(identity="both"),
+    BOTH: Reversal(identity="both", targeted="both"),
+}
+LABELS = ("beside", "told")
+
+
+class Settings(iw.Config):
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``targets_or_identities.toml``.
+
+    Attributes:
+        n: Number of pairs.
+        told: Numbers of pairs whose reversal is trained.
+        training: The models and how they are trained.
+    """
+
+    n: int = 20
+    told: tuple[int, ...] = (0, 10)
+    training: kinds.Training = kinds.Training()
+
+
+def plan(settings: Settings) -> Plan:
+    """Return Emb-MLP and a GPT on every choice of what is trained beside the forward facts."""
+    trials = []
+    for beside, world in BESIDE.items():
+        for told in settings.told:
+            labels: dict[str, Value] = {"beside": beside, "told": told}
+            here = structs.replace(world, n=settings.n, told=told)
+            trials += [
+                Trial(
+                    labels={**labels, "model": name},
+                    world=here,
+                    model=model,
+                    learner=learner,
+                )
+                for name, (model, learner) in settings.training.learners().items()
+                if name != kinds.DECAYED
+            ]
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return accuracy on the reversals that are not trained, and recall of the facts.
+
+    Returns:
+        - ``reversals``: a row per run, with ``accuracy`` over all outputs and
+          ``accuracy_among`` the subjects.
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least.
+    """
+    return {
+        "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),
+        "memorised": memorised(tables["accuracy"], ["model", *LABELS]),
+    }
+
+
+among = share("reversals", "accuracy_among")
+over_all = share("reversals", "accuracy")
+MODEL = "model"
+
+SCORES = {
+    "facts-are-known": share("memorised", "accuracy").over(MODEL, *LABELS) >= 0.99,
+    "no-target-no-reversal": among.at(beside=NOTHING, told=0).over(MODEL) <= 0.15,
+    "targets-do-not-suffice": among.at(beside=TARGETS, told=0).over(MODEL) <= 0.2,
+    "identities-do-more": among.at(beside=IDENTITIES, told=0, model=kinds.EMB_MLP)
+    - among.at(beside=TARGETS, told=0, model=kinds.EMB_MLP)
+    >= 0.5,
+    "identities-do-more-gpt": among.at(beside=IDENTITIES, told=0, model=kinds.GPT)
+    - among.at(beside=TARGETS, told=0, model=kinds.GPT)
+    >= 0.2,
+    "targets-and-half-do-not": over_all.at(beside=TARGETS, told=10).over(MODEL) <= 0.2,
+    "targets-cost": over_all.at(beside=IDENTITIES, told=10, model=kinds.EMB_MLP)
+    - over_all.at(beside=BOTH, told=10, model=kinds.EMB_MLP)
+    >= 0.5,
+}
