@@ -51,7 +51,7 @@ ROOMS = {
         "steps",
         "trackers",
     ),
-    "probes": ("geometry", "interventions"),
+    "probes": ("geometry", "paths", "pictures", "interventions"),
     "lm": ("model", "exams", "tuning"),
     "experiments": ("claims", "grammar", "engine", "studies"),
     "report": ("base", "figures", "living", "pages"),

@@ -66,8 +66,8 @@ if TYPE_CHECKING:
     from inweights.experiments import Plan as Plan
     from inweights.experiments import Recipe as Recipe
     from inweights.experiments import Trial as Trial
-    from inweights.experiments.studies.sweep import Study as Study
     from inweights.experiments.studies.sweep import sweep as sweep
+    from inweights.experiments.studies.sweep_object import Study as Study
     from inweights.models import GPT as GPT
     from inweights.models import EmbMLP as EmbMLP
     from inweights.models import EmbMLPConfig as EmbMLPConfig

@@ -18,8 +18,8 @@ from inweights.probes import (
     snapshot,
     spectral_energy,
 )
-from inweights.probes.film import _cosines, moments, positions, render_frames
 from inweights.probes.geometry.procrustes import align
+from inweights.probes.pictures.film import _cosines, moments, positions, render_frames
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 

@@ -10,7 +10,7 @@ import torch
 
 from inweights.errors import DataError
 from inweights.models import GPT, GPTConfig, Model, Packed
-from inweights.probes.navigation import navigation, ridge_map, stepwise
+from inweights.probes.paths.navigation import navigation, ridge_map, stepwise
 from inweights.training import answer_columns, answer_logits, answer_ranks
 from inweights.training.scoring import answers as scoring
 from inweights.worlds import PathStar, Statements, Vocabulary, World

@@ -154,7 +154,7 @@ def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
         monkeypatch.setattr(module, "EXACT", 100)
     monkeypatch.setattr(pair_module, "PAIRS", 5000)
     monkeypatch.setattr(edge_margins, "_SAMPLED", 50)
-    monkeypatch.setattr("inweights.probes.film.DRAWN", 100)
+    monkeypatch.setattr("inweights.probes.pictures.film.DRAWN", 100)
     for module in (cosine_module, vector_module, edge_margins):
         monkeypatch.setattr(module, "_AT_ONCE", 2**16)
     few = {"draws": 2} if name in DRAWN else {}

@@ -16,17 +16,17 @@ from inweights.models import EmbMLPConfig, GPTConfig, Model, Node2VecConfig
 from inweights.probes import (
     accuracy,
     cosines,
-    film,
     graph_recall,
     hop_correlation,
     margins,
     templates,
 )
-from inweights.probes.film import snapshot
 from inweights.probes.geometry import cosines as cosine_module
 from inweights.probes.geometry import hops as hop_module
 from inweights.probes.geometry import pairs as pair_module
 from inweights.probes.geometry.pairs import Pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.pictures import film
+from inweights.probes.pictures.film import snapshot
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import at_most
 from inweights.theory.geometric_memory.bands import BANDS, Bands
@@ -95,7 +95,7 @@ def test_nodes_are_asked_in_blocks(probe, monkeypatch: pytest.MonkeyPatch) -> No
     )
     whole = probe(model, world)
     monkeypatch.setattr(cosine_module, "MAX_LOGITS", 3 * len(model.candidates))
-    monkeypatch.setattr("inweights.probes.film._ROWS", 3)
+    monkeypatch.setattr("inweights.probes.pictures.film._ROWS", 3)
     seen = largest(model)
     in_blocks = probe(model, world)
     assert max(seen) <= 3 * len(model.candidates) * model.replicas

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inweights.recipes.shared.derived import (
-    blocks,
     compositions,
     correlation,
     excess,
@@ -17,8 +16,8 @@ from inweights.recipes.shared.derived import (
     gain,
     half_time,
     memorised,
-    own_peaks,
 )
+from inweights.recipes.shared.derived_templates import blocks, own_peaks
 
 ACCURACY = pl.DataFrame(
     [

@@ -11,7 +11,7 @@ from torch import Tensor
 from inweights.config import apply_overrides, identity
 from inweights.experiments import Curriculum, Trial
 from inweights.models import GPTConfig, MambaConfig
-from inweights.probes.paths import path_accuracy
+from inweights.probes.paths.path_accuracy import path_accuracy
 from inweights.recipes.beyond import geometry_first
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.geometric_memory.paths import MINI, PathStarTraining, Way

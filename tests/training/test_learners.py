@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import inweights as iw
-from inweights.experiments.studies.sweep import Study
+from inweights.experiments.studies.sweep_object import Study
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.recipes.geometric_memory.common import training
 from inweights.recipes.geometric_memory.paths import PathStarTraining

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.variation.axes import grid as grid
     from inweights.experiments.studies.cost import Forecast as Forecast
     from inweights.experiments.studies.study import open_study as open_study
-    from inweights.experiments.studies.sweep import Study as Study
+    from inweights.experiments.studies.sweep_object import Study as Study
     from inweights.models.configs.model_config import ModelConfig as ModelConfig
     from inweights.support.intervals import interval as interval
     from inweights.support.plugins import load_plugins as load_plugins

@@ -1,7 +1,7 @@
 """Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
 
 :func:`forecast` times a few steps of a few runs on this machine. Commands and
-:meth:`Study.forecast <inweights.experiments.studies.sweep.Study.forecast>` show what it
+:meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show what it
 returns, a :class:`Forecast`.
 """
 

@@ -30,7 +30,7 @@ from inweights.experiments.studies.study_entries import (
     FigureEntry,
     MeasureEntry,
 )
-from inweights.experiments.studies.sweep import Study
+from inweights.experiments.studies.sweep_object import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.keys.code import Code
 

@@ -18,10 +18,11 @@ from inweights.experiments import (
     share,
 )
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
+from inweights.recipes.beyond.disputed_graphs import BIPARTITE, GRAPHS, NAMED, graph_of
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
 from inweights.theory.geometric_memory.graph import adjacency
-from inweights.worlds.families.graphs.graph import Graph, from_networkx
+from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "model", "head", "training", "seed"]
 GPT, DEEP, MAMBA, NN, BARE = (
@@ -35,42 +36,6 @@ TIED, UNTIED, USUAL = "tied", "untied", "usual"
 PAIRS = ("all", "even", "odd")
 #: Models of the figures; the tables have all of them.
 SHOWN = (GPT, NN)
-
-
-#: The graphs; of a random regular one the degree.
-GRAPHS: dict[str, Graph | int] = {
-    "chain": Graph(shape="path-star", arms=1, nodes=16),
-    "cycle of 16": Graph(shape="cycle", n=16),
-    "cycle of 15": Graph(shape="cycle", n=15),
-    "grid": Graph(shape="grid"),
-    "tree": Graph(shape="tree-star", arms=2, branches=2, nodes=4),
-    "regular, degree 3": 3,
-    "regular, degree 4": 4,
-    "star": Graph(shape="path-star", arms=15, nodes=2),
-    "Florentine families": Graph(shape="florentine-families"),
-    "karate club": Graph(shape="karate-club"),
-}
-#: No cycle of an odd length; a star is one, but all of its leaves are equally far.
-BIPARTITE = ("chain", "cycle of 16", "grid", "tree")
-#: Named in the abstract of the paper that finds no geometry.
-NAMED = (
-    "chain",
-    "cycle of 16",
-    "cycle of 15",
-    "regular, degree 3",
-    "regular, degree 4",
-    "star",
-)
-
-
-def _graph(name: str) -> Graph:
-    """The graph of a name; what draws a random one is loaded when it is drawn."""
-    graph = GRAPHS[name]
-    if isinstance(graph, Graph):
-        return graph
-    import networkx as nx
-
-    return from_networkx(nx.random_regular_graph(graph, 16, seed=0))
 
 
 class Settings(iw.Config):
@@ -134,7 +99,7 @@ def plan(settings: Settings) -> Plan:
                 name="predicted",
                 labels={"graph": graph, "head": head},
                 compute=_predicted,
-                options={"world": _graph(graph), "tied": head == TIED},
+                options={"world": graph_of(graph), "tied": head == TIED},
                 effort=5,
             )
             for graph in settings.graphs
@@ -163,7 +128,7 @@ def _trial(
     )
     return Trial(
         labels={"graph": graph, "model": name, "head": head, "training": training},
-        world=_graph(graph),
+        world=graph_of(graph),
         model=_model(name, settings.width, tied=head == TIED),
         learner=Curriculum(phases=(phase,)),
     )

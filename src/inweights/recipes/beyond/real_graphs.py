@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
     for name, graph in graphs.items():
-        check_adjacency(name, graph)
+        _check_graph(name, graph)
     made = filming.filmed(
         graphs,
         lambda architecture, _: settings.training(architecture),
@@ -102,7 +102,7 @@ def plan(settings: Settings) -> Plan:
     )
 
 
-def check_adjacency(name: str, graph: Graph) -> None:
+def _check_graph(name: str, graph: Graph) -> None:
     """Refuse what cannot be shown, before anything is trained."""
     world = graph.build()
     count = len(world.vocabulary["node"])

@@ -8,7 +8,8 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
-from inweights.recipes.shared.derived import compositions, memorised, own_peaks
+from inweights.recipes.shared.derived import compositions, memorised
+from inweights.recipes.shared.derived_templates import own_peaks
 
 LABELS = ("n", "identity")
 

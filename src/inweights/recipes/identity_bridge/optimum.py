@@ -6,7 +6,8 @@ import polars as pl
 
 import inweights as iw
 from inweights.experiments import Computation, Measure, Optimum, Plan, Trial, computed
-from inweights.recipes.shared.derived import blocks, compositions, extremes, own_peaks
+from inweights.recipes.shared.derived import compositions, extremes
+from inweights.recipes.shared.derived_templates import blocks, own_peaks
 from inweights.theory.identity_bridge.proof import known_norm
 
 #: The role whose templates are drawn, and the title of its panel.

@@ -88,7 +88,7 @@ def atlas(
 
     Args:
         films: A row for each graph, architecture and step, as
-            :func:`inweights.probes.film.render_frames` makes them, with columns
+            :func:`inweights.probes.pictures.film.render_frames` makes them, with columns
             ``graph`` and ``architecture``.
         graphs: A row for each graph: nodes, links, layout and eigenvalues.
         order: Architectures in the order wanted; the others follow.

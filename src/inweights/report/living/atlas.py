@@ -1,6 +1,6 @@
 """Build the atlas: an interactive page of how architectures store graphs.
 
-:func:`page` takes the films that :func:`inweights.probes.film.render_frames` makes;
+:func:`page` takes the films that :func:`inweights.probes.pictures.film.render_frames` makes;
 :func:`whole` takes the tables of a run. The page is one file without network access:
 the embedding in space with the graph's edges, the cosine of every pair, the energy by
 eigenspace, recall and Spearman correlation over steps, all at the slider's step.
@@ -38,7 +38,7 @@ def page(
 
     Args:
         films: By name of the graph, then of the architecture: what
-            :func:`inweights.probes.film.render_frames` returned.
+            :func:`inweights.probes.pictures.film.render_frames` returned.
         worlds: The world of every graph, by the same names.
         title: Heading of the page.
         summary: A sentence below it; words between backticks are set as code.

@@ -3,7 +3,7 @@
 Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
 three parts of a trial. A whole part may also be given several times, as a list or by
 names.
-:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep.Study` calls
+:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep_object.Study` calls
 it.
 """
 

@@ -13,13 +13,25 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     """Return the column of each path: its last word, or the whole path where two end alike."""
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
-    return {
-        p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()
-    }
+    names = {}
+    for path, word in last.items():
+        unique = words.count(word) == 1
+        names[path] = word if unique else path.replace(".", "_")
+    return names
 
 
 def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """Return a part with another value at a path; an error proposes what was meant."""
+    """Return a part with another value at a path; an error proposes what was meant.
+
+    Args:
+        part: A world, a model or a learner, as its config.
+        path: The whole path, such as ``world.n``, for messages.
+        rest: The path within the part, such as ``n``.
+        value: The value.
+
+    Raises:
+        ConfigError: The path leads nowhere, or the value does not fit.
+    """
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
         what = (
@@ -41,7 +53,12 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which proposes others."""
+    """Return the error for an unknown path, which proposes others.
+
+    Args:
+        path: The unknown path.
+        known: Paths that there are.
+    """
     last = path.rpartition(".")[2]
     alike = [one for one in known if one.rpartition(".")[2] == last]
     if not alike:
@@ -52,15 +69,20 @@ def unknown_path(path: str, known: list[str]) -> Exception:
 
 
 def paths_below(part: Any, prefix: str) -> list[str]:
-    """Return the name of a part and every path below it."""
+    """Return the name of a part and every path below it.
+
+    Args:
+        part: A config; of anything else the name alone is returned.
+        prefix: Name of the part, with which its paths begin.
+    """
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
-    words = [
-        (path, path.rpartition(".")[2], isinstance(value, Mapping))
-        for path, value in paths
-    ]
-    named = [
-        p for p, last, more in words if last != "kind" and (more or not last.isdigit())
-    ]
+    named = []
+    for path, value in paths:
+        last = path.rpartition(".")[2]
+        # 'kind' says which config it is, and a number is a place in a list: neither is a
+        # setting that can be varied, unless a config stands at that place.
+        if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
+            named.append(path)
     return [prefix, *named]
 
 

@@ -1,0 +1,222 @@
+"""A sweep as an object: its trials, its plan, its cost, its table and its stored models.
+
+:func:`~inweights.experiments.studies.sweep.sweep` runs one at once.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import isfunction
+from pathlib import Path
+from typing import Any, Unpack
+
+import polars as pl
+
+from inweights.errors import CautionWarning, ConfigError
+from inweights.experiments.claims.score import Value
+from inweights.experiments.engine.collect import collect, kind_of, watched
+from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
+from inweights.experiments.engine.saved_models import SavedModel, saved_models
+from inweights.experiments.grammar.cautions import cautions
+from inweights.experiments.grammar.controls import with_controls
+from inweights.experiments.grammar.functions import computations_of
+from inweights.experiments.grammar.seed_choice import choose_seeds
+from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
+from inweights.experiments.grammar.variation import axes
+from inweights.experiments.grammar.variation.several import (
+    is_several,
+    named,
+    with_parts,
+)
+from inweights.experiments.studies.cost import Forecast, forecast
+from inweights.experiments.studies.sweep_defaults import (
+    default_model,
+    trials_of,
+    useful_processes,
+)
+from inweights.models.configs import Node2VecConfig
+from inweights.runs import default_root
+from inweights.runs.tables.store import Store, store_below
+from inweights.support.progress import Progress, shown
+from inweights.training.learners.descent import Descent
+from inweights.training.learners.kinds import Curriculum, Learner
+
+
+@dataclass(frozen=True)
+class Study:
+    """A sweep as an object, which can be estimated, run, and asked for its models.
+
+    Attributes:
+        world: As for :func:`~.sweep.sweep`.
+        model: As for :func:`~.sweep.sweep`.
+        learner: As for :func:`~.sweep.sweep`.
+        over: As for :func:`~.sweep.sweep`.
+        seeds: As for :func:`~.sweep.sweep`.
+        measures: As for :func:`~.sweep.sweep`.
+        runs: As for :func:`~.sweep.sweep`.
+        place: ``store`` of :func:`~.sweep.sweep`.
+        controls: As for :func:`~.sweep.sweep`.
+        replicated: As for :func:`~.sweep.sweep`.
+
+    Example:
+        >>> import inweights as iw
+        >>> study = Study(iw.TwoHop(), over={"world.n": [4, 6]}, seeds=2)
+        >>> [trial.labels for trial in study.trials], study.trials[0].model.width
+        ([{'n': 4}, {'n': 6}], 32)
+    """
+
+    world: Any
+    model: Any = None
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
+    over: axes.Over = field(default_factory=dict)
+    seeds: int | Sequence[int] = 3
+    measures: Sequence[Probe | Measure] | None = None
+    runs: str | Path | None = None
+    place: str = ""
+    controls: Sequence[str] = ()
+    replicated: bool = False
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """A trial for each condition; none where a function is varied."""
+        if isfunction(self.world):
+            return []
+        model = axes.config_of(self.model)
+        given = {"world": self.world, "model": model, "learner": self.learner}
+        several = {
+            name: named(name, part) for name, part in given.items() if is_several(part)
+        }
+        first = {name: next(iter(parts.values())) for name, parts in several.items()}
+        over = with_parts(several, self.over)
+        world, model, learner = (given | first).values()
+        if model is None and isinstance(learner, Curriculum | None):
+            model = default_model(world, over)
+        elif model is None and isinstance(learner, Descent):
+            model = Node2VecConfig()
+        return with_controls(trials_of(world, model, learner, over), self.controls)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Trials and measures, or the computations of a function."""
+        if isfunction(self.world):
+            others = (self.model, self.learner, self.measures, self.controls or None)
+            if any(one is not None for one in others):
+                raise ConfigError(
+                    "a function makes its own table: leave model, learner, measures and controls "
+                    "out, or give the config of a world"
+                )
+            points = axes.points_of(self.over)
+            made = computations_of(self.world, points, replicated=self.replicated)
+            return Plan(computations=made)
+        if self.replicated:
+            raise ConfigError(
+                "replicated is for a function that takes all seeds at once; the seeds of a world "
+                "train together anyway: leave it out"
+            )
+        from inweights.probes import accuracy
+
+        measures = [accuracy] if self.measures is None else self.measures
+        if not measures:
+            raise ConfigError(
+                "a sweep needs at least one measure; give a probe, such as probes.accuracy"
+            )
+        return Plan(trials=self.trials, measures=measures)
+
+    @property
+    def store(self) -> Store:
+        """The store of the tables and weights of single runs."""
+        return Store(self.place or store_below(self.runs or default_root()))
+
+    @cached_property
+    def _seeds(self) -> tuple[int, ...]:
+        return choose_seeds(self.seeds, 0)
+
+    def run(
+        self,
+        *,
+        jobs: int = 0,
+        progress: Progress | bool = True,
+        **how: Unpack[ExecutionKeywords],
+    ) -> pl.DataFrame:
+        """Return the table of :func:`~.sweep.sweep`, after training what is not stored.
+
+        Args:
+            jobs: Processes that work side by side; 0 takes as many as the work is
+                worth.
+            progress: Whether a line of progress is shown, or a function that is called
+                with it.
+            **how: Further fields of
+                :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
+
+        Raises:
+            ConfigError: A path leads nowhere, or a value does not fit.
+            RunError: A training failed.
+        """
+        with shown(progress) as told:
+            execution = replace(self._effort(jobs, how), progress=told)
+            with watched(self.plan, self._seeds, execution, "sweep") as left:
+                tables = collect(self.plan, self._seeds, self.store, execution)
+                left.update(tables)
+        for text in cautions(self.trials, tables):
+            warnings.warn(text, CautionWarning, stacklevel=3)
+        made: list[Measure | Computation] = [
+            *self.plan.measures,
+            *self.plan.computations,
+        ]
+        asked = {one.name: tables[one.name] for one in made}
+        if len(asked) == 1:
+            return next(iter(asked.values()))
+        return _side_by_side(asked)
+
+    def forecast(self, *, jobs: int = 0, **how: Unpack[ExecutionKeywords]) -> Forecast:
+        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored.
+
+        Args:
+            jobs: Processes that work side by side; 0 takes as many as the work is
+                worth.
+            **how: Further fields of
+                :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
+        """
+        return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
+
+    def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
+        """Return who does the work; by default as many processes as the plan is worth."""
+        processes = useful_processes(
+            self.plan, len(self._seeds), how.get("device", "cpu")
+        )
+        return ExecutionOptions(jobs=jobs or processes, **how)
+
+    def models(self, **where: Value) -> list[SavedModel]:
+        """Return the models that a study stored (``keep_models=True``).
+
+        Args:
+            **where: Values of varied settings, and of ``seed``; all models if left out.
+
+        Raises:
+            ConfigError: A setting was not varied.
+            FolderError: The weights were not stored, or are damaged.
+        """
+        return saved_models(self.trials, self._seeds, self.store, where=where)
+
+
+def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of several measures as one table with a column ``measure``.
+
+    Where two measures have a column of one name and different kinds, numbers and text,
+    say, that of the later one is called ``MEASURE.COLUMN``.
+    """
+    kinds: dict[str, str] = {}
+    parts = []
+    for measure, table in tables.items():
+        other: dict[str, str] = {}
+        for column, dtype in table.schema.items():
+            kind = kind_of(dtype)
+            if kinds.get(column, "nothing") == "nothing":
+                kinds[column] = kind
+            elif kind not in ("nothing", kinds[column]):
+                other[column] = f"{measure}.{column}"
+        parts.append(
+            table.rename(other).select(pl.lit(measure).alias("measure"), pl.all())
+        )
+    return pl.concat(parts, how="diagonal_relaxed")

@@ -1,0 +1,38 @@
+"""The graphs of :mod:`~.geometry_disputed`, and what the dispute says of each."""
+
+from inweights.worlds.families.graphs.graph import Graph, from_networkx
+
+#: The graphs; of a random regular one the degree.
+GRAPHS: dict[str, Graph | int] = {
+    "chain": Graph(shape="path-star", arms=1, nodes=16),
+    "cycle of 16": Graph(shape="cycle", n=16),
+    "cycle of 15": Graph(shape="cycle", n=15),
+    "grid": Graph(shape="grid"),
+    "tree": Graph(shape="tree-star", arms=2, branches=2, nodes=4),
+    "regular, degree 3": 3,
+    "regular, degree 4": 4,
+    "star": Graph(shape="path-star", arms=15, nodes=2),
+    "Florentine families": Graph(shape="florentine-families"),
+    "karate club": Graph(shape="karate-club"),
+}
+#: No cycle of an odd length; a star is one, but all of its leaves are equally far.
+BIPARTITE = ("chain", "cycle of 16", "grid", "tree")
+#: Named in the abstract of the paper that finds no geometry.
+NAMED = (
+    "chain",
+    "cycle of 16",
+    "cycle of 15",
+    "regular, degree 3",
+    "regular, degree 4",
+    "star",
+)
+
+
+def graph_of(name: str) -> Graph:
+    """Return the graph of a name; what draws a random one is loaded when it is drawn."""
+    graph = GRAPHS[name]
+    if isinstance(graph, Graph):
+        return graph
+    import networkx as nx
+
+    return from_networkx(nx.random_regular_graph(graph, 16, seed=0))

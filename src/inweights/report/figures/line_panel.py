@@ -1,0 +1,226 @@
+"""Draw one panel of lines: means over seeds, their 95% bands, and every seed as a dot.
+
+:class:`Panel` is what the drawing ``lines`` repeats, and what :func:`inweights.plot`
+draws into a user's own axes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from inweights.report.base import frames, legend, style, tidy
+from inweights.report.base.paint import text_width
+
+_DODGE = 0.08  # of the distance between two positions of a discrete axis
+_REACH = 0.012  # of the whole axis, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One panel of :class:`Lines`.
+
+    Attributes:
+        table: Long rows with a column ``seed`` and those named below.
+        x: Column of the axis, with numbers.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that distinguishes lines; one line if None.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey
+            line.
+        labels: Text for a value of ``series``, by the value as text.
+        x_label: Text of the axis; the column's name if None.
+        y_label: Text of the axis; the column's name if None.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` in the order wanted; the others follow.
+        x_limits: Least and greatest position shown.
+        y_limits: Least and greatest value shown; intervals are cut to them.
+    """
+
+    table: pl.DataFrame
+    _: KW_ONLY
+    x: str
+    y: str
+    series: str | None = None
+    reference: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None
+    x_label: str | None = None
+    y_label: str | None = None
+    x_log: bool = False
+    order: Sequence[str] | None = None
+    x_limits: Sequence[float] | None = None
+    y_limits: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        used = {"x": self.x, "y": self.y, "series": self.series, "seed": frames.SEED}
+        used["reference"] = self.named.get("column")
+        tidy.require("lines", self.table, used, numbers=("x", "y", "reference"))
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Column and label of the reference line; empty if there is none."""
+        return dict(self.reference or {})
+
+    @cached_property
+    def names(self) -> dict[str, Any]:
+        """Value of each series by its name; a single line has the name of its column."""
+        if self.series is None:
+            return {self.y: None}
+        return {
+            tidy.plain(v): v
+            for v in tidy.distinct(self.apart[0], self.series, self.order)
+        }
+
+    @cached_property
+    def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+        """Rows of the conditions, and those of each control by its name."""
+        return tidy.controls_apart(self.table, self.x, self.series)
+
+    def into(self, axes: Axes) -> Figure:
+        """Return the figure of given axes, with the lines drawn into them; frame and limits stay.
+
+        Args:
+            axes: Axes of a figure of the caller's own.
+        """
+        self.draw_into(axes, self.table)
+        axes.set_xlabel(self.x_label or self.x)
+        axes.set_ylabel(self.y_label or self.y)
+        if self.series is not None:
+            axes.legend(handles=self.handles)
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        return figure
+
+    @property
+    def handles(self) -> list[Line2D]:
+        """What stands in a legend: every series, the reference line, and controls."""
+        text = self.named.get("label", self.named.get("column", ""))
+        controls = list(self.apart[1])
+        return legend.handles(
+            list(self.names), self.labels, reference=text, controls=controls
+        )
+
+    def draw_into(self, axes: Axes, rows: pl.DataFrame) -> None:
+        """Draw all lines of one panel; the axis is that of the whole table.
+
+        Args:
+            axes: Axes of the panel.
+            rows: The rows of the table that the panel shows.
+        """
+        places, names = self.table[self.x], self.names
+        rows, controls = tidy.controls_apart(rows, self.x, self.series)
+        for place, name in enumerate(self.apart[1]):
+            part = controls.get(name)
+            if part is not None and not part.is_empty():
+                band = tidy.spread(part, self.x, self.y, self.y_limits)
+                shade = style.shade(place)
+                # The band is the interval; without one it is as thin as its mean's line.
+                axes.fill_between(
+                    band.at,
+                    band.low,
+                    band.high,
+                    color=style.GREY,
+                    alpha=shade,
+                    linewidth=1.5,
+                    zorder=0,
+                )
+        looks = style.marks(list(names))
+        step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
+        for place, (name, raw) in enumerate(names.items()):
+            shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
+            part = rows
+            if self.series is not None:
+                part = rows.filter(pl.col(self.series).eq_missing(pl.lit(raw)))
+            if not part.is_empty():
+                data = tidy.spread(part, self.x, self.y, self.y_limits)
+                _line(axes, data, looks[name], shift, dots=step > 0)
+        if "column" in self.named:
+            _reference(axes, rows, self.x, self.named["column"])
+        _dress(axes, places, self.x_log and bool((places > 0).any()))
+
+
+def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Smallest distance and length of a discrete axis; no distance where the axis is dense."""
+    if len(places) < 2:
+        return 1.0, 1.0
+    step = float(np.diff(np.sort(places)).min())
+    return (step if len(places) <= 12 else 0.0), float(places.max() - places.min())
+
+
+def _line(
+    axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots: bool
+) -> None:
+    at = data.at + shift
+    axes.fill_between(
+        at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0
+    )
+    if dots:
+        faint: dict[str, Any] = {
+            "color": look.color,
+            "alpha": 0.4,
+            "markersize": 4,
+            "markeredgewidth": 0,
+        }
+        axes.plot(data.dots_at + shift, data.dots, ".", **faint)
+    line: dict[str, Any] = {
+        "color": look.color,
+        "linestyle": look.dash,
+        "linewidth": 1.5,
+    }
+    axes.plot(at, data.mean, marker=look.marker if dots else "", **line, **style.MARKER)
+
+
+def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
+    finite = rows.filter(pl.col(column).cast(pl.Float64).is_finite())
+    line = finite.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
+    axes.plot(
+        line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1
+    )
+
+
+def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
+    axes.grid(axis="y", color=style.PALE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    places = (values.filter(values > 0) if log else values).unique().sort().to_list()
+    # Within the margins.
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if log and len(places) > 6:
+        # Do labels at 1, 2 and 5 fit here?
+        low, high = axes.dataLim.minposx, axes.dataLim.x1
+        texts = f" {low:.1g} ", f" {high:,.0f} "
+        each = max(text_width(text, style.SMALL) for text in texts)
+        short = each * 3 * np.log10(high / low) < wide
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    elif log or (values.dtype.is_integer() and 0 < len(places) <= 12):
+        axes.set_xticks(places, _named(axes, places, wide))
+    elif values.dtype.is_integer():
+        axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _named(axes: Axes, places: list[float], wide: float) -> list[str]:
+    """Texts of ticks: of all, or of every second, third, ... where they would touch."""
+    at = axes.transScale.transform([(place, 1) for place in places])[:, 0]
+    span = (at[-1] - at[0]) or 1
+    texts = [f"{place:,.10g}" for place in places]
+    halves = [text_width(text, style.SMALL) / 2 + 1 for text in texts]
+
+    def is_room(a: int, b: int) -> bool:
+        return bool(wide * (at[b] - at[a]) / span > halves[a] + halves[b])
+
+    for step in range(1, len(places)):
+        if all(is_room(a, b) for a, b in pairwise(range(0, len(places), step))):
+            break
+    else:
+        step = len(places)
+    return [text if place % step == 0 else "" for place, text in enumerate(texts)]
