@@ -13,7 +13,7 @@ import inweights as iw
 from inweights import probes
 from inweights.errors import ConfigError
 from inweights.experiments import CONTROLS, shows
-from inweights.experiments.grammar import figure as shown
+from inweights.experiments.grammar import shown
 from inweights.models import TinyNNConfig
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop
 
