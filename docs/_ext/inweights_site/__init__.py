@@ -19,6 +19,7 @@ from inweights_site import (
     claims,
     commands,
     gallery,
+    letters,
     notebooks,
     recipe_page,
     reference,
@@ -39,6 +40,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.add_directive("paper-text", gallery.PaperText)
+    app.add_directive("paper-verdicts", letters.PaperVerdicts)
     # Names of the only pages that have a sidebar; all have one if it is empty.
     app.add_config_value("pages_with_sidebar", [], "html", types=[list])
     app.connect("builder-inited", _before)
