@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
+    from inweights.lm.exams.abstain import abstention as abstention
+    from inweights.lm.exams.abstain import abstention_shares as abstention_shares
+    from inweights.lm.exams.abstain import read_unanswerable as read_unanswerable
     from inweights.lm.exams.answer_files import compare_answers as compare_answers
     from inweights.lm.exams.answer_files import read_answers as read_answers
     from inweights.lm.exams.compare import Paired as Paired

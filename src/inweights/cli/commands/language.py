@@ -54,11 +54,14 @@ class Asking:
     Attributes:
         before: The original model, for paired tests and changes of probability.
         words: Also evaluate generated answers; on by default.
+        abstain: Also ask what the facts do not answer: how often the model says so, and
+            how often it invents; with --before, the original model beside it.
         card: Write the scores to the model card, README.md in its folder.
     """
 
     before: str | None = None
     words: bool | None = None
+    abstain: base.Flag = False
     card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
@@ -75,6 +78,7 @@ class Asking:
             "--card": self.card or None,
             "--chat": chat or None,
             "--words": self.words,
+            "--abstain": self.abstain or None,
         }
         given = [name for name, value in unfit.items() if value is not None]
         if given:
@@ -176,19 +180,27 @@ def evaluate(
     if asking.card:
         lm.card_of(Path(model))  # before minutes are spent
     asked, foreseen, why = lm.read_exam(questions, chat=loading.chat), None, ""
+    unanswered = (
+        lm.read_unanswerable(questions, chat=loading.chat) if asking.abstain else []
+    )
     if questions.is_dir():
         with console.solving(1e-3) as solving:
             foreseen, why = lm.forecast_of(questions, asked, progress=solving)
     how: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
+        models = {"after": lm.load_model(model, **how)}
+        if asking.before:
+            models = {"before": lm.load_model(asking.before, **how), **models}
         made = lm.evaluation(
-            lm.load_model(model, **how),
+            models["after"],
             asked,
-            before=lm.load_model(asking.before, **how) if asking.before else None,
+            before=models.get("before"),
             words=asking.words is not False,
             forecast=foreseen,
             progress=progress,
         )
+        if unanswered:
+            made["abstention"] = lm.abstention(models, unanswered, progress=progress)
     console.language.evaluated(made, why=why, json=json)
     if asking.card:  # last: what was measured is not lost with it
         lm.add_scores(Path(model), made)

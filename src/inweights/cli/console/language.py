@@ -179,6 +179,8 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     sets = made.get("sets")
     if sets is not None:
         _sets(sets)
+    if made.get("abstention") is not None:
+        _abstention(made["abstention"])
     layers = made.get("layers")
     if layers is not None:
         _layers(layers)
@@ -279,6 +281,27 @@ def _sets(sets: pl.DataFrame) -> None:
         "probability rises by": "{rise:+.3f}",
     }
     listing(sets, cells | {"share rises by": "{share_rise:+.3f}"})
+
+
+def _abstention(answers: pl.DataFrame) -> None:
+    """Print how often a model says that it has no answer, and how often it gives a name."""
+    from inweights.lm import abstention_shares
+
+    out.print()
+    cells = {"asked in words": "{kind}", "model": "{model}", "n": "{questions:,}"}
+    cells |= {
+        "says so": "{says_so:.2f}",
+        "names": "{names:.2f}",
+        "other": "{other:.2f}",
+    }
+    listing(abstention_shares(answers), cells | {"right": "{right:.2f}"})
+    legend = (
+        "says so: words such as unknown, not stated, I do not know; names: begins with a name "
+        "of the facts, which is invented where they have no answer; right: with a right one"
+    )
+    if answers["model"].n_unique() == 1:
+        legend += "; --before MODEL shows the original model beside it"
+    say((legend, "dim"))
 
 
 def _layers(layers: pl.DataFrame) -> None:
