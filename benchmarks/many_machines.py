@@ -30,8 +30,8 @@ from inweights.actions.plans.files import Planned
 from inweights.experiments import Computation
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.execution import ExecutionOptions
-from inweights.experiments.grammar.variation.axes import grid
 from inweights.experiments.grammar.trial import Measure, Plan
+from inweights.experiments.grammar.variation.axes import grid
 from inweights.runs import environment
 from inweights.runs.tables.store import Store
 

@@ -10,8 +10,8 @@ from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, SIGNS
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.engine.outcome import figures_of
-from inweights.experiments.grammar.protocols.differences import WHOSE, table_of
 from inweights.experiments.grammar.protocols.compare import compare, other_statements
+from inweights.experiments.grammar.protocols.differences import WHOSE, table_of
 from inweights.experiments.grammar.recipe import split_ours
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of

@@ -102,11 +102,14 @@ def median_interval(
         >>> median_interval([0.7, 0.8, 0.9])
         (0.8, -inf, inf)
     """
-    ordered, count = sorted(values), len(values)
+    ordered = sorted(values)
+    count = len(ordered)
     outside = _outside_of(count, alpha)
     if outside == 0:
         return median(ordered), -math.inf, math.inf
-    return median(ordered), ordered[outside - 1], ordered[count - outside]
+    low = ordered[outside - 1]
+    high = ordered[count - outside]
+    return median(ordered), low, high
 
 
 @lru_cache(maxsize=4096)
@@ -151,10 +154,14 @@ def paired_interval(
 
     ends = []
     for bound in (-1.0, 1.0):
-        inner, outer = observed, bound
+        inner = observed
+        outer = bound
         for _ in range(60):  # halving, to the precision of a float
             middle = (inner + outer) / 2
-            inner, outer = (inner, middle) if beyond(middle) else (middle, outer)
+            if beyond(middle):
+                outer = middle
+            else:
+                inner = middle
         ends.append(inner)
     return observed, ends[0], ends[1]
 

@@ -71,22 +71,27 @@ def _least(
     if claim.judged == "mean":
         return _least_of_mean(claim, values, reproduced, rounding)
     if claim.judged == "reliable":
-        missed, share = below + above, 1 - RELIABLE
-        tail = _at_most(missed, count, share)
-        if not reproduced:
+        missed = below + above
+        share = 1 - RELIABLE
+        if reproduced:
+            tail = _at_most(missed, count, share)
+        else:
             tail = 1 - _at_most(missed - 1, count, share)
     else:
+        # A median lies where half of the values do.
         most = max(below, above)
         tail = _at_most(most if reproduced else count - most, count, 0.5)
+    # The interval has two ends.
     return min(1.0, 2 * tail)
 
 
 def _at_most(hits: int, count: int, share: float) -> float:
     """Return the probability of at most so many hits (binomial distribution)."""
-    return math.fsum(
-        math.comb(count, k) * share**k * (1 - share) ** (count - k)
-        for k in range(hits + 1)
-    )
+    terms = []
+    for k in range(hits + 1):
+        ways = math.comb(count, k)
+        terms.append(ways * share**k * (1 - share) ** (count - k))
+    return math.fsum(terms)
 
 
 def _least_of_mean(
@@ -98,6 +103,8 @@ def _least_of_mean(
         middle = (low + high) / 2
         _, least, most = span_of(claim, values, 10**middle)
         wanted = "reproduced" if reproduced else "not reproduced"
-        same = lies(claim.target, least, most, rounding) == wanted
-        low, high = (low, middle) if same else (middle, high)
+        if lies(claim.target, least, most, rounding) == wanted:
+            high = middle
+        else:
+            low = middle
     return 10**high

@@ -53,10 +53,10 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
     )
     if answers.is_empty():  # a run of an earlier version
         return pl.DataFrame(schema=_SCHEMA)
-    answers = answers.unnest("name").group_by(
+    each = answers.unnest("name").group_by(
         "kind", "asked", "id", "way", maintain_order=True
     )
-    means = answers.agg(hit=pl.mean("value"), seeds=pl.len())
+    means = each.agg(hit=pl.mean("value"), seeds=pl.len())
     ways = measured["way"].unique(maintain_order=True).to_list()
     rows = []
     for (kind, asked), group in means.group_by("kind", "asked", maintain_order=True):

@@ -7,6 +7,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ from inweights.worlds.knowledge.words.wording import Wording
 _WORDINGS = 3
 #: Questions and texts that measure earlier knowledge.
 GENERAL = 28
+#: Kind, name, value, and of how many the value is a mean.
+Row = tuple[str, str, float, int]
 
 
 class Prepared(NamedTuple):
@@ -98,19 +101,23 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     train = mixture.train.with_columns(prompt=turn)
     questions = [q for q in language.exam(asked, train) if q.role != "skip"]
     words = own.over(facts)
-    questions += [*_in_new_words(facts, words)][: settings.questions]
-    sentences = ["".join(words.state(*facts.names(i), 0)) for i in range(len(facts))]
+    questions += islice(_in_new_words(facts, words), settings.questions)
+    sentences = []
+    for i in range(len(facts)):
+        prompt, completion = words.state(*facts.names(i), 0)
+        sentences.append(prompt + completion)
     return Prepared(trained, questions, sentences)
 
 
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return some questions of each kind, without compositions that one way states."""
     told = pl.col("told").list.len() > 0
-    related = entities.filter(told & (pl.col("role") == "composition"))[
-        "prompt"
-    ].to_list()
-    fair = told | pl.col("stated") | ~pl.col("prompt").is_in(related)
-    asked = mixture.filter(pl.col("prompt").is_in(entities["prompt"].to_list()) & fair)
+    prompt = pl.col("prompt")
+    composed = pl.col("role") == "composition"
+    # What the texts about entities state is no composition for that way.
+    related = entities.filter(told & composed)["prompt"].to_list()
+    fair = told | pl.col("stated") | ~prompt.is_in(related)
+    asked = mixture.filter(prompt.is_in(entities["prompt"].to_list()) & fair)
     drawn = Streams(0).numpy(EVALUATION, "compared").permutation(asked.height)
     kinds = asked[drawn].group_by("role", told.alias("direct"), maintain_order=True)
     return kinds.head(most).drop("direct")
@@ -122,7 +129,8 @@ def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Questio
     objects: dict[str, set[str]] = {relation: set() for relation in facts.relations}
     for _, relation, thing in triples:
         objects[relation].add(thing)
-    for i in Streams(0).numpy(EVALUATION, "new words").permutation(len(facts)).tolist():
+    order = Streams(0).numpy(EVALUATION, "new words").permutation(len(facts))
+    for i in order.tolist():
         subject, relation, thing = triples[i]
         answers = tuple(sorted(objects[relation]))
         last = len(words.templates(relation)) - 1
@@ -158,65 +166,97 @@ def teach_and_ask(
         DataError: The facts cannot be read.
     """
     lm = settings.load(seed)
-    made, began = prepare(settings, lm), time.perf_counter()
-    questions, done = made.asked(way, settings.retrieved), None
+    made = prepare(settings, lm)
+    questions = made.asked(way, settings.retrieved)
+
+    def trained_so_far(done: int, total: int, _what: str) -> None:
+        progress(done, total, "training")
+
+    began = time.perf_counter()
+    done = None
     if way in made.trained:
-        tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
         done = language.finetune(
-            lm, made.trained[way], settings.tuning, seed=seed, progress=tell
+            lm,
+            made.trained[way],
+            settings.tuning,
+            seed=seed,
+            progress=trained_so_far,
         )
     trained = time.perf_counter()
+    rows = _accuracies(lm, questions, made.questions, progress)
+    rows += _general(lm, questions)
+    if done:
+        rows.append(("cost", "tokens", float(done.tokens), 1))
+        rows.append(("cost", "updates", float(done.losses.height), 1))
+        rows.append(("minutes", "training", (trained - began) / 60, 1))
+    else:
+        rows += [("cost", "tokens", 0.0, 1), ("cost", "updates", 0.0, 1)]
+        rows.append(("minutes", "training", 0.0, 1))
+    rows.append(("minutes", "asking", (time.perf_counter() - trained) / 60, 1))
+    lengths = [len(lm.tokens(question.prompt)) for question in questions]
+    rows.append(("cost", "question", float(np.mean(lengths)), len(lengths)))
+    return pl.DataFrame(rows, schema=("kind", "name", "value", "n"), orient="row")
+
+
+def _accuracies(
+    lm: language.LanguageModel,
+    questions: Sequence[language.Question],
+    same: Sequence[language.Question],
+    progress: Progress,
+) -> list[Row]:
+    """Return accuracy by kind of question, and which of the same questions are right."""
     answers = language.ask(lm, questions, progress=progress)
-    said = answers.with_columns(
-        hit=language.say(lm, questions, progress=progress)["exact"]
-    )
-    by_kind = {
-        "accuracy": groups(answers, questions),
-        "in words": groups(said, questions),
-    }
-    rows: list[tuple[str, str, float, int]] = []
-    for kind, table in by_kind.items():
-        rows += [(kind, *row) for row in _shares(table)]
-    rows += _answered("answered", answers, made.questions)
-    rows += _answered("answered in words", said, made.questions)
+    exact = language.say(lm, questions, progress=progress)["exact"]
+    said = answers.with_columns(hit=exact)
+    rows: list[Row] = []
+    for kind, table in (("accuracy", answers), ("in words", said)):
+        rows += [(kind, *row) for row in _shares(groups(table, questions))]
+    rows += _answered("answered", answers, same)
+    rows += _answered("answered in words", said, same)
+    return rows
+
+
+def _general(
+    lm: language.LanguageModel, questions: Sequence[language.Question]
+) -> list[Row]:
+    """Return what is left of earlier knowledge: plain questions, and plain text."""
     names = set[str]()
     for question in questions:
         names.update(question.candidates)
     general = language.general_knowledge(lm, sorted(names))
-    plain, texts = (general.filter(kind=kind) for kind in ("question", "text"))
-    lengths = [len(lm.tokens(q.prompt)) for q in questions]
-    rows += [
+    plain = general.filter(kind="question")
+    texts = general.filter(kind="text")
+    perplexity = float(np.exp(_mean(texts["nats"])))
+    return [
         ("kept", "plain questions", _mean(plain["hit"]), plain.height),
         ("kept", "new name", _mean(plain["spilled"]), plain.height),
-        ("language", "perplexity", float(np.exp(_mean(texts["nats"]))), texts.height),
-        ("cost", "tokens", float(done.tokens if done else 0), 1),
-        ("cost", "updates", float(done.losses.height if done else 0), 1),
-        ("minutes", "training", (trained - began) / 60 if done else 0.0, 1),
-        ("minutes", "asking", (time.perf_counter() - trained) / 60, 1),
-        ("cost", "question", float(np.mean(lengths)), len(lengths)),
+        ("language", "perplexity", perplexity, texts.height),
     ]
-    return pl.DataFrame(rows, schema=("kind", "name", "value", "n"), orient="row")
 
 
 def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
     """Return accuracy by group, and over all that is held out."""
     rows = [(name, hit, n) for name, n, hit in found.select(pl.nth(0, 1, 2)).rows()]
     held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
-    total = sum(n for _, n in held)
-    return rows + (
-        [(ALL_HELD_OUT, sum(hit * n for hit, n in held) / total, total)] if held else []
-    )
+    if held:
+        total = sum(n for _, n in held)
+        right = sum(hit * n for hit, n in held)
+        rows.append((ALL_HELD_OUT, right / total, total))
+    return rows
 
 
 def _answered(
     what: str, table: pl.DataFrame, questions: Sequence[language.Question]
-) -> list[tuple[str, str, float, int]]:
+) -> list[Row]:
     """Return which questions are right, so that two ways can be compared on the same ones."""
     hits = dict(table.select("id", "hit").iter_rows())
-    asked = {q.prompt: q for q in questions}  # a fact may be a hop of several chains
-    return [
-        (what, f"{kind_of(q)}: {q.id}", float(hits[q.id]), 1) for q in asked.values()
-    ]
+    # A fact may be a hop of several chains, and is counted once.
+    once = {question.prompt: question for question in questions}
+    rows: list[Row] = []
+    for question in once.values():
+        name = f"{kind_of(question)}: {question.id}"
+        rows.append((what, name, float(hits[question.id]), 1))
+    return rows
 
 
 def _mean(column: pl.Series) -> float:
@@ -255,26 +295,36 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
     Returns:
         What each way takes, in the order of ``settings.ways``.
     """
-    made, tuning = prepare(settings, lm), settings.tuning
+    made = prepare(settings, lm)
+    tuning = settings.tuning
     plain = _seconds_each(lm, made.questions)
     began = time.perf_counter()
-    written = sum(len(lm.tokens(text.completion)) for text in language.own_text(lm, 80))
+    own_texts = language.own_text(lm, 80)
+    written = sum(len(lm.tokens(text.completion)) for text in own_texts)
     writing = (time.perf_counter() - began) / written
     each = 0.0
     found = []
     for way in settings.ways:
         rows: Sequence[language.Example] = made.trained.get(way, ())
-        encoded = language.encode(lm, rows, end=tuning.end) if rows else []
-        tokens = sum(len(row.ids) for row in encoded)
-        updates = steps_of(encoded, tuning) if rows else 0
-        each = each or (language.cost_of(lm, rows, tuning).each if rows else 0.0)
-        preparation = writing * tokens_to_write(tokens, tuning)
+        tokens = updates = 0
+        if rows:
+            encoded = language.encode(lm, rows, end=tuning.end)
+            tokens = sum(len(row.ids) for row in encoded)
+            updates = steps_of(encoded, tuning)
+            # Measured once: a token takes as long in every way.
+            each = each or language.cost_of(lm, rows, tuning).each
         asked = made.asked(way, settings.retrieved)
         question = plain if asked is made.questions else _seconds_each(lm, asked)
-        asking = question * len(asked) + plain * GENERAL
-        found.append(
-            Size(way, len(rows), tokens, updates, preparation, each * tokens, asking)
+        size = Size(
+            way=way,
+            rows=len(rows),
+            tokens=tokens,
+            updates=updates,
+            preparation=writing * tokens_to_write(tokens, tuning),
+            training=each * tokens,
+            asking=question * len(asked) + plain * GENERAL,
         )
+        found.append(size)
     return found
 
 

@@ -59,6 +59,10 @@ def log_likelihoods(
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     every = dict.fromkeys(chain.from_iterable(candidates))
     tokens_of = {one: _tokens(lm, one, "candidate") for one in every}
+
+    def tokens_of_all(names: Sequence[str]) -> list[list[int]]:
+        return [tokens_of[name] for name in names]
+
     # Questions of one length and one number of candidates are read together, without
     # padding.
     by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
@@ -72,8 +76,9 @@ def log_likelihoods(
             size = max(1, _ROWS // number)
             for at in range(0, len(group), size):
                 block = group[at : at + size]
-                rows = [list(map(tokens_of.__getitem__, candidates[q])) for q in block]
-                scores = _score(lm, [starts[q] for q in block], rows)
+                given = [starts[q] for q in block]
+                rows = [tokens_of_all(candidates[q]) for q in block]
+                scores = _score(lm, given, rows)
                 scores_of |= dict(zip(block, scores, strict=True))
                 if progress:
                     progress(len(scores_of), len(prompts))
@@ -120,9 +125,8 @@ def generate(
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
-            texts = _continue(
-                lm, [starts[q] for q in block], tokens, stop, whole, generator
-            )
+            given = [starts[q] for q in block]
+            texts = _continue(lm, given, tokens, stop, whole, generator)
             completions |= dict(zip(block, texts, strict=True))
             if progress:
                 progress(len(completions), len(prompts))
@@ -141,13 +145,13 @@ def _continue(
     longest = max(map(len, starts))
     pads = [longest - len(start) for start in starts]
     pad = lm.tokenizer.pad_token_id
-    step = torch.tensor([[pad] * n + s for n, s in zip(pads, starts, strict=True)]).to(
-        lm.device
-    )
-    mask = torch.tensor(
-        [[0] * n + [1] * len(s) for n, s in zip(pads, starts, strict=True)]
-    )
-    mask = mask.to(lm.device)
+    given = []
+    real = []
+    for missing, start in zip(pads, starts, strict=True):
+        given.append([pad] * missing + start)
+        real.append([0] * missing + [1] * len(start))
+    step = torch.tensor(given).to(lm.device)
+    mask = torch.tensor(real).to(lm.device)
     grown: list[list[int]] = [[] for _ in starts]
     texts = [""] * len(starts)
     over = [False] * len(starts)
@@ -155,7 +159,9 @@ def _continue(
     for _ in range(tokens):
         known: dict[str, Any] = {}
         if any(pads):
-            places = (mask.cumsum(1) - 1).clamp(min=0)[:, -step.shape[1] :]
+            # Positions are counted from the first token of each text.
+            counted = (mask.cumsum(1) - 1).clamp(min=0)
+            places = counted[:, -step.shape[1] :]
             known = {"attention_mask": mask, "position_ids": places}
         out = lm.model(input_ids=step, use_cache=True, **read, **known)
         read = _read(out)
@@ -195,7 +201,10 @@ def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
         return said, False  # may become a name yet
     begun = max((len(name) for name in names if said.startswith(name)), default=0)
     ends = [said.index(mark, begun) for mark in stop if mark in said[begun:]]
-    return (said[: min(ends)], True) if ends and min(ends) > 0 else (said, False)
+    end = min(ends, default=0)
+    if end > 0:
+        return said[:end], True
+    return said, False
 
 
 def _score(
@@ -210,7 +219,8 @@ def _score(
     prompt = torch.tensor(starts, device=lm.device)
     longer = ids.shape[1] > 1
     out = lm.model(input_ids=prompt, use_cache=longer)
-    first = out.logits[:, -1].float().log_softmax(-1).repeat_interleave(number, 0)
+    next_token = out.logits[:, -1].float().log_softmax(-1)
+    first = next_token.repeat_interleave(number, 0)
     total = first.gather(1, ids[:, :1])[:, 0].double()
     if longer:
         # Only candidates of several tokens are read; the others are scored by now.
@@ -220,7 +230,8 @@ def _score(
             cache.batch_repeat_interleave(number)
             cache.batch_select_indices(torch.tensor(more, device=lm.device))
         behind = lm.model(input_ids=ids[more, :-1], **read).logits.float()
-        scores = behind.gather(2, ids[more, 1:, None])[..., 0] - behind.logsumexp(-1)
+        own = behind.gather(2, ids[more, 1:, None])[..., 0]
+        scores = own - behind.logsumexp(-1)
         total[more] += (scores.double() * mask[more, 1:]).sum(1)
     return list(total.cpu().numpy().reshape(len(rows), number))
 

@@ -18,9 +18,10 @@ from inweights.lm.model.data import Encoded, padded
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 
-#: Texts to keep that are read at the same time, and next tokens that are noted at each
-#: place.
-_TOGETHER, _LIKELY = 16, 32
+#: Texts to keep that are read at the same time.
+_TOGETHER = 16
+#: Next tokens that are noted at each place.
+_LIKELY = 32
 
 
 def update(
@@ -53,36 +54,37 @@ def update(
     total = sum(len(row.ids) - row.start for row in rows)
     new = [row for row in rows if not row.old]
     learnt = sum(len(row.ids) - row.start for row in new)
-    mean_loss, known = torch.zeros((), device=device), torch.zeros((), device=device)
-    for part, of in ((new, _loss), ([row for row in rows if row.old], drift)):
+    mean_loss = torch.zeros((), device=device)
+    known = torch.zeros((), device=device)
+    kept = [row for row in rows if row.old]
+    half = config.precision == "bf16"
+    for part, of in ((new, _loss), (kept, drift)):
         if not part:
             continue
-        mine = (
-            part[accelerator.process_index :: accelerator.num_processes]
-            if accelerator
-            else part
-        )
+        mine = part
+        if accelerator:
+            mine = part[accelerator.process_index :: accelerator.num_processes]
         # A batch may have fewer examples than there are processes.
         share = 1.0 if mine else 0.0
-        with torch.autocast(
-            device.type, torch.bfloat16, enabled=config.precision == "bf16"
-        ):
+        with torch.autocast(device.type, torch.bfloat16, enabled=half):
             summed, right = of(lm, net, mine or part[:1], device)
         loss = share * summed / total
         if accelerator:
             # Gradients are averaged over processes.
             accelerator.backward(loss * accelerator.num_processes)
-            loss, right = (
-                accelerator.reduce(x, "sum") for x in (loss.detach(), share * right)
-            )
+            loss = accelerator.reduce(loss.detach(), "sum")
+            right = accelerator.reduce(share * right, "sum")
         else:
             loss.backward()
         if of is _loss:
-            mean_loss, known = loss.detach() * total / learnt, right
+            mean_loss = loss.detach() * total / learnt
+            known = right
     if config.clip:
         torch.nn.utils.clip_grad_norm_(trained, config.clip)
     optimizer.step()
-    counts = {"known": float(known), "new": float(len(new))} if config.until else {}
+    counts: dict[str, float] = {}
+    if config.until:
+        counts = {"known": float(known), "new": float(len(new))}
     return float(mean_loss), counts
 
 
@@ -105,11 +107,14 @@ def drift(
     """
     logits, learnt, _ = _logits(lm, net, rows, device)
     pairs = [row.likely for row in rows if row.likely is not None]
-    tokens, before = (torch.cat(part).to(device) for part in zip(*pairs, strict=True))
+    tokens = torch.cat([noted for noted, _ in pairs]).to(device)
+    before = torch.cat([logs for _, logs in pairs]).to(device)
     now = logits[learnt].float().log_softmax(-1).gather(1, tokens)
-    rest = [(1 - x.exp().sum(1)).clamp(min=1e-6) for x in (before, now)]
+    # What the likeliest tokens leave over, before and now.
+    left = (1 - before.exp().sum(1)).clamp(min=1e-6)
+    left_now = (1 - now.exp().sum(1)).clamp(min=1e-6)
     likely = (before.exp() * (before - now)).sum()
-    unlikely = (rest[0] * (rest[0].log() - rest[1].log())).sum()
+    unlikely = (left * (left.log() - left_now.log())).sum()
     return likely + unlikely, torch.zeros((), device=device)
 
 
@@ -127,10 +132,9 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
     old = [i for i, row in enumerate(rows) if row.old]
     for at in range(0, len(old), _TOGETHER):
         block = old[at : at + _TOGETHER]
+        texts = [rows[i] for i in block]
         with torch.no_grad():
-            logits, learnt, _ = _logits(
-                lm, lm.model, [rows[i] for i in block], lm.device
-            )
+            logits, learnt, _ = _logits(lm, lm.model, texts, lm.device)
             values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
         for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
             likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
@@ -160,9 +164,8 @@ def _logits(
     ids = torch.from_numpy(table).to(device)
     starts = torch.tensor([row.start for row in rows], device=device)
     at = torch.arange(int(starts.min()), ids.shape[1], device=device)
-    learnt = (at[None] >= starts[:, None]) & torch.from_numpy(real).to(device)[
-        :, at
-    ].bool()
+    is_text = torch.from_numpy(real).to(device)[:, at].bool()
+    learnt = (at[None] >= starts[:, None]) & is_text
     if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:
