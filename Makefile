@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-all test-slow test-docs test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
+.PHONY: help board demo test test-all test-slow test-docs test-gpu test-cpus fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -53,9 +53,6 @@ test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 
 test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kernels and threads
 	@$(BIN)/python -m tests.house.cpus
-
-test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
-	@$(PYTHON) -m tests.house.pythons $(if $(CUDA),--cuda)
 
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.

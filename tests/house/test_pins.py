@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tomllib
@@ -17,8 +18,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from tests.house import environment
 from tests.house.environment import PINS, ROOT, STAGES, Environment, SetupError
-from tests.house.pythons import versions
 
+#: Of a project's classifier.
+VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 #: What each stage has to satisfy: extras of the package.
 EXTRAS = {"demo": "interactive", "docs": "docs", "dev": "dev"}
 PLATFORMS = {
@@ -100,6 +102,13 @@ def as_pinned() -> None:
             pytest.skip(
                 f"{name} {version} is installed, not {pin}; make sets up what is pinned"
             )
+
+
+def versions() -> list[str]:
+    """The Pythons that the project says it runs on."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    said = tomllib.loads(text)["project"]["classifiers"]
+    return [found[1] for one in said if (found := VERSION.fullmatch(one))]
 
 
 @pytest.mark.usefixtures("as_pinned")
