@@ -71,7 +71,7 @@ def read_or_refused(read: Callable[[], T]) -> T | None:
 @linux
 @pytest.mark.slow
 def test_mutated_commands_and_files() -> None:
-    words = ["--commands", "25", "--files", "25", "--seed", "1", "--jobs", "1"]
+    words = ["--commands", "15", "--files", "15", "--seed", "1", "--jobs", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.campaign", *words],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},

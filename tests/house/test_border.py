@@ -26,7 +26,8 @@ def test_every_public_function_names_what_does_not_fit() -> None:
 
 @pytest.mark.slow
 def test_one_wrong_argument_among_good_ones_is_named() -> None:
-    assert calls_of("one") > 5_000
+    """Of every fifth function; ``make fuzz`` calls all."""
+    assert calls_of("one", "few") > 1_000
 
 
 def calls_of(*words: str) -> int:
