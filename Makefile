@@ -125,7 +125,7 @@ records: $(VENV)/.stamp ## write what follows from the recipes: index, records o
 	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py tests/house/test_defaults.py
 
 # Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
-release: bench-quick ## build wheel and sdist, check them, and run the demo from each in a fresh environment
+release: bench-quick $(VENV)/.stamp ## build wheel and sdist, check them, and run the demo from each in a fresh environment
 	@rm -rf dist
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && \
 	  $(PYTHON) -m venv $$place/tools && \
@@ -138,6 +138,7 @@ release: bench-quick ## build wheel and sdist, check them, and run the demo from
 	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $$file && \
 	    (cd $$place && INWEIGHTS_RUNS=$$place/runs fresh/bin/inweights demo --fresh) || exit 1; \
 	  done
+	@$(BIN)/python -m tests.house.citation
 
 clean: ## remove builds and caches; the environment and the runs stay
 	@rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,28 @@
+"""The citation file says the version that is released, and when."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from tests.house.citation import FILE, citation, missing
+
+ROOT = FILE.parent
+
+
+def test_the_version_is_that_of_the_package_and_of_the_changelog() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert citation()["version"] == project["version"]
+    released = re.findall(
+        r"^## (\S+) - (\S+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert released[0] == (project["version"], citation()["date-released"])
+
+
+def test_what_people_have_to_add_is_named() -> None:
+    nobody = {"authors": [{"name": "the inweights authors"}]}
+    assert missing(nobody) == ["authors", "repository-code", "doi"]
+    somebody = {"authors": [{"family-names": "A"}], "repository-code": "x", "doi": "y"}
+    assert missing(somebody) == []
+    steps = (ROOT / "RELEASING.md").read_text("utf-8")
+    assert all(f"`{name}`" in steps for name in ("repository-code", "doi"))
