@@ -39,14 +39,20 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
     Returns:
         Both runs, and by name what each of them has: settings that differ, verdicts.
     """
-    own = [
-        _flat(run.settings)
-        | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
-        for run in (first, second)
-    ]
-    settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
+    every = _beside(_settings(first), _settings(second))
+    settings = {key: both for key, both in every.items() if both[0] != both[1]}
     claims = _beside(_claims_of(first), _claims_of(second))
     return Comparison((first, second), settings, claims)
+
+
+def _settings(run: Outcome) -> dict[str, Any]:
+    """Return the settings of a run by path, with what else was chosen."""
+    chosen = {
+        "recipe": run.recipe.name,
+        "scale": run.scale,
+        "seeds": written(run.seeds),
+    }
+    return _flat(run.settings) | chosen
 
 
 def _claims_of(run: Outcome) -> dict[str, ClaimResult]:

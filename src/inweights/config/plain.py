@@ -96,24 +96,23 @@ def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
     """What a config is named by, and its fields without an effect."""
     config = _by_name(config)
-    later = getattr(config, "later", {})
-    usual = {
-        name
-        for name, value in later.items()
-        if not _differs(getattr(config, name), value)
-    }
-    return config, frozenset(usual.union(getattr(config, "idle", ())))
+    usual = _usual(config, getattr(config, "later", {}))
+    return config, usual.union(getattr(config, "idle", ()))
 
 
 def _newer(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
     config = _by_name(config)
-    later = {name: config.later[name] for name in getattr(config, "newer", ())}
-    usual = {
-        name
-        for name, value in later.items()
-        if not _differs(getattr(config, name), value)
-    }
-    return config, frozenset(usual)
+    newer = {name: config.later[name] for name in getattr(config, "newer", ())}
+    return config, _usual(config, newer)
+
+
+def _usual(config: Any, later: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of later options that have the value of what was done before."""
+    usual = set()
+    for name, value in later.items():
+        if not _differs(getattr(config, name), value):
+            usual.add(name)
+    return frozenset(usual)
 
 
 def _by_name(config: Any) -> Any:
@@ -136,10 +135,11 @@ def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
         # A file that an option names, inweights.config.outside, is a value like a path.
         return value if open_ and kind in FORMS else _fields(value, leave_out)
     if isinstance(value, Mapping) and (not open_ or kind is dict):
-        return {
-            key if open_ else str(key): _plain(one, open_=open_, leave_out=leave_out)
-            for key, one in value.items()
-        }
+        table = {}
+        for key, one in value.items():
+            name = key if open_ else str(key)
+            table[name] = _plain(one, open_=open_, leave_out=leave_out)
+        return table
     if kind in (list, tuple) or (isinstance(value, list | tuple) and not open_):
         inner = [_plain(one, open_=open_, leave_out=leave_out) for one in value]
         return tuple(inner) if open_ and kind is tuple else inner
@@ -218,10 +218,9 @@ def is_open(hint: Any) -> bool:
     if (origin or hint) in (*_ROWS, dict):
         return not parts or any(is_open(part) for part in parts if part is not Ellipsis)
     if isinstance(hint, type):
-        known = issubclass(hint, msgspec.Struct | bytes) or hint.__module__ in _WRITTEN
-        return not known and not any(
-            base.__module__ in _WRITTEN for base in hint.__mro__
-        )
+        if issubclass(hint, msgspec.Struct | bytes) or hint.__module__ in _WRITTEN:
+            return False
+        return not any(base.__module__ in _WRITTEN for base in hint.__mro__)
     return True
 
 

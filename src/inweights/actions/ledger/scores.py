@@ -82,16 +82,18 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     added = 0
-    for (paper,), part in new.group_by(pl.col("claim").str.split("/").list.first()):
+    paper_of = pl.col("claim").str.split("/").list.first()
+    for (paper,), part in new.group_by(paper_of):
         file = results / SCORES / f"{paper}.parquet"
         known = _read(file) if file.exists() else pl.DataFrame(schema=SCHEMA)
         every = with_rows(known, part.iter_rows(named=True))
-        added += every.height - known.height
-        if every.height > known.height:
+        fresh = every.height - known.height
+        added += fresh
+        if fresh:
             content = io.BytesIO()
-            every.sort(_KEY).write_parquet(
-                content, compression="zstd", statistics=False
-            )
+            ordered = every.sort(_KEY)
+            # Without statistics a file has the same bytes whoever writes it.
+            ordered.write_parquet(content, compression="zstd", statistics=False)
             publish_file(file, content.getvalue())
     return added
 
@@ -107,14 +109,18 @@ def rows_of(
         seeds: Root seeds of the run.
         environment: Where it ran, in words.
     """
-    about = {"claim": stated.claim.id, "scale": stated.scale, "version": stated.version}
-    about |= {"environment": environment}
-    if numbers.why:
-        return [
-            {**about, "case": "", "seed": s, "number": None, "why": numbers.why}
-            for s in seeds
-        ]
+    about = {
+        "claim": stated.claim.id,
+        "scale": stated.scale,
+        "version": stated.version,
+        "environment": environment,
+    }
     rows = []
+    if numbers.why:
+        for seed in seeds:
+            row = {"case": "", "seed": seed, "number": None, "why": numbers.why}
+            rows.append({**about, **row})
+        return rows
     for case, of_seeds in numbers.cases.items():
         for seed, number in of_seeds.items():
             row = {"case": case, "seed": seed, "number": number, "why": None}
@@ -139,11 +145,12 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     if reasons := rows["why"].drop_nulls().unique(maintain_order=True).to_list():
         return Numbers(why=reasons[0])
     cases: dict[str, dict[int, float]] = {}
-    for case, seed, number in (
-        rows.sort("seed").select("case", "seed", "number").iter_rows()
-    ):
+    first = stated.block * BLOCK
+    ordered = rows.sort("seed").select("case", "seed", "number")
+    for case, seed, number in ordered.iter_rows():
         of_seeds = cases.setdefault(case, {})
-        if stated.claim.score.exact or seed == stated.block * BLOCK + len(of_seeds):
+        # An exact score has no chance in it, and so no order of seeds.
+        if stated.claim.score.exact or seed == first + len(of_seeds):
             of_seeds[seed] = number
     cases = {case: of_seeds for case, of_seeds in cases.items() if of_seeds}
     return Numbers(cases) if cases else Numbers(why="no scores yet")

@@ -188,7 +188,8 @@ def listing(
         cells: Format by heading, such as ``"{low:.2f} to {high:.2f}"``.
     """
     listed = table(*cells)
-    for row in rows if isinstance(rows, Sequence) else rows.iter_rows(named=True):
+    named = rows if isinstance(rows, Sequence) else rows.iter_rows(named=True)
+    for row in named:
         listed.add_row(*(_cell(form, row) for form in cells.values()))
     out.print(listed)
 

@@ -90,11 +90,14 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     from scipy import stats
 
     both = _joined(before, after, column)
-    change = (
-        both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)
-    ).to_numpy()
-    gained, lost = int((change > 0).sum()), int((change < 0).sum())
-    p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
+    now = both[f"{column}_after"].cast(pl.Float64)
+    change = (now - both[column].cast(pl.Float64)).to_numpy()
+    gained = int((change > 0).sum())
+    lost = int((change < 0).sum())
+    p = 1.0
+    if gained + lost:
+        p = float(stats.binomtest(gained, gained + lost).pvalue)
+    # Student's interval of yes and no has no width where no question changed.
     if both.schema[column] == pl.Boolean:
         mean, low, high = paired_interval(gained, lost, len(change))
     else:

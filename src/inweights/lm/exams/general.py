@@ -64,15 +64,18 @@ def general_knowledge(
         Question(f"general {i}", "general", prompt, tuple(answers), 0)
         for i, (prompt, *answers) in enumerate(GENERAL)
     ]
-    tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
-    said = generate(
-        lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell
-    )
+
+    def answered(done: int, total: int) -> None:
+        if progress:
+            progress(done, total, "earlier knowledge")
+
+    prompts = [question.prompt for question in questions]
+    said = generate(lm, prompts, tokens=_TOKENS, stop="", progress=answered)
     trained = tuple(name for name in names if name)
-    spilled = [
-        text.startswith(trained) and not text.startswith(q.answer)
-        for q, text in zip(questions, said, strict=True)
-    ]
+    spilled = []
+    for question, text in zip(questions, said, strict=True):
+        right = text.startswith(question.answer)
+        spilled.append(text.startswith(trained) and not right)
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),
         said=pl.Series(said, dtype=pl.String),
@@ -84,12 +87,13 @@ def general_knowledge(
     first_words = [text.partition(" ")[0] for text in TEXTS]
     rests = [" " + text.partition(" ")[2] for text in TEXTS]
     scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])
-    nats = [
-        -float(score[0]) / len(lm.tokens(rest))
-        for score, rest in zip(scores, rests, strict=True)
-    ]
-    texts = pl.DataFrame({"id": [f"text {i}" for i in range(len(TEXTS))], "nats": nats})
-    return pl.concat([asked, texts.with_columns(kind=pl.lit("text"))], how="diagonal")
+    nats = []
+    for score, rest in zip(scores, rests, strict=True):
+        nats.append(-float(score[0]) / len(lm.tokens(rest)))
+    names_of_texts = [f"text {i}" for i in range(len(TEXTS))]
+    texts = pl.DataFrame({"id": names_of_texts, "nats": nats})
+    texts = texts.with_columns(kind=pl.lit("text"))
+    return pl.concat([asked, texts], how="diagonal")
 
 
 def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:

@@ -39,20 +39,22 @@ def with_retrieved(
     index.index(_words(bm25s, facts), show_progress=False)
     found: list[list[int]] = [[] for _ in questions]
     for turn in range(1, _ROUNDS + 1):
-        texts = [
-            " ".join([q.prompt, *_chosen(facts, own)])
-            for q, own in zip(questions, found, strict=True)
-        ]
+        texts = []
+        for question, own in zip(questions, found, strict=True):
+            texts.append(" ".join([question.prompt, *_chosen(facts, own)]))
         # Its own search orders equal scores as the libraries that are installed do.
         for own, words in zip(found, _words(bm25s, texts), strict=True):
             scores = index.get_scores(words)
             ranks = (-scores).argsort(kind="stable").tolist()
             new = [i for i in ranks if scores[i] > 0 and i not in own]
-            own.extend(new[: most * turn // _ROUNDS - len(own)])
-    return [
-        replace(q, prompt="\n".join([*_chosen(facts, own), q.prompt]), steps=())
-        for q, own in zip(questions, found, strict=True)
-    ]
+            left = most * turn // _ROUNDS - len(own)
+            own.extend(new[:left])
+    asked = []
+    for question, own in zip(questions, found, strict=True):
+        prompt = "\n".join([*_chosen(facts, own), question.prompt])
+        # The steps of a chain would not have the facts in front of them.
+        asked.append(replace(question, prompt=prompt, steps=()))
+    return asked
 
 
 def _chosen(facts: Sequence[str], places: Sequence[int]) -> list[str]:

@@ -45,12 +45,13 @@ class Stage:
             each = max(1, round(wanted * len(self.old) / _tokens(self.old)))
         update = 0
         for epoch in range(config.epochs):
-            for batch in batches(
-                self.rows, config.batch_tokens, seed, epoch, self.name
-            ):
+            drawn = batches(self.rows, config.batch_tokens, seed, epoch, self.name)
+            for batch in drawn:
+                learnt = [self.rows[i] for i in batch]
+                # Texts to keep go round, whatever the epoch.
                 places = range(update * each, (update + 1) * each)
                 kept = [self.old[i % len(self.old)] for i in places]
-                yield [self.rows[i] for i in batch] + kept
+                yield learnt + kept
                 update += 1
 
     def known(self, losses: pl.DataFrame) -> float:
@@ -61,7 +62,8 @@ class Stage:
                 update.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
-        return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
+        known = pl.col("known").sum()
+        return float(lately.select(known / pl.col("new").sum()).item())
 
 
 def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
@@ -79,15 +81,18 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
         >>> [stage.name for stage in stages_of(rows, FineTune())]
         [0, 2]
     """
-    parts: dict[int, tuple[list[Encoded], list[Encoded]]] = {}
+    parts: dict[int, Stage] = {}
     for row in encoded:
-        parts.setdefault(row.stage, ([], []))[row.old].append(row)
-    stages = [Stage(name, *parts[name]) for name in sorted(parts)]
+        part = parts.setdefault(row.stage, Stage(row.stage, [], []))
+        if row.old:
+            part.old.append(row)
+        else:
+            part.rows.append(row)
+    stages = [parts[name] for name in sorted(parts)]
     for stage in stages:
         # Lengths alone decide how many, so that each epoch has as many.
-        stage.epoch = sum(
-            1 for _ in batches(stage.rows, config.batch_tokens, 0, 0, stage.name)
-        )
+        drawn = batches(stage.rows, config.batch_tokens, 0, 0, stage.name)
+        stage.epoch = len(list(drawn))
         stage.steps = config.epochs * stage.epoch
     return stages
 

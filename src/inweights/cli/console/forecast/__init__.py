@@ -110,13 +110,14 @@ def _write_page(
     from inweights.report.base.html import write_page
     from inweights.report.pages.prediction_page import build_forecast_page
 
-    told = (
-        ""
-        if trained is None
-        else f"{_memory(trained)} Columns with their names: the most frequent answer, and the "
-        "share of right answers, or for unstated queries the share of that answer."
-    )
-    write_page(build_forecast_page(made, name, queries=queries, trained=told), page)
+    told = ""
+    if trained is not None:
+        told = (
+            f"{_memory(trained)} Columns with their names: the most frequent answer, and the "
+            "share of right answers, or for unstated queries the share of that answer."
+        )
+    content = build_forecast_page(made, name, queries=queries, trained=told)
+    write_page(content, page)
 
 
 def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
@@ -153,21 +154,16 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
         "role", "queries", "right\nanswers", "chance", "program", *trained.memorised
     )
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
-        expected = (
-            queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
-        )
-        kinds.add_row(
-            str(role),
-            str(rows["queries"][0]),
-            *(("", "") if role == "unstated" else guessing(rows)),
-            f"{sum(expected) / len(expected):.2f}" if expected else "",
-            *(
-                f"{share:.2f} ({lower:.2f} to {upper:.2f})"
-                for share, lower, upper in rows.select(
-                    "share", "lower", "upper"
-                ).iter_rows()
-            ),
-        )
+        of_role = queries.filter(pl.col("role") == role)
+        expected = of_role["expected"].drop_nulls().to_list()
+        # Nobody stated an answer to these, and so none is right by chance.
+        guesses = ("", "") if role == "unstated" else guessing(rows)
+        program = f"{sum(expected) / len(expected):.2f}" if expected else ""
+        shares = []
+        for share, lower, upper in rows.select("share", "lower", "upper").iter_rows():
+            shares.append(f"{share:.2f} ({lower:.2f} to {upper:.2f})")
+        number = str(rows["queries"][0])
+        kinds.add_row(str(role), number, *guesses, program, *shares)
     out.print(kinds)
 
 
@@ -184,16 +180,12 @@ def _let_go(made: Prediction, every: bool) -> None:
         say(("what this covers", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):
         shown = rows if every else rows.head(SHOWN)
-        texts = [
-            row["statement"]
-            + (f" (the program: {row['instead']})" if row["instead"] else "")
-            for row in shown.iter_rows(named=True)
-        ]
-        more = (
-            f" … and {rows.height - shown.height} more"
-            if rows.height > shown.height
-            else ""
-        )
+        texts = []
+        for row in shown.iter_rows(named=True):
+            instead = f" (the program: {row['instead']})" if row["instead"] else ""
+            texts.append(row["statement"] + instead)
+        hidden = rows.height - shown.height
+        more = f" … and {hidden} more" if hidden else ""
         if why[0] == OUTVOTED:
             more += (
                 ". It adds up the tokens of a prompt; trained networks may store them"
