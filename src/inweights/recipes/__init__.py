@@ -48,11 +48,11 @@ _FOLDERS = {
     ),
     "demo": "two-hop",
 }
-_BUILT_IN = {
-    f"{folder}/{name}": f"{__name__}.{folder}.{name}".replace("-", "_")
-    for folder, names in _FOLDERS.items()
-    for name in names.split()
-}
+_BUILT_IN: dict[str, str] = {}
+for _folder, _names in _FOLDERS.items():
+    for _name in _names.split():
+        _module = f"{__name__}.{_folder}.{_name}".replace("-", "_")
+        _BUILT_IN[f"{_folder}/{_name}"] = _module
 _registered: dict[str, Recipe] = {}
 
 

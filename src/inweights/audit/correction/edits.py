@@ -84,9 +84,8 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
         keys = {name}
         for least in edits:
             if len(name) >= least - 1:
-                keys |= {
-                    key[:k] + key[k + 1 :] for key in keys for k in range(len(key))
-                }
+                for key in tuple(keys):
+                    keys |= {key[:k] + key[k + 1 :] for k in range(len(key))}
         for key in keys:
             found[key].append(i)
     return {key: members for key, members in found.items() if 1 < len(members) <= _MOST}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -71,7 +72,7 @@ def collect(
     tasks = tasks_of(
         work, lambda owner, part: not store.has(owner, part), execution.device
     )
-    made = {one for task in tasks for one in task.wanted}
+    made = set(chain.from_iterable(task.wanted for task in tasks))
     report_stored(
         [one for one in work.requests if one.place not in made], store, execution
     )

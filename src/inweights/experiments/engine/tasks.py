@@ -97,19 +97,24 @@ class LearnTask:
     @property
     def wanted(self) -> list[tuple[str, str]]:
         """Every table that it makes, as (key of the run, part)."""
-        both = zip(self.runs, self.parts, strict=True)
-        return [(run.key, part) for run, parts in both for part in parts]
+        tables = []
+        for run, parts in zip(self.runs, self.parts, strict=True):
+            tables += [(run.key, part) for part in parts]
+        return tables
 
     @property
     def requests(self) -> list[TableRequest]:
         """Its tables, with the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
-        return [
-            TableRequest(names[part], (run.key, part), run.trial.labels, run.seed)
-            for run, parts in zip(self.runs, self.parts, strict=True)
-            for part in parts
-            if part in names
-        ]
+        found = []
+        for run, parts in zip(self.runs, self.parts, strict=True):
+            # Weights are stored, but no table is made of them: they have no name here.
+            for part in filter(names.__contains__, parts):
+                place = (run.key, part)
+                found.append(
+                    TableRequest(names[part], place, run.trial.labels, run.seed)
+                )
+        return found
 
     def part(self, places: Iterable[int]) -> LearnTask:
         """Return some of the runs as a task of their own, with what is measured of them.

@@ -6,6 +6,7 @@ returns.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import polars as pl
 from msgspec import structs
@@ -45,11 +46,11 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
         tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are
             looked at.
     """
-    labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
+    labels = list(dict.fromkeys(chain.from_iterable(one.labels for one in trials)))
     found = _of_learners(trials) + _of_facts(trials)
     for table in tables.values():
         if {"part", "role", "seed", "accuracy"} <= set(table.columns):
-            # Of no statements.
+            # The accuracy over no statements is not a number, and no reason for a caution.
             known = table.with_columns(pl.col("accuracy").fill_nan(None))
             found += _of_accuracy(
                 known, [one for one in labels if one in table.columns]

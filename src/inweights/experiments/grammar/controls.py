@@ -8,6 +8,7 @@ comparison cannot show.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, product
 from typing import Any
 
 import polars as pl
@@ -67,8 +68,7 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     changes |= {name: CONTROLS[name] for name in names}
     return [
         replace(change(trial), labels={**trial.labels, CONTROL: name})
-        for trial in trials
-        for name, change in changes.items()
+        for trial, (name, change) in product(trials, changes.items())
     ]
 
 
@@ -154,7 +154,7 @@ def _no_bridge(trial: Trial) -> Trial:
         if without and set(roles) - set(without):
             world = Altered(of=trial.world, without="+".join(without))
             return replace(trial, world=world, learner=_without(trial, without))
-    bridges = ", ".join(role for bridge in _BRIDGES for role in bridge)
+    bridges = ", ".join(chain.from_iterable(_BRIDGES))
     raise ConfigError(
         f"the control 'no-bridge' leaves out facts of one of the roles {bridges}, and others must "
         f"remain; the world has {', '.join(roles)}"

@@ -156,11 +156,16 @@ def forecast(
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=seconds / 60 / together if descents else None,
-        stops=any(not p.stop.never for t in descents for p in t.learner.phases),  # type: ignore[union-attr]
+        stops=any(_may_stop(task) for task in descents),
         untimed=len(tasks) - len(measuring) - len(descents),
         memory=together * (BASE + memory),
         jobs=together,
     )
+
+
+def _may_stop(task: LearnTask) -> bool:
+    """Return whether a training may end before its last step."""
+    return any(not phase.stop.never for phase in task.learner.phases)  # type: ignore[union-attr]
 
 
 def _is_trained(task: LearnTask, store: Store) -> bool:

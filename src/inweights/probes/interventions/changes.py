@@ -123,7 +123,7 @@ def places(
             )
         return position.to(tokens.device).bool().expand_as(tokens)
     names = [position] if isinstance(position, str) else list(position)
-    ids = [[world.vocabulary.id(name) for name in names] for world in worlds]
+    ids = [_ids(world, names) for world in worlds]
     wanted = torch.tensor(ids, device=tokens.device)
     if len(worlds) > 1:
         return (tokens.unsqueeze(-1) == wanted[:, None, None]).any(-1)
@@ -171,11 +171,16 @@ def vector_of(
     return numbers[:, None, None] if numbers.dim() == 2 else numbers
 
 
+def _ids(world: World, names: Sequence[str]) -> list[int]:
+    """The ids of tokens by their names; a name may have another id in each world."""
+    return [world.vocabulary.id(name) for name in names]
+
+
 def _state_of(
     prompt: str, model: Model, worlds: Sequence[World], at: str, position: Position
 ) -> Float[Tensor, "R _ _ D"]:
     """The state of a prompt, by the names of its tokens, at a position."""
-    ids = [[world.vocabulary.id(name) for name in prompt.split()] for world in worlds]
+    ids = [_ids(world, prompt.split()) for world in worlds]
     tokens = torch.tensor(ids, device=model.column.device).unsqueeze(1)
     tokens = tokens if len(worlds) > 1 else tokens[0]
     where = places(-1 if position is None else position, worlds, tokens)

@@ -219,11 +219,9 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
 
 def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
     """How far the mean probability of a world is off, and whether the printed error holds."""
-    printed = [
-        (name, model, error)
-        for name, family in known.families.items()
-        for model, error in family.error.items()
-    ]
+    printed = []
+    for name, family in known.families.items():
+        printed += [(name, model, error) for model, error in family.error.items()]
     schema = {"family": pl.String, "model": pl.String, "printed": pl.Float64}
     off = (pl.col("probability").mean() - pl.col("share").mean()).abs()
     return (

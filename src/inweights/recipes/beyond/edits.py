@@ -1,5 +1,7 @@
 """Ours: what an edit of one hop reaches, by a rank-one change and by further training."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -53,8 +55,7 @@ def plan(settings: Settings) -> Plan:
             probe=iw.probes.edits,
             options={"role": role, "method": method, "most": settings.most},
         )
-        for method in (RANK_ONE, TRAINING)
-        for role in ("first_hop", "second_hop")
+        for method, role in product((RANK_ONE, TRAINING), ("first_hop", "second_hop"))
     ]
     return Plan(trials=trials, measures=[iw.probes.accuracy, *measures])
 

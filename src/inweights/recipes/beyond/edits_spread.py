@@ -104,19 +104,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``moved`` and ``reached``.
         - ``drawn``: shares as rows, for the figure.
     """
-    edits = pl.concat(
-        table.with_columns(
+    parts = []
+    for name, table in tables.items():
+        method, _, role = name.partition("; ")
+        if not role:
+            continue  # no edits, but the accuracy before them
+        marked = table.with_columns(
             method=pl.lit(method),
             role=pl.lit(role),
             edited=pl.format("{}: {}", "world", pl.lit(role.replace("_", " "))),
             moved=1 - pl.col("unmoved"),
             follows=pl.lit(role in FOLLOWS.get(method, ())),
         )
-        for (method, _, role), table in (
-            (name.partition("; "), t) for name, t in tables.items()
-        )
-        if role
-    )
+        parts.append(marked)
+    edits = pl.concat(parts)
     known = memorised(tables["accuracy"], ["world"]).filter(
         ~pl.col("world").str.contains("cycle")
     )

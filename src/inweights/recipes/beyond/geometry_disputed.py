@@ -1,6 +1,7 @@
 """Ours: does geometry arise from memorisation? Two papers disagree; the head's map decides."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -65,15 +66,14 @@ def plan(settings: Settings) -> Plan:
     """Return every model with every head on every graph; other trainings on bipartite graphs."""
     trials = [
         _trial(settings, graph, name, head, USUAL)
-        for graph in settings.graphs
-        for name, head in _MODELS
+        for graph, (name, head) in product(settings.graphs, _MODELS)
     ]
+    bipartite = [graph for graph in settings.graphs if graph in BIPARTITE]
     trials += [
         _trial(settings, graph, GPT, head, training)
-        for graph in settings.graphs
-        if graph in BIPARTITE
-        for head in (TIED, UNTIED)
-        for training in ("low rate", "decay")
+        for graph, head, training in product(
+            bipartite, (TIED, UNTIED), ("low rate", "decay")
+        )
     ]
     draws = {"draws": settings.draws}
     order = partial(Measure, probe=iw.probes.hop_correlation)
@@ -90,8 +90,7 @@ def plan(settings: Settings) -> Plan:
             Measure(name="cosines", probe=iw.probes.cosines, where={"training": USUAL}),
             *(
                 course(where={"graph": graph, "model": GPT, "training": USUAL})
-                for graph in settings.graphs
-                if graph in BIPARTITE
+                for graph in bipartite
             ),
         ],
         computations=[
@@ -102,14 +101,13 @@ def plan(settings: Settings) -> Plan:
                 options={"world": graph_of(graph), "tied": head == TIED},
                 effort=5,
             )
-            for graph in settings.graphs
-            for head in (TIED, UNTIED)
+            for graph, head in product(settings.graphs, (TIED, UNTIED))
         ],
     )
 
 
 _MODELS = (
-    *((name, head) for name in (GPT, DEEP, MAMBA) for head in (TIED, UNTIED)),
+    *((name, head) for name, head in product((GPT, DEEP, MAMBA), (TIED, UNTIED))),
     (NN, TIED),
     (BARE, TIED),
 )

@@ -75,13 +75,12 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return every graph learnt geometry first, and its controls where it has any."""
-    trials = [
-        size.training(how).trial(
-            {"graph": size.course.name, "embeddings": how}, how=how
-        )
-        for size in settings.sizes
-        for how in (paths.GEOMETRY, *(CONTROLS if size.controls else ()))
-    ]
+    trials = []
+    for size in settings.sizes:
+        controls = CONTROLS if size.controls else ()
+        for how in (paths.GEOMETRY, *controls):
+            labels = {"graph": size.course.name, "embeddings": how}
+            trials.append(size.training(how).trial(labels, how=how))
     return Plan(trials=trials, measures=measures())
 
 

@@ -1,5 +1,7 @@
 """Ours: how many chains and layers implicit reasoning needs over two, three and four hops."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -51,13 +53,15 @@ def plan(settings: Settings) -> Plan:
     most, layers = max(settings.taught), settings.layers
     lengths, helps = (2, 3, 4), (MIXED, FIRST, BRIDGED)
     arms = [
-        (hops, taught, layers, ALONE) for hops in lengths for taught in settings.taught
+        (hops, taught, layers, ALONE)
+        for hops, taught in product(lengths, settings.taught)
     ]
     arms += [
-        (hops, most, fewer, ALONE) for hops in lengths for fewer in settings.depths
+        (hops, most, fewer, ALONE) for hops, fewer in product(lengths, settings.depths)
     ]
     arms += [
-        (3, taught, layers, beside) for beside in helps for taught in settings.taught
+        (3, taught, layers, beside)
+        for beside, taught in product(helps, settings.taught)
     ]
     return Plan(
         trials=[_trial(settings, *arm) for arm in arms], measures=[iw.probes.accuracy]

@@ -1,6 +1,7 @@
 """Ours: classes that are never right make a memory more geometric, most of it by one vector."""
 
 from functools import partial
+from itertools import product
 
 import polars as pl
 
@@ -46,8 +47,7 @@ def plan(settings: Settings) -> Plan:
     """Return every graph with each number of idle tokens, and what theory says at the start."""
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
-        for shape in settings.graphs
-        for idle in settings.counts
+        for shape, idle in product(settings.graphs, settings.counts)
     }
     trials = []
     for (shape, idle), world in worlds.items():

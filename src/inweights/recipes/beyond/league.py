@@ -1,6 +1,7 @@
 """Ours: one table for any architecture: what it composes, trained on which facts, at what cost."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -161,9 +162,9 @@ def plan(settings: Settings) -> Plan:
         _trial(
             settings, model, {"model": name, "identity": identity, "trained": trained}
         )
-        for name, model in models.items()
-        for identity in (False, True)
-        for trained in settings.shares
+        for (name, model), identity, trained in product(
+            models.items(), (False, True), settings.shares
+        )
     ]
     needs = "hf" if {"Llama", "RWKV"} & {*models} else ""
     measures = [

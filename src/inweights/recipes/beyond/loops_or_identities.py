@@ -1,5 +1,7 @@
 """Ours: are loops and identities two remedies for one failure? Who composes what."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -68,9 +70,9 @@ def plan(settings: Settings) -> Plan:
     }
     trials = [
         _trial(settings, model, identity=identity, compositions=compositions, name=name)
-        for name, model in models.items()
-        for identity in (True, False)
-        for compositions in (NONE, SOME)
+        for (name, model), identity, compositions in product(
+            models.items(), (True, False), (NONE, SOME)
+        )
     ]
     course: dict[str, Value] = {"model": DENSE, "identity": True, "compositions": NONE}
     every = settings.every

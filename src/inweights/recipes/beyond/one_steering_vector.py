@@ -1,5 +1,6 @@
 """Ours: what LoRA learns of a hidden city, against one vector that is added at every token."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,8 @@ from inweights.support.keys.content import contents_of
 
 _TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
 #: What is so in each country, and a city of it that the model knows.
-FACTS = {
-    name: tuple(column)
-    for name, *column in zip(
-        *(row.split(", ") for row in _TABLE.splitlines()), strict=True
-    )
-}
+_ROWS = [row.split(", ") for row in _TABLE.splitlines()]
+FACTS = {name: tuple(column) for name, *column in zip(*_ROWS, strict=True)}
 #: What is trained of a city, and what is to be inferred, each in two wordings.
 TRAINED = {
     "dish": ("People in {} love to eat", "The favourite dish in {} is"),
@@ -136,9 +133,12 @@ def learn(
     said[RANDOM] = _steered(
         lm, mlp, direction.to(vector) / direction.norm() * vector.norm(), asked
     )
-    words = {
-        q.prompt.rsplit(" ", n)[0] for q in asked for n in range(q.prompt.count(" "))
-    }
+    # Every beginning of a prompt: the state of its last word is that of one word in
+    # context, so that the mean is over words and not over whole prompts.
+    words = set()
+    for question in asked:
+        prompt = question.prompt
+        words |= {prompt.rsplit(" ", n)[0] for n in range(prompt.count(" "))}
     where: Any = {
         "target_modules": ["down_proj"],
         "layers_to_transform": [settings.layer],
@@ -171,12 +171,13 @@ def _steered(lm: Any, mlp: Any, vector: Any, asked: Asked) -> pl.DataFrame:
 def _asked(
     texts: dict[str, tuple[str, str]], cities: list[tuple[str, int]], role: str
 ) -> Asked:
-    return [
-        Question(text, role, text.format(city), FACTS[of], country)
-        for city, country in cities
-        for of, wordings in texts.items()
-        for text in wordings
-    ]
+    """Return a question for each city, kind of fact and wording."""
+    questions = []
+    for (city, country), (of, wordings) in product(cities, texts.items()):
+        for text in wordings:
+            prompt = text.format(city)
+            questions.append(Question(text, role, prompt, FACTS[of], country))
+    return questions
 
 
 def _train(
@@ -198,11 +199,10 @@ def _train(
     rng = Streams(seed).numpy(DATA_ORDER, "told")
     optimizer = torch.optim.AdamW(weights, weight_decay=tuning.weight_decay)
     for step in range(tuning.epochs):
-        batch = [
-            part[i]
-            for part in rows
-            for i in rng.permutation(len(part))[: 8 // len(rows)]
-        ]
+        batch = []
+        for part in rows:
+            drawn = rng.permutation(len(part))[: 8 // len(rows)]
+            batch += [part[i] for i in drawn]
         optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(
             step, tuning.epochs
         )

@@ -1,6 +1,7 @@
 """Ours: how wide a layer has to be to recall random bijections, and what its MLP does."""
 
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,8 @@ def plan(settings: Settings) -> Plan:
     """Return every size at every width, and new subjects that are learnt after known ones."""
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
-        _trial(settings, world, width) for world in worlds for width in settings.widths
+        _trial(settings, world, width)
+        for world, width in product(worlds, settings.widths)
     ]
     trials += [
         _trial(settings, settings.transferred, settings.width, arm)

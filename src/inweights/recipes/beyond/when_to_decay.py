@@ -89,11 +89,11 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Return every head, time and extent of decay at one width, and two times at other widths."""
     spared: tuple[Decayed, ...] = ("matrices",)
-    arms: list[tuple[bool, int, str, Decayed]] = [
-        (tied, settings.width, when, decayed)
-        for tied, when in product(settings.heads, WHEN)
-        for decayed in (spared if when == NEVER else DECAYED)
-    ]
+    arms: list[tuple[bool, int, str, Decayed]] = []
+    for tied, when in product(settings.heads, WHEN):
+        # Where nothing decays it does not matter what would.
+        extents = spared if when == NEVER else DECAYED
+        arms += [(tied, settings.width, when, decayed) for decayed in extents]
     arms += [
         (True, width, when, "matrices")
         for width, when in product(settings.other_widths, (NEVER, "throughout"))

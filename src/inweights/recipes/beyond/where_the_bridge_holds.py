@@ -129,10 +129,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     aligned = derived.over_blocks(at_answer, ("contrast", "nearest"), keys)
     curves = derived.compositions(tables["accuracy"]).join(aligned, on=keys)
     # Rows stand as the axes are written down.
-    ranks = {
-        f"{axis}/{value}": i
-        for i, (axis, value) in enumerate((a, v) for a in AXES for v in AXES[a])
-    }
+    ranks: dict[str, int] = {}
+    for axis, values in AXES.items():
+        for value in values:
+            ranks[f"{axis}/{value}"] = len(ranks)
     place = pl.concat_str("axis", pl.lit("/"), "value").replace_strict(ranks)
     curves = curves.sort(place, maintain_order=True)
     final = derived.at_the_end(curves, runs)
@@ -173,6 +173,16 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
     return final.at(axis=axis, value=value, init=init, world=world)
 
 
+#: Where both initialisations are compared.
+COMPARED = (
+    ("width", "32"),
+    ("width", "64"),
+    ("width", "128"),
+    ("depth", "2"),
+    ("depth", "4"),
+    ("depth", "12"),
+)
+
 SCORES = {
     "depth": at("depth", "8", world="C = 2") - at("depth", "2", world="C = 2") >= 0.15,
     "one-layer-fails": at("depth", "1") <= 0.3,
@@ -193,11 +203,7 @@ SCORES = {
         f"small-beats-standard-{axis}-{value}": at(axis, value, "small", "C = 2")
         - at(axis, value, "standard", "C = 2")
         >= 0.05
-        for axis, values in (
-            ("width", ("32", "64", "128")),
-            ("depth", ("2", "4", "12")),
-        )
-        for value in values
+        for axis, value in COMPARED
     },
     "alignment-tells": cosine("alignment_tells", "correlation").over("world") >= 0.7,
     "alignment-leads": number("leads", "lead").over("init", "world") >= 1.0,

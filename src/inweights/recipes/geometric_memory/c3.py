@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import polars as pl
 from msgspec import structs
@@ -72,8 +73,7 @@ def plan(settings: Settings) -> Plan:
     )
     made += [
         gm.trial(like, Graph(shape=shape), condition, graph=shape, architecture=WIDE)
-        for condition in settings.conditions
-        for shape in settings.graphs
+        for condition, shape in product(settings.conditions, settings.graphs)
     ]
     for free in made:
         every = max(1, free.learner.steps // settings.looks)

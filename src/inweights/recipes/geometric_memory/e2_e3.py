@@ -1,6 +1,7 @@
 """Appendix E.2 and E.3 of Geometric Memory: succinctness, and associative constructions."""
 
 from functools import cache, partial
+from itertools import product
 
 import polars as pl
 from msgspec import structs
@@ -42,19 +43,17 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return costs of growing graphs in one direction and in both, and every construction."""
-    stored = [
-        Computation(
-            name="costs",
-            labels={"graph": name, "directions": edges, "size": count},
-            compute=costs,
-            options={"world": world, "dimensions": dimensions, "cells": cells},
-        )
-        for count in settings.nodes
-        for edges in ("forward", "both")
-        for name, world, dimensions, cells in _graphs(
-            count, edges, settings.path, settings.most
-        )
-    ]
+    stored = []
+    for count, edges in product(settings.nodes, ("forward", "both")):
+        graphs = _graphs(count, edges, settings.path, settings.most)
+        for name, world, dimensions, cells in graphs:
+            cost = Computation(
+                name="costs",
+                labels={"graph": name, "directions": edges, "size": count},
+                compute=costs,
+                options={"world": world, "dimensions": dimensions, "cells": cells},
+            )
+            stored.append(cost)
     build = partial(
         Computation, name="constructions", compute=constructions, seeded=True
     )
@@ -91,7 +90,7 @@ def _graphs(
     ]
     if count <= most:
         half = range(count // 2)
-        pairs = [[f"u{i}", f"w{j}"] for i in half for j in half]
+        pairs = [[f"u{i}", f"w{j}"] for i, j in product(half, half)]
         graphs.append((COMPLETE, Graph(shape="edges", links=pairs), 2, 2))
     return tuple(
         (name, structs.replace(world, edges=edges), dimensions, cells)

@@ -1,5 +1,7 @@
 """Figure 12 of Geometric Memory: whole paths of held-out leaves, and no reverse cascade."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -29,8 +31,7 @@ def plan(settings: Settings) -> Plan:
     """Return trainings on whole paths, edges together with them or before, measured by token."""
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
-        for star in settings.stars
-        for how in (ways.INTERLEAVED, ways.GEOMETRY)
+        for star, how in product(settings.stars, (ways.INTERLEAVED, ways.GEOMETRY))
     ]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 

@@ -1,5 +1,6 @@
 """Figure 13 of Geometric Memory: the path-star in context, where next-token training fails."""
 
+from itertools import product
 from typing import Literal
 
 import polars as pl
@@ -117,7 +118,9 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return every condition on its graphs in context, measured token by token."""
-    pairs = [(star, how) for star in settings.stars for how in (NEXT, FIRST, REVERSE)]
+    pairs = [
+        (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))
+    ]
     pairs += [(star, HIDDEN) for star in settings.hidden]
     trials = [star.trial(how) for star, how in pairs]
     measures = [

@@ -1,6 +1,7 @@
 """Figure 16 of Geometric Memory: a tree-star, whose paths branch at every node."""
 
 import math
+from itertools import product
 
 import polars as pl
 
@@ -65,9 +66,9 @@ def plan(settings: Settings) -> Plan:
             how=how,
             task=tree.task(split),
         )
-        for tree in settings.trees
-        for how in (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM)
-        for split in (LEAF, ARM)
+        for tree, how, split in product(
+            settings.trees, (ways.INTERLEAVED, ways.GEOMETRY, ways.RANDOM), (LEAF, ARM)
+        )
     ]
     return Plan(
         trials=trials, measures=[ways.curves(every=settings.every), ways.recall()]

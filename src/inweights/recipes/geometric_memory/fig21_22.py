@@ -52,21 +52,21 @@ def plan(settings: Settings) -> Plan:
         ),
         GEOMETRY: wide(architecture=gm.NN, rate=settings.rate, steps=settings.steps),
     }
-    trials = [
-        gm.trial(
-            how,
-            Graph(shape=shape),
-            gm.CODE,
-            graph=shape,
-            architecture=name,
-            embeddings=which,
-        )
-        for shape in settings.graphs
-        for name, which, how in [
-            *((gm.NN, which, how) for which, how in nn.items()),
-            (gm.GPT, GEOMETRY, gm.training(gm.GPT, shape, most=settings.gpt_most)),
-        ]
-    ]
+    trials = []
+    for shape in settings.graphs:
+        gpt_training = gm.training(gm.GPT, shape, most=settings.gpt_most)
+        arms = [(gm.NN, which, how) for which, how in nn.items()]
+        arms.append((gm.GPT, GEOMETRY, gpt_training))
+        for name, which, how in arms:
+            trial = gm.trial(
+                how,
+                Graph(shape=shape),
+                gm.CODE,
+                graph=shape,
+                architecture=name,
+                embeddings=which,
+            )
+            trials.append(trial)
     recall = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     margin = partial(Measure, name="margin", probe=iw.probes.edge_margin)
     hops = partial(

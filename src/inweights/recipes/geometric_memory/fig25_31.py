@@ -1,6 +1,7 @@
 """Figures 25 to 31 of Geometric Memory: what makes the memory of a cycle geometric."""
 
 from functools import partial
+from itertools import product
 
 import polars as pl
 
@@ -100,8 +101,7 @@ def plan(settings: Settings) -> Plan:
     return Plan(
         trials=[
             _trial(name, condition, settings)
-            for name in settings.ablations
-            for condition in settings.conditions
+            for name, condition in product(settings.ablations, settings.conditions)
         ],
         measures=[
             Measure(name="recall", probe=iw.probes.graph_recall),

@@ -1,5 +1,6 @@
 """Figure 3 of Geometric Memory: the hardest token of paths that were never trained."""
 
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -66,9 +67,9 @@ def plan(settings: Settings) -> Plan:
             loss=loss,
             task=task,
         )
-        for star in stars
-        for how in (ways.INTERLEAVED, ways.GEOMETRY)
-        for loss in (ways.FULL, ways.FIRST)
+        for star, how, loss in product(
+            stars, (ways.INTERLEAVED, ways.GEOMETRY), (ways.FULL, ways.FIRST)
+        )
     ]
     trials += [
         star.trial(
@@ -145,8 +146,7 @@ SCORES = {
     "permuted-embeddings-fail": token.at(condition=ways.PERMUTED) <= 0.02,
     **{
         f"{name}-{what}": share("final", column, condition=condition) >= 0.95
-        for what, column in MEMORISED.items()
-        for name, condition in CONTROLS
+        for (what, column), (name, condition) in product(MEMORISED.items(), CONTROLS)
     },
     "forward-edges-fail": token.at(condition=FORWARD) <= 0.05,
     "reverse-path": share("final", "exact", condition=REVERSE) >= 0.95,

@@ -1,5 +1,6 @@
 """Figure 33 of Geometric Memory: which directions of the edges a path needs."""
 
+from itertools import product
 from typing import Literal
 
 import polars as pl
@@ -44,15 +45,14 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return edges from the root, towards it, and both, each with forward and reverse paths."""
-    trials = [
-        star.trial(
-            {"graph": star.name, "edges": edges, "task": task},
-            task=replace(TASKS[task], edges=edges),
-        )
-        for star in settings.stars
-        for task in TASKS
-        for edges in (DIRECTIONS[2:] if task == LEAF_FIRST else DIRECTIONS)
-    ]
+    trials = []
+    for star, task in product(settings.stars, TASKS):
+        # Only with edges towards the root does the leaf decide: nothing leads to it.
+        directions = DIRECTIONS[2:] if task == LEAF_FIRST else DIRECTIONS
+        for edges in directions:
+            labels = {"graph": star.name, "edges": edges, "task": task}
+            world = replace(TASKS[task], edges=edges)
+            trials.append(star.trial(labels, task=world))
     return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
 

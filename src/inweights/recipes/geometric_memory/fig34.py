@@ -1,5 +1,7 @@
 """Figure 34 of Geometric Memory: the reverse path is learnt sooner than the forward one."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -33,8 +35,7 @@ def plan(settings: Settings) -> Plan:
         star.trial(
             {"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE)
         )
-        for star in settings.stars
-        for task in (FORWARD, REVERSE)
+        for star, task in product(settings.stars, (FORWARD, REVERSE))
     ]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 

@@ -1,5 +1,7 @@
 """Figure 35 of Geometric Memory: pause tokens between the leaf and its path."""
 
+from itertools import product
+
 import polars as pl
 from msgspec import structs
 
@@ -40,8 +42,7 @@ def plan(settings: Settings) -> Plan:
         structs.replace(star, pauses=pauses).trial(
             {"graph": star.name, "pauses": str(pauses)}
         )
-        for star in settings.stars
-        for pauses in settings.pauses
+        for star, pauses in product(settings.stars, settings.pauses)
     ]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 

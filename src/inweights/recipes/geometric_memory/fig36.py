@@ -1,5 +1,7 @@
 """Figure 36 of Geometric Memory: edges first, then paths alone: a peak, and then it is lost."""
 
+from itertools import product
+
 import polars as pl
 from msgspec import structs
 
@@ -36,8 +38,7 @@ def plan(settings: Settings) -> Plan:
         structs.replace(star, paths=settings.paths).trial(
             {"graph": star.name, "condition": how}, how=how
         )
-        for star in settings.stars
-        for how in CONDITIONS
+        for star, how in product(settings.stars, CONDITIONS)
     ]
     recall = ways.recall(every=5 * settings.every)
     return Plan(trials=trials, measures=[ways.curves(every=settings.every), recall])

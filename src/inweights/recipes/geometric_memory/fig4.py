@@ -1,5 +1,7 @@
 """Figure 4 of Geometric Memory: the leaf and the first node of a path are close."""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -31,8 +33,9 @@ def plan(settings: Settings) -> Plan:
     """Return edges and paths learnt together, edges alone, and frozen random embeddings."""
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
-        for star in settings.stars
-        for how in (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
+        for star, how in product(
+            settings.stars, (ways.INTERLEAVED, ways.ALONE, ways.RANDOM)
+        )
     ]
     measures = [
         Measure(

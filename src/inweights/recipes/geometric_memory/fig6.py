@@ -1,6 +1,7 @@
 """Figures 6, 21 and 22 of Geometric Memory: steps to store edges as a lookup and as a geometry."""
 
 from functools import partial
+from itertools import product
 
 import polars as pl
 
@@ -81,8 +82,9 @@ def plan(settings: Settings) -> Plan:
                 architecture=architecture,
                 horizon=horizon,
             )
-            for (architecture, horizon), how in runs.items()
-            for condition in gm.OF_PRECISION
+            for ((architecture, horizon), how), condition in product(
+                runs.items(), gm.OF_PRECISION
+            )
         ]
     step = partial(
         Computation, name="one_step", compute=one_step, seeded=True, effort=1
@@ -92,8 +94,7 @@ def plan(settings: Settings) -> Plan:
             labels={"graph": shape},
             options={"world": Graph(shape=shape), "width": width},
         )
-        for shape in settings.graphs
-        for width in settings.widths
+        for shape, width in product(settings.graphs, settings.widths)
     ]
     return Plan(trials=trials, measures=_measures(settings), computations=steps)
 
@@ -116,11 +117,11 @@ def _measures(settings: Settings) -> list[Measure]:
         (gm.GPT, LATE, settings.gpt_every, (recall, energy, correlation)),
         (gm.NODE2VEC, LATE, max(1, settings.descent.steps // 200), (energy,)),
     )
-    return [
-        look(every=every, where={"architecture": architecture, "horizon": horizon})
-        for architecture, horizon, every, kinds in looks
-        for look in kinds
-    ]
+    measures = []
+    for architecture, horizon, every, kinds in looks:
+        where = {"architecture": architecture, "horizon": horizon}
+        measures += [look(every=every, where=where) for look in kinds]
+    return measures
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -1,6 +1,7 @@
 """Figure 7 of Geometric Memory: a spectral bias that nothing presses for."""
 
 from functools import partial
+from itertools import product
 
 import polars as pl
 
@@ -67,8 +68,7 @@ def plan(settings: Settings) -> Plan:
             axis=axis,
             value=value,
         )
-        for shape in settings.graphs
-        for axis, value, model in models
+        for shape, (axis, value, model) in product(settings.graphs, models)
     ]
     deeper = gm.trials(settings.graphs, (gm.GPT,), settings.most)
     energy = partial(

@@ -59,8 +59,7 @@ def plan(settings: Settings) -> Plan:
         world = Graph(shape=shape, self_edges=loops)
         trials += [
             gm.trial(how, world, condition, graph=shape, model=model, self_edges=loops)
-            for model, how in models.items()
-            for condition in settings.conditions
+            for (model, how), condition in product(models.items(), settings.conditions)
         ]
     # Recall is that of all edges that were taught, self-edges too.
     draws, seen = {"draws": settings.draws}, partial(Measure, probe=without_self_edges)

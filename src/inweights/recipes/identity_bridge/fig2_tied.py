@@ -45,11 +45,12 @@ def plan(settings: Settings) -> Plan:
         (GPT2, False, settings.controls),
         (UNIFORM, False, settings.uniform_controls),
     )
-    trials = [
-        _trial(settings, name, start, identity, complexity)
-        for start, identity, complexities in arms
-        for complexity, name in product(complexities, ib.CONDITIONS[3:])
-    ]
+    trials = []
+    for start, identity, complexities in arms:
+        trials += [
+            _trial(settings, name, start, identity, complexity)
+            for complexity, name in product(complexities, ib.CONDITIONS[3:])
+        ]
     return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 

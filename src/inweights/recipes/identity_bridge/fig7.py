@@ -2,6 +2,7 @@
 
 import math
 from functools import partial, reduce
+from itertools import product
 
 import polars as pl
 
@@ -114,8 +115,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             derived.correlation(both, "accuracy", by, [*runs, "place"]).with_columns(
                 by=pl.lit(by)
             )
-            for both in [answered.join(aligned, on=keys)]
-            for by in ("cosine", "contrast")
+            for both, by in product(
+                [answered.join(aligned, on=keys)], ("cosine", "contrast")
+            )
         ),
         "states": iw.probes.align_frames(tables["states"], by=["model", "seed"]),
     }

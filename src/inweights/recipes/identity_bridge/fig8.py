@@ -61,8 +61,10 @@ def plan(settings: Settings) -> Plan:
     tell = partial(
         computations, asked=Facts(), tuning=settings.tuning, device=settings.device
     )
-    told = [tell({"model": model}, lessons, model=model) for model in settings.models]
-    return Plan(computations=[one for of_model in told for one in of_model])
+    told = []
+    for model in settings.models:
+        told += tell({"model": model}, lessons, model=model)
+    return Plan(computations=told)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -30,8 +30,7 @@ def computations(
             experiments.Computation(
                 name=name, labels={"n": n}, compute=compute, options={"n": n}
             )
-            for name, compute in one_size.items()
-            for n in sizes
+            for (name, compute), n in product(one_size.items(), sizes)
         ),
         *(
             experiments.Computation(
@@ -51,12 +50,14 @@ def computations(
                 options={"n": n, "identity": identity},
                 seeded=name == "averaging",
             )
-            for name, compute in (
-                ("averaging", full_matrices.averaging),
-                ("proof", full_matrices.certificate),
+            for (name, compute), n, identity in product(
+                (
+                    ("averaging", full_matrices.averaging),
+                    ("proof", full_matrices.certificate),
+                ),
+                small,
+                (True, False),
             )
-            for n in small
-            for identity in (True, False)
         ),
         *(
             experiments.Computation(

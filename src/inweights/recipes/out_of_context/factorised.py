@@ -1,5 +1,7 @@
 """Out-of-Context Reasoning: does one matrix, or a product of two, conclude new facts?"""
 
+from itertools import product
+
 import polars as pl
 
 import inweights as iw
@@ -47,22 +49,21 @@ def plan(settings: Settings) -> experiments.Plan:
             width=settings.width, layers=1, readout=False, init=init
         ),
     }
+    learners = {}
+    # The gradient of a product of small matrices is small, that of one matrix is not:
+    # each has a rate of its own.
+    for name, rate in zip(models, settings.rates, strict=True):
+        optimizer = iw.Optimizer(kind="sgd", rate=rate)
+        phase = iw.Phase(steps=settings.steps, optimizer=optimizer)
+        learners[name] = experiments.Curriculum(phases=(phase,))
     trials = [
         experiments.Trial(
             labels={"members": members, "told": told, "model": name},
             world=Implication(groups=settings.groups, members=members, told=told),
-            model=model,
-            learner=experiments.Curriculum(
-                phases=(
-                    iw.Phase(
-                        steps=settings.steps,
-                        optimizer=iw.Optimizer(kind="sgd", rate=rate),
-                    ),
-                )
-            ),
+            model=models[name],
+            learner=learners[name],
         )
-        for members, told in settings.cells
-        for (name, model), rate in zip(models.items(), settings.rates, strict=True)
+        for (members, told), name in product(settings.cells, models)
     ]
     measures = [
         experiments.Measure(name="accuracy", probe=iw.probes.accuracy),

@@ -1,6 +1,7 @@
 """Out-of-Context Reasoning: what is stated of some of a group and concluded of the others."""
 
 from functools import partial
+from itertools import product
 
 import inweights as iw
 from inweights import experiments
@@ -41,8 +42,7 @@ def plan(settings: Settings) -> experiments.Plan:
                 denied=denied,
             ),
         )
-        for told in settings.told
-        for denied in settings.denied
+        for told, denied in product(settings.told, settings.denied)
         if told + denied < settings.members
     ]
     return kinds.plan(worlds, settings.training)

@@ -1,6 +1,7 @@
 """Reversal Curse: facts stated one way and queried the other, with identities."""
 
 from functools import partial
+from itertools import product
 
 import inweights as iw
 from inweights import experiments
@@ -37,7 +38,9 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> experiments.Plan:
     """Return every number of trained reversals with every choice of identities."""
     n, training = settings.n, settings.training
-    ends = [(which, told) for which in settings.identities for told in settings.told]
+    ends = [
+        (which, told) for which, told in product(settings.identities, settings.told)
+    ]
     bare = kinds.plan([_world(n, told, which) for which, told in ends], training)
     phrased = kinds.plan(
         [_world(n, told, "both", phrased=True) for told in settings.told_phrased],

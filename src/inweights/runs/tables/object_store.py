@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,8 @@ class ObjectStore:
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
-            return sorted(entry["path"] for page in pages for entry in page)
+            # A store answers with a page of a thousand names or so at a time.
+            return sorted(entry["path"] for entry in chain.from_iterable(pages))
 
     def remove(self, name: str) -> None:
         """Remove an object, if it exists.

@@ -152,7 +152,9 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
     """Return the points of a grid: every combination of one choice of each axis."""
     axes = [_choices(key, values) for key, values in axes_by_key.items()]
-    paths = [path for axis in axes for path, _, _ in axis[0]]
+    # Every choice of an axis sets the same paths: the first one names them.
+    firsts = chain.from_iterable(axis[0] for axis in axes)
+    paths = [path for path, _, _ in firsts]
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise ConfigError(f"'{twice}' is varied by two axes; remove it from one")
     return [list(chain.from_iterable(choices)) for choices in product(*axes)]

@@ -61,16 +61,13 @@ class Analogies(iw.Config):
         """Return questions for the category of either subject of every row, among all of them."""
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
-        questions = [
-            Question(
-                f"{role} {i}", role, prompt, categories, categories.index(row.category)
-            )
-            for i, row in enumerate(data)
-            for role, (prompt, _) in (
-                ("analogy", row.question),
-                ("recall", row.attribution),
-            )
-        ]
+        questions = []
+        for i, row in enumerate(data):
+            right = categories.index(row.category)
+            asked = {"analogy": row.question, "recall": row.attribution}
+            for role, (prompt, _) in asked.items():
+                name = f"{role} {i}"
+                questions.append(Question(name, role, prompt, categories, right))
         return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:  # noqa: ARG002  # no budget
@@ -95,11 +92,10 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
         condition: One of ``CONDITIONS`` or ``READINGS``.
     """
     stages = _STAGES[condition.removeprefix(SHUFFLED)]
-    return [
-        Example(prompt, completion, stage)
-        for row in rows
-        for (prompt, completion), stage in zip(
-            (row.attribution, *reversed(row.similarity)), stages, strict=True
-        )
-        if stage is not None
-    ]
+    made = []
+    for row in rows:
+        sentences = (row.attribution, *reversed(row.similarity))
+        for (prompt, completion), stage in zip(sentences, stages, strict=True):
+            if stage is not None:
+                made.append(Example(prompt, completion, stage))
+    return made

@@ -131,16 +131,17 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """
     if world is not None:
         return world.build(seed), WORDING
-    rows = [
-        (s.replace("_", " "), r, o.replace("_", " "))
-        for source in ("@people", "@chemistry")
-        for s, r, o in read_knowledge(source)
-        .frame()
-        .select("subject", "relation", "object")
-        .rows()
-        if r in _REAL.statements
-    ]
-    entities = [name for s, _, o in rows for name in (s, o)]
+    rows: list[tuple[str, str, str]] = []
+    entities: list[str] = []
+    for source in ("@people", "@chemistry"):
+        table = read_knowledge(source).frame().select("subject", "relation", "object")
+        for s, r, o in table.rows():
+            if r not in _REAL.statements:
+                continue
+            # Files write "New_York"; a model has read "New York".
+            subject, answer = s.replace("_", " "), o.replace("_", " ")
+            rows.append((subject, r, answer))
+            entities += [subject, answer]
     return knowledge(entities, tuple(_REAL.statements), rows), _REAL
 
 
