@@ -151,10 +151,10 @@ class Altered(Config, tag_field="kind", tag="altered"):
         altered = Statements.build({})
         for name in names:
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
+                # Within one shape, since an answer keeps its number of tokens.
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
-                altered = altered.joined(
-                    Statements.build({name: (prompts, answers[order])})
-                )
+                part = Statements.build({name: (prompts, answers[order])})
+                altered = altered.joined(part)
         return replace(world, facts=altered, settings=to_plain(self))
 
 
@@ -180,9 +180,8 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         World('two-hop', 14 tokens, 12 facts, 4 queries, seed=0)
     """
     if str(name) in _KINDS:
-        return cast(WorldConfig, apply_overrides(_KINDS[str(name)](), overrides)).build(
-            seed
-        )
+        config = apply_overrides(_KINDS[str(name)](), overrides)
+        return cast(WorldConfig, config).build(seed)
     if Path(name).is_dir():
         if overrides:
             raise DataError(
@@ -190,9 +189,9 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
             )
         return load_world(name)
     if is_source(str(name)):
-        return open_world(
-            "triples", [f"path={json.dumps(str(name))}", *overrides], seed
-        )
+        # As JSON, so that a path with quotes or spaces stays one value.
+        path = f"path={json.dumps(str(name))}"
+        return open_world("triples", [path, *overrides], seed)
     if Path(name).suffix or "/" in str(name):
         raise missing_file(name, "a world is a kind, a folder or a file of facts")
     hint = "Or name a folder with a world, or a file of facts."

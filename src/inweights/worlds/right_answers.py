@@ -47,11 +47,11 @@ class RightAnswers:
         prompt = prompt_numbers(statements, apart)
         owners = np.concatenate([prompt, prompt[statements.further[:, 0]]])
         tokens = np.concatenate([first_tokens(statements), statements.further[:, 1]])
+        # Sorted by prompt, then by token: the answers of a prompt lie side by side.
         pairs = np.unique(np.stack([owners, tokens], axis=1), axis=0)
         count = int(prompt.max(initial=-1)) + 1
-        return cls(
-            prompt, pairs[:, 1], np.cumsum(np.bincount(pairs[:, 0], minlength=count))
-        )
+        ends = np.cumsum(np.bincount(pairs[:, 0], minlength=count))
+        return cls(prompt, pairs[:, 1], ends)
 
     @property
     def counts(self) -> Int[Ids, " M"]:
@@ -74,10 +74,10 @@ class RightAnswers:
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
         places = np.repeat(np.arange(len(indices)), lengths)
-        within = np.arange(len(places)) - np.repeat(
-            np.cumsum(lengths) - lengths, lengths
-        )
-        return places, self.tokens[(self.ends[numbers] - lengths)[places] + within]
+        starts = np.cumsum(lengths) - lengths
+        within = np.arange(len(places)) - np.repeat(starts, lengths)
+        first = self.ends[numbers] - lengths
+        return places, self.tokens[first[places] + within]
 
 
 def nothing_further() -> Int[Ids, "0 2"]:
@@ -105,11 +105,13 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
     rows = np.repeat(np.arange(len(statements)), lengths)
-    padded = np.zeros(
-        (len(statements), int(lengths.max(initial=0)) + 1), dtype=np.int64
-    )
-    padded[rows, np.arange(len(rows)) - starts[rows] + 1] = statements.prompts + 1
+    width = int(lengths.max(initial=0)) + 1
+    padded = np.zeros((len(statements), width), dtype=np.int64)
+    places = np.arange(len(rows)) - starts[rows] + 1
+    # Token ids from 1 on, so that 0 fills up prompts of other lengths.
+    padded[rows, places] = statements.prompts + 1
     padded[:, 0] = apart
+    # As digits of one number, where it fits: np.unique of rows takes ten times as long.
     base = int(padded.max(initial=0)) + 1
     if base ** padded.shape[1] < _LARGEST:
         codes = padded @ (base ** np.arange(padded.shape[1]))
@@ -130,9 +132,9 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1
-    number = np.where(
-        single, number, number.max(initial=0) + 1 + np.arange(len(number))
-    )
+    # The others get a number of their own each, so that they merge with nothing.
+    alone = number.max(initial=0) + 1 + np.arange(len(number))
+    number = np.where(single, number, alone)
     _, first, owner = np.unique(number, return_index=True, return_inverse=True)
     firsts = np.sort(first)
     if len(firsts) == len(statements):

@@ -117,18 +117,19 @@ def stage_one(
     learnt = StageOneResult.by_attention(
         world, roles, seed=seed, model=model, rate=rate, steps=steps
     )
-    added, mlp = learnt.value - learnt.before, learnt.mlp  # [D, V], [K, M, D]
+    added = learnt.value - learnt.before  # [D, V]
+    mlp = learnt.mlp  # [K, M, D]
     basis = np.linalg.qr(mlp.reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
     outside = added - basis @ (basis.T @ added)
     alpha = linear_coefficients(learnt.world, weights_of(learnt.world, roles))
     expected = rate * learnt.kappa * steps * mlp.mean(1).T @ alpha.T
+    span = np.linalg.norm(outside) / np.linalg.norm(added)
+    linear = np.linalg.norm(added - expected) / np.linalg.norm(expected)
     return pl.DataFrame(
         {
             "attention": [learnt.spread],
-            "span": [float(np.linalg.norm(outside) / np.linalg.norm(added))],
-            "linear": [
-                float(np.linalg.norm(added - expected) / np.linalg.norm(expected))
-            ],
+            "span": [float(span)],
+            "linear": [float(linear)],
             "learnt": [learnt.losses[0] - learnt.losses[-1]],
         }
     )
@@ -187,7 +188,8 @@ class StageOneResult:
         Raises:
             DataError: The world lacks a role, or prompts have several lengths.
         """
-        built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
+        built = world.build(seed)
+        config = model or OneLayerConfig(mlp="folded")
         network, prompts, labels = _start(built, config, seed)
         key_query, value, mlp = _weights(network)
         # Folded, F = (κ0 / √m) ⟨u, h⟩: the same formulas with one unit and that scale.
@@ -195,16 +197,16 @@ class StageOneResult:
         weights = weights_of(built, roles)
         trained = np.flatnonzero(weights)
         x = np.eye(len(built.vocabulary))[prompts[trained]]
-        before, losses, spread = value.copy(), [], 0.0
+        before = value.copy()
+        losses = []
+        spread = 0.0
         for _ in range(steps):
             matrices = key_query, value, mlp
             gradient = gradients(
                 matrices, x, labels[trained], kappa=kappa, weights=weights[trained]
             )
-            key_query, value = (
-                key_query - rate * gradient.key_query,
-                value - rate * gradient.value,
-            )
+            key_query = key_query - rate * gradient.key_query
+            value = value - rate * gradient.value
             losses.append(float(gradient.losses[0]))
             spread = max(spread, float(np.abs(gradient.scores - 1 / x.shape[1]).max()))
         return cls(
@@ -241,8 +243,8 @@ def _start(
 def _weights(model: OneLayer) -> tuple[Reals, Reals, Reals]:
     """Return copies of ``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
     attention = model.attention
-    key_query, value, mlp = (
-        p.detach().numpy().copy()
-        for p in (attention.key_query, attention.value, model.mlp.weight)
-    )
+    key_query = attention.key_query.detach().numpy().copy()
+    value = attention.value.detach().numpy().copy()
+    mlp = model.mlp.weight.detach().numpy().copy()
+    # The model stores W_V transposed.
     return key_query, np.swapaxes(value, 1, 2), mlp

@@ -76,12 +76,17 @@ class Bands:
             raise DataError(
                 "the graph has no edge between two nodes, and therefore no spectrum"
             )
-        top, low, high = np.zeros(count), 0.0, -np.inf
+        top = np.zeros(count)
+        low = 0.0
+        high = -np.inf
         order = np.argsort(component, kind="stable")
         for nodes in np.split(order, np.cumsum(np.bincount(component))[:-1]):
             own, values = _ends(matrix[nodes][:, nodes])
             top[nodes] = own
-            low, high = min(low, values[0]), max(high, values[1])
+            low = min(low, values[0])
+            high = max(high, values[1])
+        # Limits at Chebyshev's points: narrow bands at both ends, where Lanczos resolves
+        # eigenvalues best.
         turn = np.pi * np.arange(BANDS + 1) / BANDS
         edges = (high + low) / 2 + (high - low) / 2 * np.cos(turn)
         return cls(matrix, top, component, edges)
@@ -109,11 +114,9 @@ class Bands:
         Returns:
             ``[B]``, not rounded; the degenerate eigenvalues are left out.
         """
-        drawn = (
-            Streams(seed)
-            .numpy(EVALUATION, "bands")
-            .normal(size=(len(self.top), _COLUMNS))
-        )
+        stream = Streams(seed).numpy(EVALUATION, "bands")
+        # A random vector has as much energy in every eigenvector, on average.
+        drawn = stream.normal(size=(len(self.top), _COLUMNS))
         shares, _ = self.energy(drawn, cut)
         found: Floats = shares * (len(self.top) - self.component.max() - 1)
         return found
@@ -148,7 +151,8 @@ class Bands:
             return np.full(len(limits) + 1, np.nan), np.nan
         band = np.searchsorted(-limits, -values)
         shares = np.bincount(band.ravel(), weights.ravel(), len(limits) + 1) / total
-        rows, error = np.arange(len(values)), 0.0
+        rows = np.arange(len(values))
+        error = 0.0
         for limit in limits:
             after = np.minimum((values < limit).sum(1), values.shape[1] - 1)
             near = weights[rows, after] + weights[rows, np.maximum(after - 1, 0)]
@@ -158,10 +162,9 @@ class Bands:
     def _measure(self, vectors: Floats) -> tuple[Floats, Floats]:
         """Quadrature nodes of every column and their weights, ``[D, m]``."""
         rest = vectors - self.top[:, None] * self.degenerate(vectors)[self.component]
-        parts = [
-            _lanczos(self.matrix, rest[:, start : start + _COLUMNS])
-            for start in range(0, rest.shape[1], _COLUMNS)
-        ]
+        starts = range(0, rest.shape[1], _COLUMNS)
+        columns = [rest[:, start : start + _COLUMNS] for start in starts]
+        parts = [_lanczos(self.matrix, some) for some in columns]
         values, weights = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(weights)
 
@@ -176,6 +179,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
         return vectors[:, -1], (float(values[0]), float(values[-2]))
     from scipy.sparse.linalg import eigsh
 
+    # Given, since ARPACK draws one of its own otherwise, another in each run.
     start = np.random.Generator(np.random.PCG64(0)).normal(size=count)
     values, vectors = eigsh(matrix, k=4, which="LA", v0=start, ncv=80, tol=1e-9)
     (low,) = eigsh(
@@ -191,26 +195,27 @@ def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
     energy = np.square(start).sum(0)
     size = np.sqrt(energy)
     now = np.divide(start, size, out=np.zeros_like(start), where=size > 0)
-    before, beta = np.zeros_like(now), np.zeros(len(size))
-    diagonal, off = [], []
+    before = np.zeros_like(now)
+    beta = np.zeros(len(size))
+    diagonal = []
+    off = []
     for _ in range(min(_STEPS, len(start))):
         ahead = matrix @ now - beta * before
         alpha = np.einsum("nd,nd->d", now, ahead)
         ahead -= alpha * now
         beta = np.linalg.norm(ahead, axis=0)
         beta = np.where(beta > 1e-10, beta, 0.0)  # the column's space is exhausted
-        before, now = (
-            now,
-            np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0),
-        )
+        before = now
+        now = np.divide(ahead, beta, out=np.zeros_like(ahead), where=beta > 0)
         diagonal.append(alpha)
         off.append(beta)
-    found = [
-        eigh_tridiagonal(d, e)
-        for d, e in zip(np.array(diagonal).T, np.array(off)[:-1].T, strict=True)
-    ]
-    values = np.stack([value for value, _ in found])
-    weights = (
-        np.stack([np.square(vectors[0]) for _, vectors in found]) * energy[:, None]
-    )
-    return values, weights
+    values = []
+    weights = []
+    diagonals = np.array(diagonal).T
+    beside = np.array(off)[:-1].T
+    for own, next_to_it in zip(diagonals, beside, strict=True):
+        nodes, vectors = eigh_tridiagonal(own, next_to_it)
+        values.append(nodes)
+        # Golub and Welsch: the weight of a node is the square of its first component.
+        weights.append(np.square(vectors[0]))
+    return np.stack(values), np.stack(weights) * energy[:, None]

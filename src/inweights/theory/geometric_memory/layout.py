@@ -89,14 +89,14 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     """
     n = len(hops)
     widest = hops[np.isfinite(hops)].max()
+    # Components are drawn a little nearer than the widest of them is wide.
     d = np.where(np.isfinite(hops), hops, max(2.0, 0.75 * widest))
     centre = np.eye(n) - 1 / n
     values, vectors = np.linalg.eigh(-0.5 * centre @ d**2 @ centre)
     where = np.zeros((n, 2))
     take = min(2, n)
-    where[:, :take] = vectors[:, ::-1][:, :take] * np.sqrt(
-        np.maximum(values[::-1][:take], 0)
-    )
+    sizes = np.sqrt(np.maximum(values[::-1][:take], 0))
+    where[:, :take] = vectors[:, ::-1][:, :take] * sizes
     # Tied directions, as of a star, may put two nodes in one place, where majorisation
     # is stuck.
     turn = 2 * np.pi * np.arange(n) / n
@@ -104,6 +104,7 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     off = ~np.eye(n, dtype=bool)
     weight = np.divide(1.0, d**2, out=np.zeros_like(d), where=off & (d > 0))
     laplacian = np.diag(weight.sum(1)) - weight
+    # Singular along a shift of all nodes, which changes no distance.
     inverse = np.linalg.pinv(laplacian)
     for _ in range(_ROUNDS):
         gap = np.linalg.norm(where[:, None] - where, axis=-1)
@@ -154,7 +155,8 @@ def scene(world: World) -> pl.DataFrame:
         sizes = bands.sizes(0).round().astype(np.int64)
     else:
         spectrum = spectral.eigenspaces(spectral.operator(a))
-        values, sizes = spectrum.eigenvalues(), spectrum.sizes()
+        values = spectrum.eigenvalues()
+        sizes = spectrum.sizes()
     u, v = np.nonzero(np.triu(near))
     start = int(world.vocabulary["node"][0]) if "node" in world.vocabulary else 0
     names = detail.names(list(world.vocabulary.names[start : start + count]))

@@ -47,6 +47,7 @@ def probabilities(
 def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
     """Return the row softmax of ``V Uᵀ``, and its logarithm."""
     logits = v @ np.swapaxes(u, -1, -2)
+    # In place, as these are the largest arrays of a step.
     logits -= logits.max(-1, keepdims=True)
     weights = np.exp(logits)
     total = weights.sum(-1, keepdims=True)
@@ -189,17 +190,16 @@ def descend(
             f"give one rate, or one per replica, got {len(eta)} rates for {len(start)} replicas"
         )
     walk, there = (part.astype(start.dtype) for part in _walk(a))
-    v, u = start.copy(), None if targets is None else targets.copy()
+    v = start.copy()
+    u = None if targets is None else targets.copy()
     kept: list[tuple[Floats, Floats]] = []
     step = 0
     for last in wanted:
         while step < last:
             count = min(last - step, small_node2vec.BLOCK)
-            quick = (
-                small_node2vec.advance(v, walk, there, eta, count)
-                if u is None
-                else None
-            )
+            quick = None
+            if u is None:
+                quick = small_node2vec.advance(v, walk, there, eta, count)
             if quick is None:
                 v, u = _advance(v, u, walk, there, eta, count)
             else:
@@ -235,11 +235,8 @@ def _advance(
 
 def _check(v: Floats, a: Floats, u: Floats | None) -> None:
     """Raise a DataError if vectors do not fit the graph or are not floating-point numbers."""
-    if (
-        v.ndim < 2
-        or v.shape[-2] != len(a)
-        or (u is not None and u.shape[-2:] != v.shape[-2:])
-    ):
+    fits = v.ndim >= 2 and v.shape[-2] == len(a)
+    if not fits or (u is not None and u.shape[-2:] != v.shape[-2:]):
         raise DataError(
             f"vectors [..., N, D] of a graph of {len(a)} nodes cannot have shape {v.shape}"
         )

@@ -123,17 +123,19 @@ def averaging(
     rng = np.random.default_rng(seed)
     solution = solve(TwoHop(n=n, identity=identity).build(), gap=1e-2)
     program = solution.program
-    norm, margin, form = -np.inf, np.inf, 0.0
+    norm = -np.inf
+    margin = np.inf
+    form = 0.0
     for _ in range(matrices):
         w = solution.templates + 0.1 * rng.normal(size=program.shape)
+        # Scaled to a least margin of 1, which is that of the solution.
         w = w / max(program.least_margins(program.counts @ w).min(), 1e-3)
         point = average(w)
         if not identity:
             point = point.mean(point.swapped())
-            image = np.subtract(
-                astuple(point), astuple(average(_exchange(point.matrix(n))))
-            )
-            form = max(form, float(np.abs(image).max()))
+            turned = average(_exchange(point.matrix(n)))
+            apart = np.subtract(astuple(point), astuple(turned))
+            form = max(form, float(np.abs(apart).max()))
         mean = point.matrix(n)
         norm = max(norm, _nuclear_norm(mean) / _nuclear_norm(w) - 1)
         margin = min(margin, _least_margin(program, mean) - _least_margin(program, w))
@@ -204,9 +206,9 @@ def full_program(
     if complexity == 1:
         known = closed_form(n, identity=identity)
         target = known.parameters.matrix(n)
-        lone = solve(
-            world, gap=gap, start=np.random.default_rng(seed).normal(size=target.shape)
-        )
+        # From zero the iteration keeps every symmetry; a random start has none.
+        start = np.random.default_rng(seed).normal(size=target.shape)
+        lone = solve(world, gap=gap, start=start)
         values["symmetric"] = abs(lone.optimum / known.norm - 1)
         apart = np.linalg.norm(lone.templates - target) / np.linalg.norm(target)
         values["distance"] = float(apart)

@@ -106,7 +106,8 @@ def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
     """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     first = np.sqrt(sum_of_squares(p) + 2 * abs(u))
-    a, b = p.a1 + n * p.a2, p.b1 + n * p.b2
+    a = p.a1 + n * p.a2
+    b = p.b1 + n * p.b2
     second = np.sqrt(squares_of_means(p, n) / 2)
     objective = {k: (n - 1) * getattr(p, k) / first for k in ("a1", "b1", "c1", "d1")}
     objective["a1"] += a / second

@@ -46,7 +46,8 @@ def shrink(
     squares, vectors = np.linalg.eigh(matrix.T @ matrix)
     values = np.sqrt(np.maximum(squares, 0.0))
     kept = values > threshold
-    vectors, values = vectors[:, kept], values[kept]
+    vectors = vectors[:, kept]
+    values = values[kept]
     less = values - threshold
     return (matrix @ (vectors * (less / values))) @ vectors.T, less
 
@@ -58,9 +59,9 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
         >>> operator_norm(np.diag([3.0, 1.0]))
         3.0
     """
-    small = (
-        matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
-    )
+    # Of the smaller Gram matrix: a singular value decomposition takes longer.
+    wide = matrix.shape[0] < matrix.shape[1]
+    small = matrix @ matrix.T if wide else matrix.T @ matrix
     return float(np.sqrt(max(np.linalg.eigvalsh(small)[-1], 0.0)))
 
 
@@ -127,19 +128,15 @@ class MarginProjection:
         high = np.maximum(low, np.where(right, -np.inf, logits + 1.0).max(1))
         for _ in range(60):
             level = (low + high) / 2
-            lifted = np.where(right, np.maximum(level[:, None] - logits, 0.0), 0.0).sum(
-                1
-            )
-            lowered = np.where(
-                right, 0.0, np.maximum(logits + 1.0 - level[:, None], 0.0)
-            ).sum(1)
+            up = np.maximum(level[:, None] - logits, 0.0)
+            down = np.maximum(logits + 1.0 - level[:, None], 0.0)
+            lifted = np.where(right, up, 0.0).sum(1)
+            lowered = np.where(right, 0.0, down).sum(1)
             enough = lifted >= lowered
-            low, high = np.where(enough, low, level), np.where(enough, level, high)
-        return np.where(
-            right,
-            np.maximum(logits, high[:, None]),
-            np.minimum(logits, high[:, None] - 1.0),
-        )
+            low = np.where(enough, low, level)
+            high = np.where(enough, level, high)
+        raised = np.maximum(logits, high[:, None])
+        return np.where(right, raised, np.minimum(logits, high[:, None] - 1.0))
 
 
 @lru_cache(maxsize=1)

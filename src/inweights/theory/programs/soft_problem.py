@@ -61,10 +61,13 @@ class Problem:
     """
 
     def __init__(self, program: Program, decay: float) -> None:
-        self.counts, self.turned = program.counts, program.counts.T.tocsr()
-        self.shape, self.decay = program.shape, decay
+        self.counts = program.counts
+        self.turned = program.counts.T.tocsr()
+        self.shape = program.shape
+        self.decay = decay
         facts = program.stated.sum(1)
-        self.weights, self.shares = facts / facts.sum(), program.stated / facts[:, None]
+        self.weights = facts / facts.sum()
+        self.shares = program.stated / facts[:, None]
 
     def entropy(self, logits: Floats) -> tuple[float, Floats]:
         """Compute the mean cross-entropy of logits.
@@ -81,9 +84,8 @@ class Problem:
         probabilities = np.exp(logits - top)
         total = probabilities.sum(1, keepdims=True)
         probabilities /= total
-        return float(
-            self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)
-        ), probabilities
+        each = np.log(total[:, 0]) + top[:, 0] - own
+        return float(self.weights @ each), probabilities
 
     def slope(self, probabilities: Floats) -> Floats:
         """Return the gradient of the cross-entropy with respect to the logits.
@@ -123,9 +125,9 @@ class Problem:
             too large.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
-        left, values, right = np.linalg.svd(
-            -(self.turned @ self.slope(even)), full_matrices=False
-        )
+        downhill = -(self.turned @ self.slope(even))
+        left, values, right = np.linalg.svd(downhill, full_matrices=False)
+        # Zero is the optimum where no direction falls faster than the norm rises.
         if values[0] <= self.decay:
             return np.zeros((sum(self.shape), 0))
         kept = values > WEAK * values[0]
@@ -156,19 +158,17 @@ class Problem:
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
         templates = left @ right.T
         value, probabilities = self.entropy(self.counts @ templates)
-        one, other = (
-            np.asarray(np.linalg.qr(side, mode="r")) for side in (left, right)
-        )
+        # Singular values of a product are those of its small triangular factors.
+        one = np.asarray(np.linalg.qr(left, mode="r"))
+        other = np.asarray(np.linalg.qr(right, mode="r"))
         values = np.linalg.svd(one @ other.T, compute_uv=False)
         slope = self.turned @ self.slope(probabilities)
         shift = min(1.0, self.decay / max(operator_norm(slope), 1e-300))
         dual = self.shares + shift * (probabilities - self.shares)
         logs = np.log(dual, out=np.zeros_like(dual), where=dual > 0)
-        rank = (
-            int((values > WEAK * values[0]).sum())
-            if len(values) and values[0] > 0
-            else 0
-        )
+        rank = 0
+        if len(values) and values[0] > 0:
+            rank = int((values > WEAK * values[0]).sum())
         return Point(
             templates=templates,
             optimum=value + self.decay * float(values.sum()),
@@ -192,10 +192,10 @@ class Problem:
         promising = values > self.decay * (1 + 1e-9)
         if not promising.any():
             return None
+        # Small, so that the objective hardly changes before the next descent.
         size = 1e-3 * max(float(np.abs(factors).max(initial=0.0)), 1e-3)
-        return np.hstack(
-            [factors, size * np.concatenate([left[:, promising], right[promising].T])]
-        )
+        new = np.concatenate([left[:, promising], right[promising].T])
+        return np.hstack([factors, size * new])
 
 
 def better(one: Point, other: Point) -> Point:

@@ -53,7 +53,9 @@ class Splitting:
         self, program: Program, inverse: Float[Floats, "P P"] | None = None
     ) -> None:
         self.program = program
-        self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
+        self.x_counts = program.counts
+        # Converted once, since every iteration multiplies by both.
+        self.x_turned = program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
         self.coupling = _coupling(program)
         self._inverse = coupled_inverse(program) if inverse is None else inverse
@@ -64,10 +66,12 @@ class Splitting:
     def split(self) -> None:
         """Apply the operators to both halves of ``x``; set ``z``, ``s`` and the multipliers."""
         inputs = self.program.shape[0]
-        above, below = self.x[:inputs], self.x[inputs:]
+        above = self.x[:inputs]
+        below = self.x[inputs:]
         self.z, self.values = self.shrunk(above)
         self.s = self._project(below)
-        self.z_price, self.s_price = above - self.z, below - self.s
+        self.z_price = above - self.z
+        self.s_price = below - self.s
 
     def shrunk(
         self, above: Float[Floats, "P K"]
@@ -84,11 +88,8 @@ class Splitting:
 
     def advance(self) -> None:
         """Make one over-relaxed and accelerated iteration."""
-        target = (
-            self.z
-            - self.z_price
-            + self.coupling * (self.x_turned @ (self.s - self.s_price))
-        )
+        by_logits = self.x_turned @ (self.s - self.s_price)
+        target = self.z - self.z_price + self.coupling * by_logits
         w = self._inverse @ target
         self.apart = w - self.z, self.x_counts @ w - self.s
         self.x = self._speed.step(self.x, RELAXATION * np.concatenate(self.apart))
@@ -119,7 +120,9 @@ class Anderson:
     """
 
     def __init__(self, memory: int = 10, first: int = 5, growth: float = 2.0) -> None:
-        self.memory, self.growth, self.first = memory, growth, first
+        self.memory = memory
+        self.growth = growth
+        self.first = first
         self._residuals = self._points = np.empty((0, 0))
         self._products = np.empty((memory, memory))
         self.restart()
@@ -142,11 +145,13 @@ class Anderson:
         Returns:
             The next point, of the same shape.
         """
-        shape, f = x.shape, residual.ravel()
+        shape = x.shape
+        f = residual.ravel()
         if self.memory == 0:
             return x + residual
         size = float(np.linalg.norm(f))
         if self._plain is not None and size > self.growth * self._plain[0]:
+            # The combination made it worse: back to the plain step in its place.
             safe = self._plain[1]
             self.restart()
             return safe.reshape(shape)
@@ -159,6 +164,7 @@ class Anderson:
         if held < min(self.first, self.memory):
             return g.reshape(shape)
         products = self._products[:held, :held]
+        # A little ridge, since past differences may be nearly parallel.
         products = products + 1e-10 * np.trace(products) * np.eye(held)
         weights = np.linalg.solve(products, self._residuals[:held] @ f)
         self._plain = size, g
@@ -171,13 +177,15 @@ class Anderson:
         if self._held == 0:
             self._next = 0
         slot = self._next % self.memory
-        self._residuals[slot], self._points[slot] = residual, point
+        self._residuals[slot] = residual
+        self._points[slot] = point
         self._next += 1
         self._held = min(self._held + 1, self.memory)
         filled = self._residuals[: self._held]
-        self._products[slot, : self._held] = self._products[: self._held, slot] = (
-            filled @ residual
-        )
+        # One row and column of all inner products; the others stay.
+        products = filled @ residual
+        self._products[slot, : self._held] = products
+        self._products[: self._held, slot] = products
 
 
 def coupled_inverse(program: Program) -> Float[Floats, "P P"]:

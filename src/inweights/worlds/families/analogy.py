@@ -67,9 +67,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
     maps: Literal["ordered", "permutation"] = "ordered"
 
     def __post_init__(self) -> None:
-        check_counts(
-            "analogy", self, n=2, similarity_relations=1, attribution_relations=1
-        )
+        least = {"n": 2, "similarity_relations": 1, "attribution_relations": 1}
+        check_counts("analogy", self, **least)
         if not 1 <= self.labels <= self.n:
             raise ConfigError(
                 f"analogy: categories must be from 1 to n = {self.n}, got {self.labels}; a label "
@@ -83,7 +82,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only the permuted categories depend on the seed."""
-        shared, further = self.similarity_relations, self.attribution_relations
+        shared = self.similarity_relations
+        further = self.attribution_relations
         check_world(
             "analogy",
             tokens=2 * self.n + (self.labels + 1) * (shared + further),
@@ -101,9 +101,12 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         category = np.arange(self.n) % self.labels
         if self.maps == "permutation":
             category = Streams(seed).numpy(WORLD, "analogy").permutation(category)
-        c, r1 = words["property"].reshape(shared, -1), words["similarity_relation"]
-        d, r2 = words["attribute"].reshape(further, -1), words["attribution_relation"]
-        a, b = words["source"], words["target"]
+        a = words["source"]
+        b = words["target"]
+        c = words["property"].reshape(shared, -1)
+        d = words["attribute"].reshape(further, -1)
+        r1 = words["similarity_relation"]
+        r2 = words["attribution_relation"]
         facts = {
             "category": _matrices(a, r1, c[:, category]),
             "similarity": _matrices(b, r1, c[:, category]),
@@ -166,9 +169,12 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         words = Vocabulary(groups)
         a, b, c = words["subject"], words["bridge"], words["object"]
         r1, r2 = words["first_relation"], words["second_relation"]
-        given = np.sort(rng.permutation(self.n)[: round(float(self.identity) * self.n)])
+        # Drawn also where all have one: the maps are then the same for any fraction.
+        count = round(float(self.identity) * self.n)
+        given = np.sort(rng.permutation(self.n)[:count])
         if self.maps == "permutation":
-            b, c = rng.permutation(b), rng.permutation(c)
+            b = rng.permutation(b)
+            c = rng.permutation(c)
         r0 = words["identity_relation"] if self.own_relation else r1
         facts = {
             "first_hop": _matrices(a, r1, b[None]),

@@ -100,17 +100,10 @@ class Hops(Config, tag_field="kind", tag="hops"):
         groups["relation"] = _relation_names(hops, several)
         vocabulary = Vocabulary(groups)
         relations = vocabulary["relation"].reshape(hops, several)
-        # Entities of each level in the order of the chains by first relations; steps
-        # [several, n] lead from places in one level to places in the next.
-        path, steps = [vocabulary["level_1"]], []
-        for k in range(hops):
-            ends = np.stack(
-                [rng.permutation(vocabulary[f"level_{k + 2}"]) for _ in relations[k]]
-            )
-            path.append(ends[0])
-            steps.append(np.argsort(ends[0])[ends - ends.min()])
+        path, steps = _drawn_levels(vocabulary, relations, rng)
         bridges = self._with_identity(np.stack(path[1:-1], axis=1), rng)[:, None]
-        prompts, answers = [], []
+        prompts = []
+        answers = []
         for k, step in enumerate(steps):
             starts = np.tile(path[k], several)
             prompts.append(np.column_stack([starts, np.repeat(relations[k], n)]))
@@ -133,15 +126,13 @@ class Hops(Config, tag_field="kind", tag="hops"):
             some_trained = in_range and self.trained > 0
             seen = np.zeros(len(prompts), dtype=bool)
             if some_trained:
-                seen[
-                    rng.permutation(len(prompts))[: round(self.trained * len(prompts))]
-                ] = True
-            as_fact, as_query = (
-                ("two_hop", "composition") if depth == 2 else ("chain", "chain")
-            )
-            facts = facts.joined(
-                Statements.build({as_fact: (prompts[seen], answers[seen])})
-            )
+                count = round(self.trained * len(prompts))
+                seen[rng.permutation(len(prompts))[:count]] = True
+            # Chains of two hops have the roles that they have in other worlds.
+            as_fact = "two_hop" if depth == 2 else "chain"
+            as_query = "composition" if depth == 2 else "chain"
+            trained = {as_fact: (prompts[seen], answers[seen])}
+            facts = facts.joined(Statements.build(trained))
             unseen = {as_query: (prompts[~seen], answers[~seen])}
             queries = queries.joined(Statements.build(unseen, not some_trained))
         return facts, queries
@@ -149,9 +140,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def _with_identity(self, between: Ids, rng: np.random.Generator) -> Ids:
         """Return the entities in between, of ``[n, hops - 1]``, that get an identity; sorted."""
         if isinstance(self.identity, tuple):
-            levels = [
-                self.bridges.index(level) for level in dict.fromkeys(self.identity)
-            ]
+            chosen_levels = dict.fromkeys(self.identity)
+            levels = [self.bridges.index(level) for level in chosen_levels]
             return np.sort(between[:, levels].ravel())
         middle = np.sort(between.ravel())
         chosen = rng.permutation(len(middle))[
@@ -166,6 +156,26 @@ def _relation_names(hops: int, several: int) -> list[str]:
     if several == 1:
         return names
     return list(chain.from_iterable(numbered(f"{name}_", several) for name in names))
+
+
+def _drawn_levels(
+    vocabulary: Vocabulary, relations: Ids, rng: np.random.Generator
+) -> tuple[list[Ids], list[Ids]]:
+    """Draw which entities follow each other.
+
+    Returns:
+        Entities of each level in the order of the chains by first relations; and for
+        each hop the steps ``[J, n]`` from places in one level to places in the next.
+    """
+    path = [vocabulary["level_1"]]
+    steps = []
+    for k, own in enumerate(relations):
+        level = vocabulary[f"level_{k + 2}"]
+        ends = np.stack([rng.permutation(level) for _ in own])
+        path.append(ends[0])
+        # Ids of a level follow each other: less the smallest they are places in it.
+        steps.append(np.argsort(ends[0])[ends - ends.min()])
+    return path, steps
 
 
 def _walks(

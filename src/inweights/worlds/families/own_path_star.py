@@ -88,6 +88,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         links = [(u, v) for u, v in self.links]
         if not links:
             links = list(chain.from_iterable(map(pairwise, lines)))
+        # Paths before links, so that the root is the first node whatever the links are.
         names = list(dict.fromkeys(chain.from_iterable([*lines, *links])))
         words = task_vocabulary(self, names)
         place = {name: i for i, name in enumerate(names)}
@@ -99,6 +100,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             facts |= self._edge_facts(words, there, back, other, "moved_")
         trained = np.arange(len(lines)) < len(self.paths)
         if not self.held_out:
+            # At least one path is trained, and at least one is a query.
             count = min(max(1, round(self.train * len(lines))), len(lines) - 1)
             order = streams.numpy(WORLD, "path-star", "split").permutation(len(lines))
             trained[order[count:]] = False
@@ -140,6 +142,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             raise DataError(
                 f"there are two paths to the leaf '{double}'{kinds}; keep one"
             )
+        # Either direction will do: which ones are trained is a setting of its own.
         known = {frozenset(link) for link in self.links}
         for line in lines if known else ():
             for u, v in pairwise(line):
@@ -154,6 +157,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     ) -> dict[str, tuple[Ids, Ids]]:
         """Return the facts of edges over nodes ``ids``, by role; role names begin with ``name``."""
         if self.edges != "listed":
+            # A link that is written in both directions is one edge here.
             every = np.unique(np.concatenate([there, back]), axis=0)
             return edge_statements(self, words, ids[every], name)
         facts = {}
@@ -228,10 +232,12 @@ def _directed(
     while front:  # nodes on no path get their distance from the edges
         new: list[tuple[str, int]] = []
         for u in front:
-            new += [(v, depth[u] + 1) for v in neighbours.get(u, ()) if v not in depth]
+            further = [v for v in neighbours.get(u, ()) if v not in depth]
+            new += [(v, depth[u] + 1) for v in further]
         depth.update(new)
         front = [v for v, _ in new]
-    there, back = [], []
+    there = []
+    back = []
     for u, v in links:
         if depth.get(v, 0) < depth.get(u, 0):
             back.append((place[v], place[u]))

@@ -70,17 +70,15 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     def __post_init__(self) -> None:
         for name in ("relations", "asked"):
             check_size(f"random-facts: {name}", getattr(self, name))
+        # Where relations have answers of their own, each needs at least one of a level.
         least = max(2, self.relations)
         check_counts("random-facts", self, subjects=least, bridges=least, objects=least)
         if not 2 <= self.hops <= 8:
             raise ConfigError(
                 f"random-facts: hops must be from 2 to 8, got {self.hops}"
             )
-        if (
-            not 0 < self.told <= 1
-            or not 0 <= float(self.identity) <= 1
-            or self.popularity < 0
-        ):
+        shares = 0 < self.told <= 1 and 0 <= float(self.identity) <= 1
+        if not shares or self.popularity < 0:
             raise ConfigError(
                 "random-facts.told must be above 0, identity a fraction from 0 to 1 and "
                 f"popularity at least 0; got {self.told}, {self.identity}, {self.popularity}"
@@ -125,14 +123,15 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             for j in range(self.relations):
                 own = slice(None) if self.crossing else slice(j, None, self.relations)
                 subjects = self._draw_entities(rng, entities[k], weights)
-                answers, chances = entities[k + 1][own], answer_weights[own]
+                answers = entities[k + 1][own]
+                chances = answer_weights[own]
                 values = _draw_values(rng, len(subjects), answers, chances)
                 relation = int(relations[k * self.relations + j])
-                new = [
-                    (int(s), relation, int(v))
-                    for s, v in zip(subjects, values, strict=True)
-                ]
+                new = []
+                for subject, value in zip(subjects, values, strict=True):
+                    new.append((int(subject), relation, int(value)))
                 rows += new
+                # One relation of each level has second values, always as many.
                 if j == 0:
                     rows += _second_values(rng, new[: self.several], answers, chances)
         paired = entities[0][: 2 * self.pairs]

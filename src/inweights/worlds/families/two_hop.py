@@ -134,7 +134,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     def build(self, seed: int = 0) -> World:
         """Make the world; only sampled or permuted maps and fractions depend on the seed."""
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
-        n, slices = self.n, self.slices
+        n = self.n
+        slices = self.slices
         each = n if self.bridges is None else self.bridges
         # Hops, compositions and identities.
         statements = n * slices * (2 + 3 * self.second_relations)
@@ -155,14 +156,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             a, b, c = relabel(a), relabel(b), relabel(c)
         to_bridge, to_object = self._maps(rng)
 
-        i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
-        first = np.stack([a[i], r1[j]], axis=1), b[to_bridge[j, i]][:, None]
-        k, s = (
-            np.tile(np.arange(len(b)), len(r2)),
-            np.repeat(np.arange(len(r2)), len(b)),
-        )
-        second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
-
+        first = _hop_facts(a, r1, b[to_bridge])
+        second = _hop_facts(b, r2, c[to_object])
         axes = np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2)))
         i, j, s = (axis.ravel() for axis in axes)
         bridge = to_bridge[j, i]
@@ -173,10 +168,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         seen = self._trained(rng, hops)
         if self.unseen:
             queries = _queries_by_hops(prompts, answers, hops, seen)
-            outside = np.repeat(
-                [role != "composition" for role in queries],
-                [len(part) for part, _ in queries.values()],
-            )
+            sizes = [len(part) for part, _ in queries.values()]
+            outside = np.repeat([role != "composition" for role in queries], sizes)
         else:
             queries = {"composition": (prompts[~seen], answers[~seen])}
             # §3.2: out of distribution if the bridge is in no two-hop fact of the
@@ -203,9 +196,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             known = np.unique(hop)
             allowed &= ~np.isin(hop, known[_choose(rng, len(known), self.unseen)])
         seen = np.zeros(hops.shape[1], dtype=bool)
-        seen[
-            np.flatnonzero(allowed)[_choose(rng, int(allowed.sum()), self.trained)]
-        ] = True
+        chosen = _choose(rng, int(allowed.sum()), self.trained)
+        seen[np.flatnonzero(allowed)[chosen]] = True
         return seen
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
@@ -226,6 +218,13 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             to_bridge = within[to_bridge[:, subjects]]
             to_object = objects[to_object[:, np.argsort(within)]]
         return to_bridge, to_object
+
+
+def _hop_facts(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
+    """Return prompts and answers of hops, relation after relation; ``answers`` is ``[J, E]``."""
+    starts = np.tile(entities, len(relations))
+    prompts = np.stack([starts, np.repeat(relations, len(entities))], axis=1)
+    return prompts, answers.reshape(-1, 1)
 
 
 def _queries_by_hops(

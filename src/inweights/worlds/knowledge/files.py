@@ -73,7 +73,8 @@ def read_rows(source: Source) -> Iterator[text.Row]:
         DataError: The source is missing, damaged or of a kind that is not read; the
             message states the line.
     """
-    path, name = Path(source.name), str(source.name)
+    path = Path(source.name)
+    name = str(source.name)
     suffix = path.suffix.lower()
     if is_database(name):
         yield from _rows(name, *database_rows(name, source.query), source, three=True)
@@ -85,9 +86,8 @@ def read_rows(source: Source) -> Iterator[text.Row]:
         yield from _folder(path, source)
     elif not path.is_file() and is_hub_name(name):
         records = Records(name, source.layout, source.remarks, edited=source.edited)
-        for number, record in enumerate(
-            hub_rows(name, download=source.download), start=1
-        ):
+        found = hub_rows(name, download=source.download)
+        for number, record in enumerate(found, start=1):
             yield from records.of_record(record, number, f"{name}, row {number}")
     elif not path.is_file():
         raise _missing(path)
@@ -112,22 +112,21 @@ def _missing(path: Path) -> InweightsError:
     """Return the error for a file that does not exist, with the nearest name."""
     siblings = path.parent.iterdir() if path.parent.is_dir() else ()
     close = nearest(path.name, (file.name for file in siblings))
-    hint = (
-        f"did you mean {path.with_name(close)}?"
-        if close
-        else f"facts come from {_KINDS}"
-    )
+    hint = f"facts come from {_KINDS}"
+    if close:
+        hint = f"did you mean {path.with_name(close)}?"
     return missing_file(path, hint)
 
 
 def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
     """Yield the facts of a file of text, by its ending and its first characters."""
-    content, suffix = read_text(path), path.suffix.lower()
+    content = read_text(path)
+    suffix = path.suffix.lower()
     encoding = encoding_of(path)
     if encoding != "utf-8":
-        source.remarks.append(
-            Remark("encoding", (), f"the file is read as {encoding}", sure=True)
-        )
+        sentence = f"the file is read as {encoding}"
+        source.remarks.append(Remark("encoding", (), sentence, sure=True))
+    # JSON-LD may be called .json, too; its context stands at the beginning.
     if suffix == ".json" and _LD.search(content[:4096]):
         source.remarks.append(Remark("format", (), "the file is read as JSON-LD"))
         yield from _named(rdf_facts(path, "json-ld"))
@@ -165,7 +164,7 @@ def _rows(
     chain = not three and is_two_hop(names)
     if layout.columns or layout.wide:
         cells = list(columns)
-        table = [(0, cells), *enumerate((_texts(row) for row in rows), start=1)]
+        table = [(0, cells), *enumerate(map(_texts, rows), start=1)]
         layout = layout._replace(header=True)
         yield from text.table_rows(place, table, layout, source.remarks, line="row")
         return
@@ -175,10 +174,12 @@ def _rows(
     if places is None and not chain:
         raise refusal_of(columns, place, what="columns")
     for number, row in enumerate(rows, start=1):
-        cells, where = _texts(row), f"{place}, row {number}"
+        cells = _texts(row)
+        where = f"{place}, row {number}"
         if chain:
             facts = two_hop_facts(dict(zip(names, cells, strict=True)), where)
-            yield from (text.Row(number, fact, chain=True) for fact in facts)
+            for fact in facts:
+                yield text.Row(number, fact, chain=True)
         elif places is not None:
             yield text.row_of(*text.fields_at(cells, places), number, where)
 

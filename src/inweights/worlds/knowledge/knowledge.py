@@ -89,6 +89,7 @@ class Knowledge:
             >>> len(facts.take(facts.part(40)))
             39
         """
+        # Each fact joins its two ends, and is listed with either.
         facts = np.tile(np.arange(len(self)), 2)
         ends = self.triples[:, [0, 2]].T.ravel()
         return np.flatnonzero(whole_components(facts, ends, total=len(self), most=most))
@@ -96,7 +97,8 @@ class Knowledge:
     def frame(self) -> pl.DataFrame:
         """Return all triples as a table: ``fact, line, stage, subject, relation, object``."""
         subject, relation, thing = self.triples.T
-        entities, relations = pl.Series(self.entities), pl.Series(self.relations)
+        entities = pl.Series(self.entities)
+        relations = pl.Series(self.relations)
         return pl.DataFrame(
             {
                 "fact": np.arange(len(self)),
@@ -180,6 +182,7 @@ def read_knowledge(
             check_name(name, f"{path}, line {line}")
         if len(first) == MAX_ROWS:
             raise DataError(f"{path} has more than {MAX_ROWS:,} facts, the limit")
+        # Tables of None are sets that keep the order of the file.
         if fact.template:
             templates.setdefault(triple[1], {})[fact.template] = None
         if fact.aliases:

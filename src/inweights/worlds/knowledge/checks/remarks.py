@@ -185,7 +185,8 @@ def _one_sided(
 ) -> Iterator[Remark]:
     """Yield remarks on entities that only end, or begin, facts where most of their kind do both."""
     real = triples[:, 0] != triples[:, 2]
-    begins, ends = np.zeros(len(entities), bool), np.zeros(len(entities), bool)
+    begins = np.zeros(len(entities), bool)
+    ends = np.zeros(len(entities), bool)
     begins[triples[real, 0]] = True
     ends[triples[real, 2]] = True
     for name, rows in groups.items():
@@ -194,9 +195,9 @@ def _one_sided(
         for column, other, what in ((2, begins, answers), (0, ends, subjects)):
             members, where = np.unique(triples[rows, column], return_index=True)
             lone = ~other[members]
-            if not (
-                lone.any() and _OTHERS <= 1 - lone.mean() < 1 and len(members) >= 3
-            ):
+            few = len(members) < 3 or not lone.any()
+            # Where most are one-sided, as objects of a last relation are, none is odd.
+            if few or not _OTHERS <= 1 - lone.mean() < 1:
                 continue
             at = sorted(lines[rows[where[lone]]].tolist())
             names = [entities[i] for i in members[lone][np.argsort(where[lone])]]
@@ -222,7 +223,9 @@ def _inverses(
         where = first[a, b]
         pairs = plural(count, "triple")
         such = f"such as those of lines {where[0]} and {where[1]}"
-        small, large = (one, other) if size[a] <= size[b] else (other, one)
+        small, large = one, other
+        if size[a] > size[b]:
+            small, large = other, one
         if a == b:
             text = f"{one} is symmetric: {pairs} stated both ways, {such}"
         elif count >= _INVERSE * many:

@@ -28,9 +28,11 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
         DataError: The file is damaged, or an edge has no relation.
     """
     graph = read_graph(path)
-    names = distinct_names(
-        {node: node_name(_lower(data), str(node)) for node, data in graph.nodes.items()}
-    )
+    called = {}
+    for node, data in graph.nodes.items():
+        called[node] = node_name(_lower(data), str(node))
+    # Two nodes may have one name, and a fact has nothing but names to tell them apart.
+    names = distinct_names(called)
     links = [(u, v, data) for u, v, data in graph.edges(data=True)]
     yield from _facts(path, names, links, remarks)
     kind = FORMATS[path.suffix.lower()][0]
@@ -97,9 +99,9 @@ def _read(
             )
         values = list(data.values())
         u, v = (_key(values[places[role]]) for role in EDGES)
-        links.append(
-            (u, v, {key: value for key, value in data.items() if value not in (u, v)})
-        )
+        # What names the ends is no attribute, and could be taken for the relation.
+        rest = {key: value for key, value in data.items() if value not in (u, v)}
+        links.append((u, v, rest))
     return names, links
 
 
@@ -115,9 +117,8 @@ def _facts(
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
         place = found_roles(list(texts)).get("relation")
         if place is None:
-            named = [
-                k for k, key in enumerate(texts) if key.lower() in ("name", "title")
-            ]
+            lower = [key.lower() for key in texts]
+            named = [k for k, key in enumerate(lower) if key in ("name", "title")]
             place = named[0] if named else None
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
@@ -130,9 +131,8 @@ def _facts(
         relation = " ".join(texts[key].split())
         yield number, Fact((names.get(u, str(u)), relation, names.get(v, str(v))))
     if read:
-        sentence = (
-            f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
-        )
+        keys = ", ".join(sorted(map(str, read)))
+        sentence = f"the relation is what edges have as {keys}"
         remarks.append(Remark("order", (), sentence, sure=len(read) == 1))
 
 
