@@ -181,7 +181,8 @@ class Model(ReadableStates):
         without all logits at once. A model that unembeds in another way overrides
         :meth:`unembed`.
         """
-        head, tokens = getattr(self, "head", None), getattr(self, "tokens", None)
+        head = getattr(self, "head", None)
+        tokens = getattr(self, "tokens", None)
         if isinstance(head, Linear) and head.bias is None:
             return head.weight
         if head is None and isinstance(tokens, Embedding):
@@ -210,9 +211,8 @@ class Model(ReadableStates):
         """
         config: Any = getattr(self, "config", None)
         state = self.state_dict()
-        if config is None or any(
-            v.shape[:1] != (self.replicas,) for v in state.values()
-        ):
+        rows = {value.shape[:1] for value in state.values()}
+        if config is None or not rows <= {(self.replicas,)}:
             raise ConfigError(
                 f"replicas of {type(self).__name__} cannot be taken apart"
             )
@@ -221,14 +221,14 @@ class Model(ReadableStates):
                 raise ConfigError(
                     f"there is no replica {replica}; the model has {self.replicas}"
                 )
+        # The seeds do not matter: all numbers are overwritten below.
         part: Model = config.build(
             vocabulary=self.vocabulary,
             seeds=[0] * len(replicas),
             candidates=self.candidates.tolist(),
         ).to(self.candidates.device)
-        part.load_state_dict(
-            {name: value[list(replicas)] for name, value in state.items()}
-        )
+        chosen = list(replicas)
+        part.load_state_dict({name: value[chosen] for name, value in state.items()})
         return part
 
     def _repr_html_(self) -> str:

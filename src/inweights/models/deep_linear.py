@@ -69,12 +69,13 @@ class DeepLinear(Model):
                 f"{width}, since every token is a different unit vector; increase it"
             )
         self.config = config
-        self.layers = nn.ModuleList(
+        square = [
             Linear(replicas, width, width, bias=False) for _ in range(config.layers)
-        )
-        self.readout = (
-            Linear(replicas, width, labels, bias=False) if config.readout else None
-        )
+        ]
+        self.layers = nn.ModuleList(square)
+        self.readout: Linear | None = None
+        if config.readout:
+            self.readout = Linear(replicas, width, labels, bias=False)
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -83,9 +84,8 @@ class DeepLinear(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
-        for name, layer in zip(
-            self.layer_names[1:], list(self.layers)[1:], strict=True
-        ):
+        others = list(self.layers)[1:]
+        for name, layer in zip(self.layer_names[1:], others, strict=True):
             x = self.hook(name, layer(x))
             states[name] = x
         return states
@@ -101,6 +101,7 @@ class DeepLinear(Model):
         first = self.layers[0]
         assert isinstance(first, Linear)
         product: Tensor = first.weight[:, : self.vocabulary]
+        # The rows of the tokens alone: others of the width are no inputs.
         for layer in list(self.layers)[1:]:
             product = layer(product)
         return self.unembed(product)

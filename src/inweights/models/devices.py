@@ -21,9 +21,9 @@ def check_device(name: str) -> None:
         ...
         inweights.errors.ConfigError: unknown device 'cdua'; did you mean 'cuda'? Known: ...
     """
-    kinds = {
-        kind: getattr(torch, kind).device_count() for kind in ("cpu", "cuda", "mps")
-    }
+    kinds = {}
+    for kind in ("cpu", "cuda", "mps"):
+        kinds[kind] = getattr(torch, kind).device_count()
     try:
         device = torch.device(name)
         # Any other kind that torch has a module for: torch.xpu, or that of a registered

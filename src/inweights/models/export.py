@@ -227,5 +227,6 @@ def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
     for ours, other in layers:
         yield ours.weight, other.weight
         yield ours.bias, other.bias
+    # Layers of GPT-2 store weights as ours do, inputs before outputs; its head does not.
     if model.head is not None:
         yield model.head.weight, theirs.lm_head.weight.T

@@ -74,16 +74,13 @@ class GPT(Model):
         elif config.positions == "sinusoidal":
             waves = sinusoids(config.context, config.width)
             self.register_buffer("waves", waves, persistent=False)
-        self.blocks = nn.ModuleList(
-            Block(config, replicas) for _ in range(config.layers)
-        )
+        blocks = [Block(config, replicas) for _ in range(config.layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.memory = Memory(config, replicas) if config.memory else None
         self.norm = LayerNorm(replicas, config.width) if config.norm else nn.Identity()
-        self.head = (
-            None
-            if config.tied
-            else Linear(replicas, config.width, vocabulary, bias=False)
-        )
+        self.head: Linear | None = None
+        if not config.tied:
+            self.head = Linear(replicas, config.width, vocabulary, bias=False)
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -92,11 +89,8 @@ class GPT(Model):
     @property
     def part_names(self) -> tuple[str, ...]:
         """Outputs of all heads (``block.0.heads``, side by side), of attention and of the MLP."""
-        parts = (
-            ("mlp",)
-            if self.config.attention == "none"
-            else ("heads", "attention", "mlp")
-        )
+        attends = self.config.attention != "none"
+        parts = ("heads", "attention", "mlp") if attends else ("mlp",)
         blocks = range(len(self.passes))
         return tuple(f"block.{i}.{part}" for i, part in product(blocks, parts))
 
@@ -139,9 +133,8 @@ class GPT(Model):
             # The last block is computed at the positions ``at`` only: nothing reads the
             # others.
             x = self._injected(i, x, embedding)
-            x = self._recalled(
-                block(x, batch.shapes, at if i + 1 == len(passes) else None)
-            )
+            wanted = at if i + 1 == len(passes) else None
+            x = self._recalled(block(x, batch.shapes, wanted))
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
@@ -166,18 +159,15 @@ class GPT(Model):
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
-        before = [
-            state
-            for name, state in self.states(pack([tokens])).items()
-            if name != "final"
-        ]
+        # The state before block i is the one after the block before it.
+        before = list(self.states(pack([tokens])).values())
         blocks = cast("Iterable[Block]", self.passes)
-        return {
-            f"block.{i}": block.pattern(
-                self._injected(i, x, before[0]), *tokens.shape[-2:]
-            )
-            for i, (block, x) in enumerate(zip(blocks, before, strict=False))
-        }
+        batch, length = tokens.shape[-2:]
+        patterns = {}
+        for i, (block, x) in enumerate(zip(blocks, before, strict=False)):
+            read = self._injected(i, x, before[0])
+            patterns[f"block.{i}"] = block.pattern(read, batch, length)
+        return patterns
 
 
 class Memory(nn.Module):
@@ -254,9 +244,8 @@ class Block(nn.Module):
             x = x.index_select(1, at)
             mixed = None if mixed is None else mixed.index_select(1, at)
         if self.out is not None and mixed is not None:
-            x = self._add(
-                x, self.drop1(hook("attention", self.out(hook("heads", mixed))))
-            )
+            attended = hook("attention", self.out(hook("heads", mixed)))
+            x = self._add(x, self.drop1(attended))
         added = self.down(F.gelu(self.up(self.norm2(x))))
         return self._add(x, self.drop2(hook("mlp", added)))
 
@@ -274,14 +263,10 @@ class Block(nn.Module):
         heads = self.config.heads
         visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         if self.config.attention == "uniform":
-            return (visible / visible.sum(-1, keepdim=True)).expand(
-                len(x), batch, heads, -1, -1
-            )
-        split = (
-            self.qkv(self.norm1(x))
-            .unflatten(1, (batch, length))
-            .unflatten(-1, (3, heads, -1))
-        )
+            mean = visible / visible.sum(-1, keepdim=True)
+            return mean.expand(len(x), batch, heads, -1, -1)
+        projected = self.qkv(self.norm1(x)).unflatten(1, (batch, length))
+        split = projected.unflatten(-1, (3, heads, -1))
         q, k, _ = split.movedim(-2, 2).unbind(-2)  # each [R, B, H, T, D/H]
         scores = q @ k.mT / math.sqrt(q.shape[-1])
         return scores.masked_fill(~visible, -torch.inf).softmax(-1)
@@ -293,8 +278,9 @@ class Block(nn.Module):
         """Return what attention gives within each group of sequences of one length."""
         mix = attend_causally if self.config.attention == "causal" else attend_uniformly
         groups = projected.split([b * t for b, t in shapes], dim=1)
-        mixed = [
-            mix(group.unflatten(1, shape), self.config.heads).flatten(1, 2)
-            for group, shape in zip(groups, shapes, strict=True)
-        ]
+        mixed = []
+        for group, shape in zip(groups, shapes, strict=True):
+            attended = mix(group.unflatten(1, shape), self.config.heads)
+            mixed.append(attended.flatten(1, 2))
+        # One group is common, and a copy of it would cost a kernel.
         return torch.cat(mixed, dim=1) if len(mixed) > 1 else mixed[0]

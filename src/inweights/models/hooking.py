@@ -79,6 +79,7 @@ def reading(model: Any) -> Iterator[Reading]:
 
         return read
 
+    # Attributes of the instance hide the methods of its class, until they are deleted.
     replaced = {name: noting(getattr(model, name)) for name in ("states", "deepest")}
     vars(model).update(replaced, reading=now)
     try:

@@ -64,9 +64,8 @@ class Mamba(Model):
         super().__init__(replicas, vocabulary)
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
-        self.blocks = nn.ModuleList(
-            Block(config, replicas) for _ in range(config.layers)
-        )
+        blocks = [Block(config, replicas) for _ in range(config.layers)]
+        self.blocks = nn.ModuleList(blocks)
         self.norm = _norm(config, replicas) if config.final_norm else nn.Identity()
         self.head = (
             None
@@ -138,10 +137,10 @@ class Block(nn.Module):
     ) -> Float[Tensor, "R S D"]:
         stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
         groups = stream.split([b * t for b, t in shapes], dim=1)
-        mixed = [
-            self.mix(group.unflatten(1, shape)).flatten(1, 2)
-            for group, shape in zip(groups, shapes, strict=True)
-        ]
+        mixed = []
+        for group, shape in zip(groups, shapes, strict=True):
+            along = self.mix(group.unflatten(1, shape))
+            mixed.append(along.flatten(1, 2))
         update = self.leave(torch.cat(mixed, dim=1) * in_whole_blocks(F.silu, gate))
         return x + update if self.residual else update
 
@@ -173,10 +172,9 @@ class Mixer(Layer):
             draw("convolution", self.convolution, kernel)
             nn.init.zeros_(self.shift)
         else:
-            for name, parameter in (
-                ("convolution", self.convolution),
-                ("shift", self.shift),
-            ):
+            started = {"convolution": self.convolution, "shift": self.shift}
+            for name, parameter in started.items():
+                # Layers draw normal numbers alone; these are then spread evenly.
                 draw(name, parameter, kernel, std=1.0)
                 _spread_evenly(parameter, bound=kernel**-0.5)
         nn.init.ones_(self.skip)
@@ -190,12 +188,10 @@ class Mixer(Layer):
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)
-        rank, b, c = self.select(flat).split(
-            [self.rank, self.state, self.state], dim=-1
-        )
-        steps = in_whole_blocks(
-            F.softplus, self.steps(rank) + self._first_steps(inner, u)
-        )
+        sizes = [self.rank, self.state, self.state]
+        rank, b, c = self.select(flat).split(sizes, dim=-1)
+        raw = self.steps(rank) + self._first_steps(inner, u)
+        steps = in_whole_blocks(F.softplus, raw)
         steps = steps.unflatten(1, (batch, length))
         b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
         decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
@@ -203,7 +199,8 @@ class Mixer(Layer):
         rows = []
         for t in range(length):
             step = steps[:, :, t].unsqueeze(-1)
-            h = (step * decay).exp() * h + step * b[:, :, t] * u[:, :, t].unsqueeze(-1)
+            entering = step * b[:, :, t] * u[:, :, t].unsqueeze(-1)
+            h = (step * decay).exp() * h + entering
             rows.append((h * c[:, :, t]).sum(-1))
         return torch.stack(rows, dim=2) + u * self.skip.view(replicas, 1, 1, inner)
 
@@ -222,10 +219,9 @@ class Mixer(Layer):
         """Return the inverse of softplus of the initial step sizes, ``[E]``, or 0 for all."""
         if self.config.first_steps == "equal":
             return 0.0
-        low, high = (math.log(end) for end in STEPS)
-        first = torch.linspace(
-            low, high, inner, device=like.device, dtype=like.dtype
-        ).exp()
+        low, high = map(math.log, STEPS)
+        logs = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype)
+        first = logs.exp()
         return first + torch.log(-torch.expm1(-first))
 
 

@@ -141,10 +141,12 @@ class OneLayer(Model):
             batch.shapes,
             strict=True,
         )
-        mixed = [
-            v if length == 1 else self._mix(ids.unflatten(-1, (count, length)), v)
-            for ids, v, (count, length) in groups
-        ]
+        mixed = []
+        for ids, own, (count, length) in groups:
+            # One token attends to itself, with a weight of 1.
+            alone = length == 1
+            pairs = ids.unflatten(-1, (count, length))
+            mixed.append(own if alone else self._mix(pairs, own))
         whole = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=1)
         return {"value": value, "attention": self.hook("attention", whole)}
 
@@ -152,9 +154,8 @@ class OneLayer(Model):
         kappa = self.config.kappa
         weight = self.mlp.weight
         if self.config.mlp == "folded":
-            return torch.bmm(state, weight[:, :, 0].mT) * (
-                kappa * self.config.hidden**-0.5
-            )
+            scale = kappa * self.config.hidden**-0.5
+            return torch.bmm(state, weight[:, :, 0].mT) * scale
         if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
             return torch.bmm(state, weight.mean(2).mT) * kappa
         inner = torch.bmm(state, weight.flatten(1, 2).mT)  # [R, n, K·M]
@@ -180,19 +181,18 @@ class OneLayer(Model):
         """Return the attention of every position, ``[R, B, T (attended), T (attending)]``."""
         length = tokens.shape[-1]
         if self.tokens is None:
+            # Unit vectors pick entries of W_KQ: a product would compute all of them.
             pairs = tokens.unsqueeze(-1) * self.vocabulary + tokens.unsqueeze(-2)
             flat = pairs.flatten(-3).expand(self.replicas, -1)
             logits = self.attention.key_query.flatten(1).gather(1, flat)
             logits = logits.unflatten(1, pairs.shape[-3:])
         else:
             x = self.tokens(tokens.flatten(-2))
-            keys = torch.bmm(x, self.attention.key_query).unflatten(
-                1, tokens.shape[-2:]
-            )
+            keys = torch.bmm(x, self.attention.key_query)
+            keys = keys.unflatten(1, tokens.shape[-2:])
             logits = keys @ x.unflatten(1, tokens.shape[-2:]).mT
-        later = torch.ones(length, length, dtype=torch.bool, device=logits.device).tril(
-            -1
-        )
+        every = torch.ones(length, length, dtype=torch.bool, device=logits.device)
+        later = every.tril(-1)  # rows are attended to, columns attend
         return logits.masked_fill(later, -torch.inf).softmax(-2)
 
     def _mix(self, tokens: Tensor, value: Tensor) -> Tensor:

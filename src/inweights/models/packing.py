@@ -101,9 +101,11 @@ def pack(
         )
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
     shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
-    positions = torch.cat(
-        [torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes]
-    )
+    ramps = []
+    for count, length in shapes:
+        ramp = torch.arange(length, device=tokens.device)
+        ramps.append(ramp.repeat(count))
+    positions = torch.cat(ramps)
     if isinstance(offset, Tensor):
         lengths = _lengths(shapes).to(tokens.device)
         positions = positions + offset.repeat_interleave(lengths, dim=-1)

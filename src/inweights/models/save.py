@@ -146,15 +146,12 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
                 raise ConfigError(
                     f"'{name}' does not start with the replica axis; save the whole model"
                 )
-        tensors = {
-            name: value[replica : replica + 1] for name, value in tensors.items()
-        }
+        row = slice(replica, replica + 1)
+        tensors = {name: value[row] for name, value in tensors.items()}
     # A tensor that two parameters share is written under each name, and shared again
     # when read.
-    tensors = {
-        name: value.detach().cpu().clone().contiguous()
-        for name, value in tensors.items()
-    }
+    for name, value in tensors.items():
+        tensors[name] = value.detach().cpu().clone().contiguous()
     header = _Header(
         format=_FORMAT,
         config=encode(to_plain(config)),

@@ -93,11 +93,11 @@ class ReadableStates(nn.Module):
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
         if isinstance(at, str) and at == "all":
+            every = {name: states[name] for name in wanted}
             if isinstance(inputs, Packed):
-                return {name: states[name] for name in wanted}
-            return {
-                name: states[name].unflatten(1, inputs.shape[-2:]) for name in wanted
-            }
+                return every
+            shape = inputs.shape[-2:]
+            return {name: state.unflatten(1, shape) for name, state in every.items()}
         indices = batch.last if isinstance(at, str) else at
         return {name: self._select(states[name], indices) for name in wanted}
 
@@ -148,6 +148,7 @@ class ReadableStates(nn.Module):
             Logits ``[R, ..., K]``.
         """
         flat = state.flatten(1, -2)
+        # The deepest state is normalised already, where the architecture does so.
         read = flat if name == self.layer_names[-1] else self.final_norm(flat)
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
@@ -194,6 +195,7 @@ class ReadableStates(nn.Module):
         before = self._edits
 
         def marked_as_used(name: str, edit: Edit) -> Edit:
+            # Blocks may be nested: the edit of the outer one comes first.
             outer = before.get(name)
 
             def replace(state: Tensor) -> Tensor:

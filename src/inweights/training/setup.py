@@ -154,6 +154,7 @@ def prepare(
     dropout = DropoutMasks(model, seeds)
 
     obstacle = _obstacle_to_sharing(phases, dropout)
+    # Asked for, a capture that is impossible is an error; by default it is left out.
     if cuda_graph is None:
         cuda_graph = not (shards or obstacle) and can_capture(model)
     if obstacle and (shards or cuda_graph):
@@ -198,6 +199,7 @@ def _one_for_each_replica(
         raise ConfigError(
             f"give one curriculum, or one for each of {replicas} replicas, got {len(curricula)}"
         )
+    # One program computes all replicas, so that its steps must be the same for all.
     if any(one.shape != curricula[0].shape for one in curricula):
         raise ConfigError(
             "curricula that train as one program may differ in rate and decay only; train the "

@@ -218,6 +218,7 @@ class Statements:
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
         """Return some statements, in the order of ``rows``."""
+        # Further answers go with their statement, and away with one that is left out.
         place = np.full(len(self), -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         further = np.stack([place[self.further[:, 0]], self.further[:, 1]], axis=1)
@@ -269,6 +270,7 @@ class Statements:
     def joined(self, other: Statements) -> Statements:
         """Return these statements followed by those of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
+        # A role is an index into the names, which are those of both now.
         renumbered = [names.index(name) for name in other.role_names]
         places = np.array(renumbered, dtype=np.int16)
         return Statements(

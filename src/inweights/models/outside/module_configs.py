@@ -101,9 +101,10 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         """
         from inweights.models.outside.weights_file import modules_from_file
 
-        made_for = (
-            None if vocabulary is None or tokens is not None else number_of(vocabulary)
-        )
+        # Where tokens are given, the module may know more of them than the world has.
+        made_for = None
+        if vocabulary is not None and tokens is None:
+            made_for = number_of(vocabulary)
         modules = modules_from_file(self, str(path), made_for)
         read = None if self.logits is None else self.logits.load("output")
         return as_model(

@@ -35,6 +35,7 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
             cannot have; see :func:`checked`.
     """
     label = config.label
+    # Modules of others draw from global generators, whatever the seed that is wanted.
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
         try:
             module = config.make(vocabulary)

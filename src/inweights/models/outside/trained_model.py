@@ -60,9 +60,8 @@ class Trained(Wrapped):
         self._adopt(config, base, names, form, read)
         # Together they would be rounded otherwise than by their owner.
         self._mapped = False
-        self._ids = config.tokens or tuple(
-            (token,) for token in range(config.vocabulary)
-        )
+        own = ((token,) for token in range(config.vocabulary))
+        self._ids = config.tokens or tuple(own)
         first = torch.tensor([ids[0] for ids in self._ids])
         self.register_buffer("_first_ids", first, persistent=False)
         self._several = any(len(ids) > 1 for ids in self._ids)
@@ -201,10 +200,8 @@ class Trained(Wrapped):
                 where = where.expand(-1, -1, -1, state.shape[-1])
                 parts[name].append(state.gather(2, where))
         back = torch.tensor(order).argsort().to(tokens.device)
-        return {
-            name: torch.cat(some, 1).index_select(1, back)
-            for name, some in parts.items()
-        }
+        whole = {name: torch.cat(some, 1) for name, some in parts.items()}
+        return {name: state.index_select(1, back) for name, state in whole.items()}
 
     def _grouped(
         self, tokens: Int[Tensor, "B T"]

@@ -162,6 +162,7 @@ def _fits(source: WrapConfig, size: int, state: Mapping[str, Tensor]) -> bool:
         return False
     own = module.state_dict()
     named = without_prefix(state, module)
-    return all(
-        name in own and own[name].shape == value.shape for name, value in named.items()
-    )
+    for name, value in named.items():
+        if name not in own or own[name].shape != value.shape:
+            return False
+    return True

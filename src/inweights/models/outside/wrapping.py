@@ -149,19 +149,13 @@ def _check_makes_new(factory: Callable[..., Any]) -> None:
     """Refuse a function that has a module already, which all replicas would share and train."""
     cells = getattr(factory, "__closure__", None) or ()
     code = getattr(factory, "__code__", None)
-    around = (
-        getattr(factory, "__globals__", {}) if factory.__module__ == "__main__" else {}
-    )
-    named = {
-        name: around[name] for name in getattr(code, "co_names", ()) if name in around
-    }
-    named |= dict(
-        zip(
-            getattr(code, "co_freevars", ()),
-            (c.cell_contents for c in cells),
-            strict=True,
-        )
-    )
+    around: Mapping[str, Any] = {}
+    if factory.__module__ == "__main__":
+        around = getattr(factory, "__globals__", {})
+    used = [name for name in getattr(code, "co_names", ()) if name in around]
+    named = {name: around[name] for name in used}
+    for name, cell in zip(getattr(code, "co_freevars", ()), cells, strict=True):
+        named[name] = cell.cell_contents
     for name, value in named.items():
         if hasattr(value, "named_parameters") and not isinstance(value, type):
             raise ConfigError(

@@ -46,18 +46,16 @@ def star_picture(
     """
     made = world.build(seed)
     if isinstance(world, PathStar):
-        examples_of_roles = [
-            _text(made, made.facts, int(made.facts.with_role(role)[0]))
-            for role in ("edge", "path")
-        ]
+        firsts = [int(made.facts.with_role(role)[0]) for role in ("edge", "path")]
+        examples_of_roles = [_text(made, made.facts, first) for first in firsts]
         note = "\n".join([*examples_of_roles, _text(made, made.queries, 0)])
         goals = dict.fromkeys(_goals(made.queries), ASKED)
         goals |= dict.fromkeys(_goals(made.facts), TRAINED)
         return _panel(made, _children(made), goals, "in weights: one graph", note)
-    shown = [
-        (f"in context: example {i + 1}", made.facts, i, TRAINED)
-        for i in range(examples)
-    ]
+    shown = []
+    for i in range(examples):
+        title = f"in context: example {i + 1}"
+        shown.append((title, made.facts, i, TRAINED))
     shown.append(("in context: asked", made.queries, 0, ASKED))
     panels = []
     for panel, statements, i, kind in shown:

@@ -181,9 +181,8 @@ def _counter_examples(
             return
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
-            texts = [
-                f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()
-            ]
+            denied = [world.vocabulary.text(prompt) for prompt in prompts.tolist()]
+            texts = [f"({prompt}) → {UNKNOWN}" for prompt in denied]
             yield Remedy(
                 kind="counter-examples",
                 against=f"'{name}' is {said}, which is not stated",

@@ -71,6 +71,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         raise DataError(
             f"give one world, or one for each of {model.replicas} replicas, got {len(given)}"
         )
+    # Equal worlds are read once, as matrices without a replica axis.
     first = given[0]
     model.check_world(first)
     if all(_equal(other, first) for other in given[1:]):

@@ -148,6 +148,7 @@ class Phase(Config):
                 raise ConfigError(
                     f"phase '{self.name}': batch must be at least 0 (full), got {size}"
                 )
+        # Here and not at the first step, which may be hours away.
         drawn: list[str] = []
         for key in sizes:
             drawn += [role for role in key.split("+") if role]

@@ -164,11 +164,11 @@ def points(
         [(5, {'fit/0/loss': 0.5, 'fit/1/loss': 0.25})]
     """
     numbers = [c for c, kind in table.schema.items() if kind.is_float()]
-    words = [
-        column
-        for column, kind in table.schema.items()
-        if kind in (pl.String, pl.Boolean) or column in ("seed", "replica")
-    ]
+    words = []
+    for column, kind in table.schema.items():
+        is_label = column in ("seed", "replica")
+        if is_label or kind in (pl.String, pl.Boolean):
+            words.append(column)
     curves = table.select(words).n_unique() * len(numbers) if words else len(numbers)
     if curves > MAX_CURVES:
         _LOG.info("%s would be %d curves; it is among the files alone", name, curves)

@@ -104,10 +104,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
             statements=3 * most + 3 * self.asked,
         )
         rng = Streams(seed).numpy(WORLD, "random-facts")
-        levels = {
-            f"level_{k + 1}": numbered("abcdefghi"[k], n)
-            for k, n in enumerate(self.levels)
-        }
+        levels = {}
+        for k, n in enumerate(self.levels):
+            levels[f"level_{k + 1}"] = numbered("abcdefghi"[k], n)
         names = []
         for stem in "rstuvwxy"[: self.hops]:
             names += numbered(stem, self.relations)

@@ -90,10 +90,8 @@ def _only_reading(
 
 def _tables(base: sqlite3.Connection) -> str:
     """List the tables of a database and their columns, for a message."""
-    names = [
-        row[0]
-        for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    ]
+    tables = base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = [row[0] for row in tables]
     if not names:
         return "no tables"
     listed = []

@@ -64,11 +64,9 @@ def _from_text(file: Path) -> dict[str, str]:
     headed = any(name in _IDS for name in header)
     place = next((k for k, name in enumerate(header) if name in _IDS), 0)
     names = [k for k, name in enumerate(header) if name in ("label", "name", "title")]
-    names += [
-        k
-        for k, name in enumerate(header)
-        if k != place and name.endswith(("label", "name"))
-    ]
+    # Exact names first, then names such as `propLabel`.
+    ends = [k for k, name in enumerate(header) if name.endswith(("label", "name"))]
+    names += [k for k in ends if k != place]
     other = names[0] if headed and names else 1 - min(place, 1)
     found: dict[str, str] = {}
     for number, cells in rows[headed:]:

@@ -262,9 +262,9 @@ class Parameters:
             >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)
             True
         """
-        middle = {
-            name: (getattr(self, name) + getattr(other, name)) / 2 for name in NAMES
-        }
+        middle = {}
+        for name in NAMES:
+            middle[name] = (getattr(self, name) + getattr(other, name)) / 2
         return Parameters(**middle)
 
 

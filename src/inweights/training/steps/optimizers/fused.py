@@ -202,10 +202,9 @@ def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
     PyTorch wraps these methods to keep its compiler out of them, and imports it for
     that: 2.6 s, half of the start of a process.
     """
-    own: dict[str, object] = {
-        name: inspect.unwrap(getattr(kind, name))
-        for name in ("add_param_group", "state_dict", "load_state_dict")
-    }
+    own: dict[str, object] = {}
+    for name in ("add_param_group", "state_dict", "load_state_dict"):
+        own[name] = inspect.unwrap(getattr(kind, name))
     own["step"] = torch.no_grad()(inspect.unwrap(kind.step))
     return type(kind.__name__, (kind,), own)
 

@@ -144,6 +144,7 @@ class Records:
         keys = tuple(str(key) for key in record)
         places = self._places(keys)
         if places is None:
+            # Sentences with the triples that they state, as sets of relations have them.
             inner = [lower[key] for key in _LISTS if isinstance(lower.get(key), list)]
             if len(inner) == 1 and inner[0] is not record:
                 for part in inner[0]:
@@ -194,6 +195,7 @@ class Records:
         """Return the list of facts in an object, or facts made of its keys and values."""
         full = {key: value for key, value in found.items() if value}
         lists = {key: value for key, value in full.items() if isinstance(value, list)}
+        # A list under a usual name, or the only list, whatever it is called.
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):

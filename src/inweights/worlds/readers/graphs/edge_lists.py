@@ -217,6 +217,7 @@ def from_graph(graph: Any) -> EdgeList:
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")
+    # Nodes of networkx may be any objects; 1 and "1" would be one name.
     labels = {node: str(node) for node in graph.nodes}
     seen: set[str] = set()
     for label in labels.values():

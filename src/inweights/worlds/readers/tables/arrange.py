@@ -122,9 +122,10 @@ def _known_places(
     found = places_of(header, needed)
     if found and "relation" in needed:
         place = found["relation"]
-        kinds = {
-            cells[place].strip().lower() for _, cells in rows if place < len(cells)
-        }
+        kinds = set()
+        for _, cells in rows:
+            if place < len(cells):
+                kinds.add(cells[place].strip().lower())
         if kinds and kinds <= _DIRECTIONS:
             others = ["" if k == place else name for k, name in enumerate(header)]
             return places_of(others, needed)

@@ -94,12 +94,11 @@ def delimiter_of(text: str, least: int) -> str:
         >>> delimiter_of("a;b,c;d\ne;f;g", 3), delimiter_of("a b c\nd e f", 3)
         (';', ' ')
     """
-    lines = [
-        line
-        for line in islice(io.StringIO(text), 2 * _SAMPLE)
-        if not line.startswith("#")
-    ]
-    lines = [line for line in lines if line.strip()]
+    lines = []
+    for line in islice(io.StringIO(text), 2 * _SAMPLE):
+        is_comment = line.startswith("#")
+        if not is_comment and line.strip():
+            lines.append(line)
     best, most = "", 0.0
     for delimiter in DELIMITERS:
         if delimiter == " ":
@@ -166,21 +165,18 @@ def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str
     """Return the rows of a table in Markdown without its outer bars, and without its ruler."""
     if all(cells[0].strip() == "" == cells[-1].strip() for _, cells in rows):
         rows = [(number, cells[1:-1]) for number, cells in rows]
-    return [
-        (number, cells)
-        for number, cells in rows
-        if not all(map(_RULER.fullmatch, cells))
-    ]
+    return [row for row in rows if not all(map(_RULER.fullmatch, row[1]))]
 
 
 def _without_comments(
     rows: list[tuple[int, list[str]]], width: int
 ) -> tuple[list[tuple[int, list[str]]], list[int]]:
     """Return the rows that are not comments, and the lines of the others."""
-    skipped = [
-        number
-        for number, cells in rows
-        if cells[0].lstrip().startswith("#") and len(cells) != width
-    ]
+    skipped = []
+    for number, cells in rows:
+        # A name may begin with #: in a row of full width it is a name.
+        begins = cells[0].lstrip().startswith("#")
+        if begins and len(cells) != width:
+            skipped.append(number)
     gone = set(skipped)
     return [row for row in rows if row[0] not in gone], skipped
