@@ -92,7 +92,8 @@ class Consequences:
         places = np.arange(count)
         # How many facts further on, around the end: the next one is at distance 0.
         distance = (places[None] - places[:, None] - 1) % count
-        donors = np.where(free, distance, count).argmin(1)
+        allowed = np.where(free, distance, count)
+        donors = allowed.argmin(1)
         queries, through, expected = _followed(world, role, facts, answers[donors])
         queried = [tuple(prompt) for prompt in queries.tolist()]
         due = {tuple(query.prompt): {query.answer[0]} for query in world.queries}
@@ -131,7 +132,8 @@ def _drawn_order(
 ) -> Int[np.ndarray, " N"]:
     """Return a random order of facts, in which one fact of each prompt comes first."""
     order = Streams(world.seed).numpy("edit", role).permutation(len(facts))
-    first = np.sort(np.unique(facts[order], axis=0, return_index=True)[1])
+    _, index = np.unique(facts[order], axis=0, return_index=True)
+    first = np.sort(index)
     return np.concatenate([order[first], np.delete(order, first)])
 
 
@@ -143,7 +145,8 @@ def _followed(
         at = len(edge_prefix(world))
         queries, _ = _statements(world, "reverse_edge", "reversal")
         through = new[:, None] == queries[None, :, at]
-        return queries, through, np.broadcast_to(facts[:, at, None], through.shape)
+        subject = facts[:, at, None]
+        return queries, through, np.broadcast_to(subject, through.shape)
     if role in ("first_hop", "second_hop"):
         queries = _two_hop_prompts(world)
         first = _table(*_statements(world, "first_hop"))
@@ -157,17 +160,23 @@ def _followed(
         queries, answers = _statements(world, "conclusion", "attribution")
         classes = _table(*_statements(world, "category", "similarity"))
         class_of = {entity: group for (entity, _), group in classes.items()}
-        own = np.array([class_of[entity] for entity in facts[:, 0].tolist()])
-        keys = np.array([class_of[entity] for entity in queries[:, 0].tolist()])
+        own_classes = [class_of[entity] for entity in facts[:, 0].tolist()]
+        other_classes = [class_of[entity] for entity in queries[:, 0].tolist()]
+        own = np.array(own_classes)
+        keys = np.array(other_classes)
         onward = _table(np.stack([keys, queries[:, 1]], 1), answers)
     if role in ("first_hop", "similarity"):  # the new answer leads on
         prefix = queries[:, :-1]
-        through = (facts[:, None, : prefix.shape[1]] == prefix[None]).all(-1)
+        beginnings = facts[:, None, : prefix.shape[1]]
+        through = (beginnings == prefix[None]).all(-1)
         steps = product(new.tolist(), queries[:, -1].tolist())
         expected = np.array([onward[step] for step in steps]).reshape(through.shape)
         return queries, through, expected
-    through = (own[:, None] == keys[None]) & (facts[:, 1:] == queries[None, :, -1])
-    through &= facts[:, :1] != queries[None, :, 0]  # not the fact itself
+    same_bridge = own[:, None] == keys[None]
+    same_relation = facts[:, 1:] == queries[None, :, -1]
+    # A statement of the fact's own subject is the fact itself, and follows from nothing.
+    another = facts[:, :1] != queries[None, :, 0]
+    through = same_bridge & same_relation & another
     return queries, through, np.broadcast_to(new[:, None], through.shape)
 
 

@@ -42,34 +42,39 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     """
     if not len(triples):
         return np.zeros((0, 3), dtype=np.int64), np.zeros((0, 1), dtype=np.int64), 0
-    link, relation = _links(triples), triples[:, 1]
+    link = _links(triples)
+    relation = triples[:, 1]
     # Every fact with every relation that leads on from its object, in the order of the
     # facts.
     onward, begin, end = _onward(triples, link)
-    first = np.repeat(np.arange(len(triples)), end - begin)
-    second = onward[begin[first] + _within(end - begin)]
+    counts = end - begin
+    first = np.repeat(np.arange(len(triples)), counts)
+    second = onward[begin[first] + _within(counts)]
     leading = np.unique(link, return_index=True)[1]
     names, step = np.unique(relation[leading[second]], return_inverse=True)
-    codes, starts, prompt = np.unique(
-        link[first] * max(len(names), 1) + step, return_index=True, return_inverse=True
-    )
-    order = np.argsort(starts)
-    size = np.bincount(link)[second]
+    # A prompt is a link and a relation that leads on: one number stands for both.
+    code = link[first] * max(len(names), 1) + step
+    codes, starts, prompt = np.unique(code, return_index=True, return_inverse=True)
+    order = np.argsort(starts)  # as the facts begin them
+    facts_of_link = np.bincount(link)
+    size = facts_of_link[second]
     answers = np.bincount(prompt, weights=size, minlength=len(codes))[order]
     chosen = _spread(answers, most)
     place = np.full(len(codes), -1, dtype=np.int64)
     place[order[chosen]] = np.arange(len(chosen))
     used = np.flatnonzero(place[prompt] >= 0)
     # Every fact that the second step of a chosen prompt leads to.
-    by_link, link_ends = np.argsort(link, kind="stable"), np.cumsum(np.bincount(link))
+    by_link = np.argsort(link, kind="stable")
+    link_starts = np.cumsum(facts_of_link) - facts_of_link
     owner = np.repeat(used, size[used])
-    link_starts = (link_ends - np.bincount(link))[second[owner]]
-    facts = by_link[link_starts + _within(size[used])]
+    facts = by_link[link_starts[second[owner]] + _within(size[used])]
     pairs = np.stack([place[prompt[owner]], triples[facts, 2]], axis=1)
+    # Two ways to one answer are one row, where the first of them stood.
     rows = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
     rows = rows[np.argsort(pairs[rows, 0], kind="stable")]
-    began = triples[first[owner[rows]]]
-    prompts = np.column_stack([began[:, :2], names[step[owner[rows]]]])
+    kept = owner[rows]
+    began = triples[first[kept]]
+    prompts = np.column_stack([began[:, :2], names[step[kept]]])
     return prompts, pairs[rows, 1:], len(codes)
 
 
@@ -97,7 +102,9 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
     begin = np.searchsorted(subjects, triples[:, 2], side="left")
     ends = np.cumsum(np.searchsorted(subjects, triples[:, 2], side="right") - begin)
     total = int(ends[-1]) if len(ends) else 0
-    picked = np.arange(total) if total <= most else np.arange(most) * total // most
+    picked = np.arange(total)
+    if total > most:
+        picked = np.arange(most) * total // most
     first = np.searchsorted(ends, picked, side="right")
     before = np.concatenate([[0], ends])[first]
     second = by_subject[begin[first] + picked - before]
@@ -106,10 +113,10 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 
 def _links(triples: Ids) -> Ids:
     """Number the pairs of subject and relation of each fact."""
-    pairs = triples[:, 0] * (int(triples[:, 1].max()) + 1) + triples[:, 1]
-    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.int64).reshape(
-        -1
-    )
+    relations = int(triples[:, 1].max()) + 1
+    pairs = triples[:, 0] * relations + triples[:, 1]
+    _, numbers = np.unique(pairs, return_inverse=True)
+    return np.asarray(numbers, dtype=np.int64).reshape(-1)
 
 
 def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
@@ -133,9 +140,7 @@ def _spread(answers: Reals | Ids, most: int) -> Ids:
     total = len(answers)
     count = min(total, most)
     while True:
-        chosen = (
-            np.arange(total) if count == total else np.arange(count) * total // count
-        )
+        chosen = np.arange(count) * total // max(count, 1)
         if count <= 1 or answers[chosen].sum() <= ANSWERS:
             return chosen
         count //= 2
