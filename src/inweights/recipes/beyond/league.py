@@ -283,8 +283,6 @@ SCORES = {
     "facts-do-not-tell": gpt.at(trained=0.75, hops="composition")
     - gpt.at(trained=0.0, hops="all")
     >= 0.4,
-    "exposed-hops-compose": gpt.at(trained=0.75, hops="composition") >= 0.8,
-    "others-do-not": gpt.at(trained=0.75, hops="both_unseen") <= 0.3,
     "identities-are-exposure": few.at(identity=True) - few >= 0.2,
     "more-two-hop-facts-undo-it": few.at(identity=True)
     - few.at(identity=True, trained=0.75)

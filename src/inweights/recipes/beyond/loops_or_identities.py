@@ -200,8 +200,6 @@ bare = queries.at(identity=False, compositions=SOME)
 second = bare.at(role="second_unseen")
 unseen = queries.at(compositions=SOME, role="both_unseen")
 looped = unseen.at(model=LOOPS)
-by_loops = share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME)
-by_loops = by_loops.at(role="composition")
 overall = share("overall", "accuracy")
 loop = share(
     "moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False
@@ -222,9 +220,6 @@ SCORES = {
     "second-hop-fails": second.at(model=DENSE) <= 0.3,
     "recurrence-cures-second-hop": second.at(model=LOOPS) - second.at(model=DENSE)
     >= 0.1,
-    "loops-generalise": bare.at(role="both_unseen", model=LOOPS) >= 0.5,
-    "dense-does-not": bare.at(role="both_unseen", model=DENSE) <= 0.3,
-    "overthinking": by_loops.at(loops=8) - by_loops.at(loops=2) <= -0.1,
     "bridge-is-decodable": loop.of("decodable").at(method="none") >= 0.9,
     "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none")
     <= 0.3,
