@@ -152,14 +152,13 @@ def audit(
     begin(3)
     relations = chain_tables.relations(facts)
     overlap = shortcuts.name_overlap(facts)
-    prediction, why = None, "no two facts form a chain" if forecast else "not requested"
+    prediction = None
+    why = "no two facts form a chain" if forecast else "not requested"
     if forecast and exact.height:
         begin(4)
         try:
-            prediction, why = (
-                forecast_of(knowledge, seconds=seconds, progress=progress),
-                "",
-            )
+            prediction = forecast_of(knowledge, seconds=seconds, progress=progress)
+            why = ""
         except InweightsError as error:
             why = str(error)
     return Audit(

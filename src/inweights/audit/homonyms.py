@@ -83,9 +83,11 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
     for i, (s, r, b) in enumerate(facts.triples.tolist()):
         if s == b or b not in single or s not in single:
             continue
-        own, theirs = single[s], single[b]
+        own = single[s]
+        theirs = single[b]
         for second in own.keys() & theirs.keys() - {r}:
-            (stated, o), (j, end) = own[second], theirs[second]
+            (stated, o) = own[second]
+            (j, end) = theirs[second]
             if o == end:
                 agree[r, second] += 1
             elif end != s and o != b and not (plain[o] or plain[end]):
@@ -162,7 +164,8 @@ def describe(
         examples = []
         for chain in own[:shown]:
             s, _, bridge = facts.names(chain.first)
-            end, stated = facts.names(chain.second)[2], facts.names(chain.stated)[2]
+            end = facts.names(chain.second)[2]
+            stated = facts.names(chain.stated)[2]
             lines = ", ".join(str(int(facts.lines[fact])) for fact in chain)
             examples.append(f"{s} → {bridge} → {end}, stated {stated} (lines {lines})")
         more = f" … and {len(own) - shown:,} more" if len(own) > shown else ""

@@ -39,9 +39,11 @@ def outlook(audit: Audit) -> pl.DataFrame:
         return pairs.with_columns(
             pl.lit(None, dtype=pl.Int64).alias(k) for k in counted
         )
-    world, advice = audit.forecast.world, audit.forecast.advice
+    world = audit.forecast.world
+    advice = audit.forecast.advice
     rows = audit.forecast.queries.filter(pl.col("role") == "composition")
-    start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
+    start = int(world.vocabulary["relation"][0])
+    names = audit.knowledge.relations
     asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
     column = {
         "first": pl.Series([names[p[1] - start] for p in asked], dtype=pl.String),
@@ -87,12 +89,15 @@ def headline(audit: Audit) -> str:
         return "No two facts form a chain: nothing can be composed"
     table = outlook(audit)
     if audit.forecast is None:
-        chains, asked = int(table["chains"].sum()), two_step_questions(audit.knowledge)
+        chains = int(table["chains"].sum())
+        asked = two_step_questions(audit.knowledge)
         lacking = audit.bridges.filter(~pl.col("identity")).height
         tail = f"; {lacking:,} bridges have no identity" if lacking else ""
         return f"{asked:,} two-step questions ({chains:,} chains of two facts){tail}"
-    asked, follow = int(table["questions"].sum()), int(table["follow"].sum())
-    tail, advice = "", audit.forecast.advice
+    asked = int(table["questions"].sum())
+    follow = int(table["follow"].sum())
+    tail = ""
+    advice = audit.forecast.advice
     after = follow + int(table["mended"].sum()) - int(table["lost"].sum())
     if advice and advice.identities and after > follow:
         sure = "" if advice.status == "certified" else f" ({advice.status})"

@@ -75,7 +75,8 @@ def _compare(
     states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
 ) -> Float[Floats, "R 3"]:
     """Return mean cosines within labels and between them, and the mean absolute one between."""
-    total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
+    total = np.zeros((len(states), 3))
+    pairs = np.zeros((len(states), 3))
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
         near = same_label.cpu().numpy()
         same = near.copy()

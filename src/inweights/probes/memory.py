@@ -112,5 +112,6 @@ def _reached(world: World) -> tuple[Ids, Ids]:
     rows = world.queries.with_role("composition")
     prompts, _ = world.queries.matrix(rows)
     places, answers = world.queries.right_pairs(rows)
-    subjects, objects = world.vocabulary["subject"], world.vocabulary["object"]
+    subjects = world.vocabulary["subject"]
+    objects = world.vocabulary["object"]
     return prompts[places, 0] - subjects[0], answers - objects[0]

@@ -51,7 +51,8 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
         needed at any size.
     """
     world = as_worlds(worlds, model)[0]
-    replicas, outputs = model.replicas, len(model.candidates)
+    replicas = model.replicas
+    outputs = len(model.candidates)
     nodes = len(world.vocabulary)
     parts = [part for part in (world.facts, world.queries) if len(part)]
     count = min(

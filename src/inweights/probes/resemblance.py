@@ -183,7 +183,9 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
 
     Where a world has several relations of a kind, the first one is used.
     """
-    pairs, facts, queries = entity_pairs(world), world.facts, world.queries
+    pairs = entity_pairs(world)
+    facts = world.facts
+    queries = world.queries
     conclusions, answers = queries.matrix(queries.with_role("conclusion"))
     entities = conclusions[:, 0].tolist()
     # Reversed, so that of several conclusions about an entity the first one stays.
@@ -242,7 +244,8 @@ def predicted_similarity(
     Raises:
         DataError: The world has no pairs of entities.
     """
-    built, about = world.build(seed), model or OneLayerConfig()
+    built = world.build(seed)
+    about = model or OneLayerConfig()
     pairs = entity_pairs(built)
     cosines = linear_cosines(
         built,

@@ -115,7 +115,8 @@ def cosine_blocks(
         before: a view keeps the whole block in memory, and small arrays between blocks
         fragment it.
     """
-    ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
+    ours = F.normalize(one, dim=-1)
+    theirs = F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)
     count = label.shape[1]
     step = max(1, 2 * MAX_LOGITS // max(1, count))

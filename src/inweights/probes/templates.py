@@ -89,7 +89,8 @@ def _cells(
     """Return the cells of some rows of one replica, ``values`` of shape ``[rows, outputs]``."""
     groups = _groups(world)
     height, width = values.shape
-    rows_of, columns_of = np.repeat(range(height), width), np.tile(range(width), height)
+    rows_of = np.repeat(range(height), width)
+    columns_of = np.tile(range(width), height)
     top = np.zeros((height, width), dtype=bool)
     top[np.arange(height), values.argmax(-1)] = True
     names = [world.vocabulary.text(p) for p in prompt]

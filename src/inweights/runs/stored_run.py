@@ -40,7 +40,9 @@ class StoredRun:
 
     @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
-        self.root, self.path, self.config = root, root / name, dict(config)
+        self.root = root
+        self.path = root / name
+        self.config = dict(config)
         self.work = self.path.with_name(self.path.name + ".work")
         self.old = self.path.with_name(self.path.name + ".old")
         # The file that a process locks while it works on the run.

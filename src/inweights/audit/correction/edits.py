@@ -102,7 +102,8 @@ def differ_in_words(one: str, other: str) -> bool:
         >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")
         (True, False)
     """
-    parts, other_parts = one.split(), other.split()
+    parts = one.split()
+    other_parts = other.split()
     if len(parts) != len(other_parts):
         return not _has_digit(one + other)
     for part, other_part in zip(parts, other_parts, strict=True):
@@ -130,7 +131,8 @@ def count_edits(one: str, other: str) -> int:
         >>> count_edits("venice", "vencie"), count_edits("oslo", "osl")
         (1, 1)
     """
-    before, last = list[int](), list(range(len(other) + 1))
+    before = list[int]()
+    last = list(range(len(other) + 1))
     for i, x in enumerate(one):
         row = [i + 1]
         for j, y in enumerate(other):

@@ -117,7 +117,8 @@ class EntityKinds:
         return {role for having, role in pairs if self._is_rule(having, role, name)}
 
     def _lacks(self, name: int, other: int, expected: set[Role]) -> bool:
-        own, theirs = self.roles[name], self.roles[other]
+        own = self.roles[name]
+        theirs = self.roles[other]
         return any(role not in own and role in theirs for role in expected)
 
     def _fills(self, name: int, role: Role, other: int) -> bool:

@@ -202,7 +202,8 @@ def _rename_near(
     """Return the facts with near spellings renamed; those that are not are changes to decide."""
     new = np.arange(len(facts.entities))
     for found in near_spellings(facts.entities, triples):
-        name, other = facts.entities[found.name], facts.entities[found.other]
+        name = facts.entities[found.name]
+        other = facts.entities[found.other]
         line = int(facts.lines[(triples[:, [0, 2]] == found.name).any(1)].min())
         change = "renamed" if near and found.sure else "to decide"
         changes.append((line, change, name, other, f"{found.why}, maybe one name"))
@@ -276,7 +277,8 @@ def _joined(
     first = np.full(len(names), np.iinfo(np.int64).max)
     for column in used.T:
         np.minimum.at(first, column, lines)
-    new, renamed = np.arange(len(names)), []
+    new = np.arange(len(names))
+    renamed = []
     for members in alias_groups(names):
         best = max(members, key=lambda i: (uses[i], -i))
         new[members] = best

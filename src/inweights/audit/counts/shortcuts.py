@@ -39,10 +39,8 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
         the other; case is ignored, and names of fewer than three characters never
         count.
     """
-    one, other = (
-        pl.col("subject").str.to_lowercase(),
-        pl.col("object").str.to_lowercase(),
-    )
+    one = pl.col("subject").str.to_lowercase()
+    other = pl.col("object").str.to_lowercase()
     long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
     inside = one.str.contains(other, literal=True) | other.str.contains(
         one, literal=True

@@ -121,9 +121,12 @@ def predict_by_training(
     _check_world(world)
     began = time.perf_counter()
     chosen = replicas_for(len(world.facts)) if models is None else models
-    total, done = sum(learner.steps for _, learner in chosen.values()), 0
+    total = sum(learner.steps for _, learner in chosen.values())
+    done = 0
     seeds = [Streams(seed).seed("replica", i) for i in range(replicas)]
-    tables, kinds, memorised = [], [], {}
+    tables = []
+    kinds = []
+    memorised = {}
     for name, (config, learner) in chosen.items():
 
         def report(step: int, name: str = name, before: int = done) -> None:
@@ -173,7 +176,8 @@ def trained_queries(
         ``upper``, ``prompt`` and ``answer``, as described at :class:`TrainedForecast`.
     """
     made = world.build(seed)
-    names, queries = made.vocabulary.names, made.queries
+    names = made.vocabulary.names
+    queries = made.queries
     models = replicas_for(len(made.facts), share)
     rows = predict_by_training(made, models, replicas=replicas, seed=seed).queries
     places = rows["query"].to_list()

@@ -135,7 +135,8 @@ def shares_by_query(
         The table ``queries`` of one model, as described at
         :class:`~inweights.audit.prediction.by_training.TrainedForecast`; and the hits.
     """
-    queries, replicas = world.queries, len(answers)
+    queries = world.queries
+    replicas = len(answers)
     most = [mode(column) for column in answers.T.tolist()]
     unstated = np.array(
         [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool

@@ -149,7 +149,8 @@ def _row(
 
 def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
     """Return the answer among wrong candidates of its kind, in alphabetical order."""
-    right, names = {draft.answer, *draft.right}, draft.others
+    right = {draft.answer, *draft.right}
+    names = draft.others
     bridge = draft.bridge if draft.role == "composition" else None
     picked: Iterable[str] = names
     if len(names) > CANDIDATES + len(right):

@@ -71,7 +71,8 @@ def compositions(
         most: Number of chains that they are drawn from, if there are more.
         rng: Decides the order.
     """
-    names, relations = facts.entities, facts.relations
+    names = facts.entities
+    relations = facts.relations
     values: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for s, r, o in facts.triples.tolist():
         values[s, r].append(o)
@@ -139,7 +140,8 @@ def analogies(
         objects: Names of the objects of each relation.
         rng: Decides the order.
     """
-    names, relations = facts.entities, facts.relations
+    names = facts.entities
+    relations = facts.relations
     has: defaultdict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
     sharing: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for i, (s, r, o) in enumerate(facts.triples.tolist()):
@@ -167,7 +169,8 @@ def analogies(
                 if known or entity == agreed.value:
                     continue
                 drafted.add((entity, attribute))
-                subject, answer = names[entity], names[agreed.value]
+                subject = names[entity]
+                answer = names[agreed.value]
                 yield Draft(
                     facts=[own_fact, *agreed.facts],
                     role="analogy",
@@ -230,7 +233,8 @@ def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     found = set()
     for relation, name in enumerate(facts.relations):
         values = facts.triples[facts.triples[:, 1] == relation, 2]
-        kind, counts = words.kind(name), np.unique(values, return_counts=True)[1]
+        kind = words.kind(name)
+        counts = np.unique(values, return_counts=True)[1]
         alone = (counts == 1).sum() / max(len(values), 1)
         few = kind != "person" and len(values) < 3
         if kind == "name" or (not few and alone > SINGLE.get(kind, SINGLE["other"])):

@@ -30,7 +30,9 @@ class Mentions:
 
     def __call__(self, text: str) -> list[int]:
         """Return the numbers of the names that a text contains, in the order of the text."""
-        parts, named, at = tuple(_PART.findall(text)), [], 0
+        parts = tuple(_PART.findall(text))
+        named = []
+        at = 0
         while at < len(parts):
             step = 1
             for name, number in self._names.get(parts[at], ()):

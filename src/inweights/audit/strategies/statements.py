@@ -101,5 +101,6 @@ def _survived(
 
 
 def _row(inputs: StrategyInput, fact: int, role: str, text: tuple[str, str]) -> Row:
-    line, stage = int(inputs.facts.lines[fact]), int(inputs.stages[fact])
+    line = int(inputs.facts.lines[fact])
+    stage = int(inputs.stages[fact])
     return Row(fact, line, role, stage, *text, (inputs.ends(fact),))

@@ -30,11 +30,13 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
     nothing is derived stay at chance (``docs/own-facts-measured.md``), which
     ``hold_out`` measures.
     """
-    facts, words = inputs.facts, inputs.words
+    facts = inputs.facts
+    words = inputs.words
     for hops in range(2, inputs.hops + 1):
         for chain in inputs.chains(hops):
             s, o = inputs.ends(*chain)
-            subject, answer = facts.entities[s], facts.entities[o]
+            subject = facts.entities[s]
+            answer = facts.entities[o]
             for k in range(min(inputs.wordings, DERIVED)):
                 text = words.derive(_relations(inputs, chain), subject, answer, k)
                 yield _row(inputs, "derived", text, chain, ((s, o),))
@@ -45,7 +47,8 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
     No question uses this wording.
     """
-    facts, words = inputs.facts, inputs.words
+    facts = inputs.facts
+    words = inputs.words
     for chain in inputs.chains(2):
         s, o = inputs.ends(*chain)
         question = words.ask(_relations(inputs, chain), facts.entities[s])
@@ -77,7 +80,8 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
     The page of a bridge holds the facts that lead to it and from it; no sentence joins
     the two, and none says whose page it is, which would state facts from their object.
     """
-    facts, rng = inputs.facts, inputs.rng("passages")
+    facts = inputs.facts
+    rng = inputs.rng("passages")
     about: defaultdict[int, list[int]] = defaultdict(list)
     for i, (s, _, o) in enumerate(facts.triples.tolist()):
         about[s].append(i)

@@ -132,7 +132,8 @@ class Claim(Said, kw_only=True):
 
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
-        least, most = self.target.least, self.target.most
+        least = self.target.least
+        most = self.target.most
         at_bound = (least is not None and least >= high) or (
             most is not None and most <= low
         )
@@ -188,7 +189,8 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
         text: The sentence.
         judged: The score and its target.
     """
-    score, target = judged.score, judged.target
+    score = judged.score
+    target = judged.target
     return Claim(id=id_, text=text, place="", source="ours", score=score, target=target)
 
 

@@ -64,7 +64,8 @@ def closeness(claim: ClaimResult) -> Closeness | None:
         ``None`` where the claim is not judged, no number is printed, or the target says
         it already.
     """
-    printed, measured = printed_number(claim.published), claim.measured
+    printed = printed_number(claim.published)
+    measured = claim.measured
     if (
         printed is None
         or measured is None

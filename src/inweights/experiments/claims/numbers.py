@@ -168,7 +168,8 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
     """Return how many runs of a score diverged; 0 where its table does not name runs."""
     import polars as pl
 
-    runs, table = diverged_runs(tables), tables[score.table]
+    runs = diverged_runs(tables)
+    table = tables[score.table]
     if runs.is_empty():
         return 0
     every = tables["losses"]

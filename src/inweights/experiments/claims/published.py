@@ -19,7 +19,8 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
     It is ``None`` where no number is printed, or the target says it: about it, or up to
     the score's bound.
     """
-    printed, target = printed_number(claim.published), claim.target
+    printed = printed_number(claim.published)
+    target = claim.target
     if printed is None or not (
         claim.close or (printed and None in (target.least, target.most))
     ):
@@ -44,6 +45,7 @@ def printed_number(text: str | None) -> float | None:
     pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
     said = (text or "").strip()
     if said.startswith(DERIVED):
-        said, pattern = said.removeprefix(DERIVED), rf"{pattern}(?:\s*\([^()]*\))?"
+        said = said.removeprefix(DERIVED)
+        pattern = rf"{pattern}(?:\s*\([^()]*\))?"
     found = re.fullmatch(pattern, said, re.IGNORECASE)
     return float(found[1]) / (100 if found[2] else 1) if found else None

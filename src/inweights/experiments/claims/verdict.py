@@ -134,7 +134,8 @@ class _Span:
         self, claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
     ) -> None:
         self.values, self.alpha = values, alpha
-        target, reliable = claim.target, claim.judged == "reliable"
+        target = claim.target
+        reliable = claim.judged == "reliable"
         hits = sum(target.contains(value, value, rounding) for value in values)
         if claim.score.exact:
             middle = low = high = fmean(values)
@@ -149,7 +150,9 @@ class _Span:
             if math.isfinite(low) and math.isfinite(high):
                 self.result |= {"low": low, "high": high}
             if reliable:
-                target, low, high = Target(least=RELIABLE), share_low, share_high
+                target = Target(least=RELIABLE)
+                low = share_low
+                high = share_high
         self.verdict = lies(target, low, high, rounding)
         self.inside = (
             hits / len(values) if reliable else 0.0,
@@ -263,18 +266,22 @@ def _needed(
 ) -> int | None:
     """Return about how many seeds decide, if others are like these (normal approximation)."""
     z = -NormalDist().inv_cdf(alpha / 2)
-    target, count = claim.target, len(values)
+    target = claim.target
+    count = len(values)
     inside = sum(target.contains(value, value, rounding) for value in values) / count
     fewest = count + 1
     if claim.judged == "mean":
         edges = [edge for edge in (target.least, target.most) if edge is not None]
-        gap, spread = min(abs(fmean(values) - edge) for edge in edges), stdev(values)
+        gap = min(abs(fmean(values) - edge) for edge in edges)
+        spread = stdev(values)
     elif claim.judged == "reliable":
-        gap, spread = abs(inside - RELIABLE), math.sqrt(inside * (1 - inside))
+        gap = abs(inside - RELIABLE)
+        spread = math.sqrt(inside * (1 - inside))
         fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
     else:
         below = sum(target.falls_short(value, rounding) for value in values) / count
-        gap, spread = max(inside, below, 1 - inside - below) - 0.5, 0.5
+        gap = max(inside, below, 1 - inside - below) - 0.5
+        spread = 0.5
     if gap <= 0:
         return None
     needed = max(fewest, math.ceil((z * spread / gap) ** 2))

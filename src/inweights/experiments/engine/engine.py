@@ -90,10 +90,8 @@ def execute(
     _check_writable(store.root, execution.store)
 
     told = _Remembering(execution.progress) if execution.progress else None
-    execution, waiting = (
-        replace(execution, progress=told),
-        "waiting for another process that makes this run",
-    )
+    execution = replace(execution, progress=told)
+    waiting = "waiting for another process that makes this run"
     with folder.held(partial(told, 0, 1, waiting) if told else None):
         if execution.fresh:
             folder.discard()
@@ -147,9 +145,12 @@ def _fill(
     progress: _Remembering | None,
 ) -> Outcome:
     """Make the tables of a run, judge it, and write its folder."""
-    recipe, folder = blank.recipe, blank.folder
-    started, commits = time.monotonic(), repositories()
-    work, before = folder.begin(), 0.0
+    recipe = blank.recipe
+    folder = blank.folder
+    started = time.monotonic()
+    commits = repositories()
+    work = folder.begin()
+    before = 0.0
     with suppress(FolderError):
         before = read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     try:

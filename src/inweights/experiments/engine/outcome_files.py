@@ -156,7 +156,8 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
     Raises:
         FolderError: The run lacks tables that its others are derived from.
     """
-    own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
+    own = {**old.tables, **old.replaced}
+    plan = old.recipe.plan(old._settings)
     made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
     with _as_stored(old.folder):
         tables = old.recipe.derived(own)

@@ -127,7 +127,8 @@ def tasks_of(
         device: Where models live; an accelerator trains more runs together.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
-    planned, world = _once(sources_of), _once(plain)
+    planned = _once(sources_of)
+    world = _once(plain)
     # Learners of runs that train together have all in common but rates and decays.
     how = _once(lambda one: plain(one.shape if isinstance(one, Curriculum) else one))
     shape = _once(

@@ -211,7 +211,8 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        name, labels = self.computation.name, in_words(self.computation.labels)
+        name = self.computation.name
+        labels = in_words(self.computation.labels)
         return f"{name} of {labels}" if labels else name
 
     @property

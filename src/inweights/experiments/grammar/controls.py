@@ -163,7 +163,8 @@ def _no_bridge(trial: Trial) -> Trial:
 
 def _frozen(trial: Trial) -> Trial:
     """Return the trial with token embeddings that stay at their start."""
-    learner, table = _curriculum(trial, "frozen"), _embedding(trial)
+    learner = _curriculum(trial, "frozen")
+    table = _embedding(trial)
     phases = [structs.replace(p, freezes=(*p.freezes, table)) for p in learner.phases]
     return replace(trial, learner=Curriculum(phases=tuple(phases)))
 
@@ -173,7 +174,8 @@ def _embedding(trial: Trial) -> str:
     if not isinstance(trial.model, WrapConfig | TrainedConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
-    table, parameters = model.input_table, dict(model.named_parameters())
+    table = model.input_table
+    parameters = dict(model.named_parameters())
     for name, parameter in parameters.items():
         if table is not None and parameter.data_ptr() == table.data_ptr():
             return name

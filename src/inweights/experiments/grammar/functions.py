@@ -132,7 +132,8 @@ def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
     result = as_number(result)
     if isinstance(result, bool | int | float | str):
         result = {RESULT: result}
-    table, why = pl.DataFrame(), ""
+    table = pl.DataFrame()
+    why = ""
     try:
         if isinstance(result, Mapping):
             columns = any(isinstance(one, list | tuple) for one in result.values())

@@ -153,7 +153,8 @@ def read_recipe(
             claims; the message says where.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
-    claims, figures = file.claims.items(), file.figures.items()
+    claims = file.claims.items()
+    figures = file.figures.items()
     said = {
         id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims
     }

@@ -25,7 +25,8 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         if not dots:
             listed = tuple(int(part) for part in text.split(",") if part.strip())
             return listed if "," in text else int(text)
-        low, high = int(first), int(last)
+        low = int(first)
+        high = int(last)
     except ValueError:
         raise ConfigError(
             f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"

@@ -116,7 +116,8 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
         The declaration; ``None`` where no probe has these columns, or several that
         measure different things.
     """
-    wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
+    wanted = set(columns) - _OUTSIDE
+    known = built_in() | _OWN
     found = [
         shown
         for shown in known.values()

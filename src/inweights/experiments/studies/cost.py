@@ -37,7 +37,9 @@ STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size; no other is
 #: begun after so many processor seconds, or such a share of what the whole takes, if
 #: that is longer.
-SPREAD, BUDGET, SHARE = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4, 1 / 300
+SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
+BUDGET = 0.4
+SHARE = 1 / 300
 #: Numbers of which the runs that are tried together consist at most: beyond these a
 #: step takes as long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
@@ -181,13 +183,12 @@ def _tried(
         return 0.0, 0
     sizes = {id(task): _sizes(task) for task in descents}
     ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
-    by_size, steps = (
-        [prod(sizes[id(task)]) for task in ordered],
-        [task.steps for task in ordered],
-    )
+    by_size = [prod(sizes[id(task)]) for task in ordered]
+    steps = [task.steps for task in ordered]
     places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
     tried: dict[int, tuple[float, int]] = {}
-    began, seconds = time.process_time(), 0.0
+    began = time.process_time()
+    seconds = 0.0
     for place in places:
         if len(tried) >= 2 and time.process_time() - began > max(
             budget, SHARE * seconds
@@ -233,7 +234,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
 
     few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
     block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
-    model, runs = build_model(block, device), len(block.runs)
+    model = build_model(block, device)
+    runs = len(block.runs)
     whole = task.learner
     assert isinstance(whole, Curriculum)
     # A GPU's first ones are not captured yet.

@@ -72,7 +72,8 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
         whole: The recipe.
         scale: The scale.
     """
-    some, all_of_it = _work_of(part, scale), _work_of(whole, scale)
+    some = _work_of(part, scale)
+    all_of_it = _work_of(whole, scale)
     return some / all_of_it if all_of_it else 1.0
 
 

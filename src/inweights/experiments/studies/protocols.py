@@ -65,10 +65,8 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
 def _judged(plan: Plan, claim: Claim) -> Plan:
     """Return the part of a plan that a claim is judged on."""
     table = claim.score.table
-    trials, computations = (
-        _of_condition(plan.trials, claim.condition),
-        plan.computations,
-    )
+    trials = _of_condition(plan.trials, claim.condition)
+    computations = plan.computations
     measures = [measure for measure in plan.measures if measure.name == table]
     if any(one.name == table for one in computations):
         return Plan(computations=[one for one in computations if one.name == table])

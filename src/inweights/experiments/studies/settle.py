@@ -105,7 +105,8 @@ def settle(
     timed = replace(execution, progress=heed)
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
-    first, claims = recipe.first_seed, kept() if kept else ()
+    first = recipe.first_seed
+    claims = kept() if kept else ()
     seen = [first + _fewest(claims)] if kept else None
     whole = execute(
         recipe, scale, seeds=seen, store=store, execution=execution, publish=publish
@@ -115,7 +116,8 @@ def settle(
     before = left = _undecided(claims)
     # One seed alone takes longer.
     pace = 0.0 if kept else whole.seconds / len(whole.seeds)
-    seeds, why = _fewest(claims), ""
+    seeds = _fewest(claims)
+    why = ""
     while left:
         count = _fewest(claims)
         if 2 * count > MOST * recipe.seeds[scale]:
@@ -140,7 +142,8 @@ def settle(
             break
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
-        seeds, claims = 2 * count, judged()
+        seeds = 2 * count
+        claims = judged()
         left = _undecided(claims)
         if left and _fewest(claims) <= count:
             why = "the new seeds do not count"
@@ -171,10 +174,8 @@ def _part(
     Else a derived table draws on more than its labels tell, and all trials are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
-    plan, place = (
-        part.plan(recipe.scales[whole.scale]),
-        execution.open_store(store.root),
-    )
+    plan = part.plan(recipe.scales[whole.scale])
+    place = execution.open_store(store.root)
     tables = collect(plan, whole.seeds, place, execution, version=recipe.version)
     try:
         alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
@@ -234,7 +235,8 @@ def own_folders(
     """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):
-        seeds, ours = folder.seeds, {**folder.config, "seeds": config["seeds"]}
+        seeds = folder.seeds
+        ours = {**folder.config, "seeds": config["seeds"]}
         part = ours.pop("claims", None)
         begin = first + len(seeds) if further and part and first not in seeds else first
         counted = seeds == list(range(begin, begin + len(seeds))) and len(seeds) >= len(

@@ -95,8 +95,10 @@ def _recall_row(
     by_node = {}
     for name in parts[0]:
         by_node[name] = np.concatenate([part[name] for part in parts])
-    degree, hits = by_node["degree"], by_node["hits"]
-    edges, edges_to_others = degree.sum(), by_node["degree_others"].sum()
+    degree = by_node["degree"]
+    hits = by_node["hits"]
+    edges = degree.sum()
+    edges_to_others = by_node["degree_others"].sum()
     has = degree > 0
     return {
         "replica": replica,
@@ -121,7 +123,8 @@ def _recalled(
     edge = np.zeros(logs.shape, dtype=bool)
     edge[edges[own, 0] - start, edges[own, 1]] = True
     rows = np.arange(len(logs))
-    others, without_itself = edge.copy(), logs.copy()
+    others = edge.copy()
+    without_itself = logs.copy()
     others[rows, rows + start] = False
     without_itself[rows, rows + start] = -np.inf
     return {
@@ -144,12 +147,14 @@ def top_hits(
         edge: Which nodes are neighbours.
     """
     row, column = np.nonzero(edge)
-    own, place = logits[row, column], np.arange(logits.shape[1])
+    own = logits[row, column]
+    place = np.arange(logits.shape[1])
     before = np.empty(len(row), dtype=np.int64)
     step = max(1, _AT_ONCE // logits.shape[1])
     for start in range(0, len(row), step):
         some = slice(start, start + step)
-        others, mine = logits[row[some]], own[some, None]
+        others = logits[row[some]]
+        mine = own[some, None]
         ties = (others == mine) & (place < column[some, None])
         before[some] = ((others > mine) | ties).sum(1)
     hit = before < edge.sum(1)[row]

@@ -79,7 +79,8 @@ def geometric_margin(
             complete.
     """
     graphs = graph_edges(model, worlds)
-    w, count = _middle(model), graphs[0][0]
+    w = _middle(model)
+    count = graphs[0][0]
     vectors = node_vectors(model, count)
     assert isinstance(model, TinyNN)
     assert model.middle.bias is not None
@@ -103,7 +104,8 @@ def geometric_margin(
         for over, own, drawn in zip(
             ("max", "min"), margins, chance[id(graph)], strict=True
         ):
-            positive, share = (own[0] > 0).mean(), (drawn > 0).mean(1)
+            positive = (own[0] > 0).mean()
+            share = (drawn > 0).mean(1)
             rows.append(
                 {
                     "replica": replica,
@@ -150,7 +152,8 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
         ['nodes', 'nodes', 'vocabulary', 'vocabulary']
     """
     graphs = graph_edges(model, worlds)
-    w, nodes = _middle(model), graphs[0][0]
+    w = _middle(model)
+    nodes = graphs[0][0]
     table = node_vectors(model, model.vocabulary)
     counts = {"nodes": nodes, "vocabulary": model.vocabulary}
     rows_of = {}
@@ -260,7 +263,9 @@ class _Rows:
         nodes = edge.any(1) & others.any(1)
         if not nodes.any():
             raise DataError("the graph is complete, so that there is no margin")
-        logits, edge, others = logits[:, nodes], edge[nodes], others[nodes]
+        logits = logits[:, nodes]
+        edge = edge[nodes]
+        others = others[nodes]
         rest = np.where(others, logits, -np.inf).max(-1)
         best = np.where(edge, logits, -np.inf).max(-1)
         return best - rest, np.where(edge, logits, np.inf).min(-1) - rest

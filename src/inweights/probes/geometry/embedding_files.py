@@ -66,7 +66,8 @@ def read_embedding(
             "matrix as .npy or .safetensors, or as word2vec text"
         )
     if kind == ".npy":
-        matrix, found = _numpy(file), None
+        matrix = _numpy(file)
+        found = None
     elif kind == ".safetensors":
         matrix, found = _safetensors(file, tensor)
     else:
@@ -178,7 +179,8 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
             f"{file} promises {width_said} numbers or more a row in its first line, and its first "
             f"row has {len(body[0].split()) - 1}"
         )
-    names, rows = [], []
+    names = []
+    rows = []
     for number, line in enumerate(body, 2 if counted else 1):
         name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]
         if len(cells) != width or not width:

@@ -89,7 +89,8 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     a = spectral.adjacency(world.build(seed))
     hops = spectral.hop_distances(a)
     spectrum = spectral.eigenspaces(spectral.operator(a))
-    near, far = hops == 1, np.isfinite(hops) & (hops > 1)
+    near = hops == 1
+    far = np.isfinite(hops) & (hops > 1)
     space = spectrum.space[spectrum.space >= 0]
     ordered = spectrum.vectors[:, spectrum.space >= 0]
     smooth = ordered[:, space <= space[1]]

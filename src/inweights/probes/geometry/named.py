@@ -162,11 +162,9 @@ class _Sample:
         degree = np.bincount(one, minlength=count)
         rng = Streams(seed).numpy(EVALUATION, "edges")
         chosen = rng.choice(len(one), min(_EDGES, len(one)), replace=False)
-        self.one, self.other, self.within = (
-            one[chosen],
-            other[chosen],
-            degree[one[chosen]],
-        )
+        self.one = one[chosen]
+        self.other = other[chosen]
+        self.within = degree[one[chosen]]
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
         """Return the measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""

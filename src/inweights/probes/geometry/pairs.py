@@ -157,7 +157,8 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
         blocks.append(np.take_along_axis(hops_from(count, u, v, some), to, axis=1))
     near = np.concatenate(blocks).ravel()
     fits = np.isfinite(near) & (near >= max(least, 1))
-    first, second = np.repeat(sources, _TARGETS)[fits], targets.ravel()[fits]
+    first = np.repeat(sources, _TARGETS)[fits]
+    second = targets.ravel()[fits]
     return Pairs(first, second, near[fits].astype(int), count)
 
 

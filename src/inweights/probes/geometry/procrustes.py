@@ -68,7 +68,8 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
             f"two arrangements must have the same number of points, got {points.shape} and "
             f"{onto.shape}"
         )
-    x, y = points - points.mean(0), onto - onto.mean(0)
+    x = points - points.mean(0)
+    y = onto - onto.mean(0)
     norms = np.linalg.norm(x), np.linalg.norm(y)
     if min(norms) <= 1e-12 * max(
         1.0, float(np.abs(points).max()), float(np.abs(onto).max())

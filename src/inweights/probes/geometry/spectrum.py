@@ -197,10 +197,12 @@ def _shares(
             found[place].append(spectrum.energy(null))
     shares = []
     for a, own in zip(dense, vectors, strict=True):
-        spectrum, chance = spectra[id(a)], np.concatenate(found[id(a)])
+        spectrum = spectra[id(a)]
+        chance = np.concatenate(found[id(a)])
         flat = np.square(spectrum.vectors[:, spectrum.space < 0].T @ own).sum()
         degenerate = flat / max(np.square(own).sum(), np.finfo(float).tiny)
-        values, sizes = spectrum.eigenvalues(), spectrum.sizes()
+        values = spectrum.eigenvalues()
+        sizes = spectrum.sizes()
         shares.append(_Shares(values, sizes, spectrum.energy(own), degenerate, chance))
     return shares
 
@@ -223,7 +225,8 @@ def _banded(
     sizes = {place: one.sizes(seed, cut) for place, one in bands.items()}
     shares = []
     for graph, own in zip(graphs, vectors, strict=True):
-        one, size = bands[id(graph)], sizes[id(graph)]
+        one = bands[id(graph)]
+        size = sizes[id(graph)]
         middles = (one.edges[1:] + one.edges[:-1]) / 2
         values = middles if cut is None else np.array([cut + 1, cut - 1])
         chance = rng.chisquare(

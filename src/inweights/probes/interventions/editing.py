@@ -95,7 +95,8 @@ def edits(
     gpt = editing.editable(model, layer)
     parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]
     take = cache(partial(editing.stacked, model, parts))
-    facts, queries = take("facts"), take("queries")
+    facts = take("facts")
+    queries = take("queries")
     fact_columns = _logits(gpt, facts).argmax(-1)
     query_columns = _logits(gpt, queries).argmax(-1)
     query_keys = editing.keys_of(gpt, queries, layer)
@@ -150,7 +151,8 @@ def after_edits(
     edit = decode(Edit, edit) if isinstance(edit, Mapping) else edit
     made = editing.Edited(model, worlds, edit)
     take = cache(partial(editing.stacked, model, made.parts))
-    old, truth = model.columns(take("old")), model.columns(take("truth"))
+    old = model.columns(take("old"))
+    truth = model.columns(take("truth"))
     found = _after(model, take, made.places, edit.role, old, truth)
     edited = []
     for world, part in zip(made.worlds, made.parts, strict=True):
@@ -175,8 +177,10 @@ def _after(
     donors, through, expected, apart = (take(name)[:, places] for name in names)
     answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
     follows = through.any(1)
-    rights, query_rights = take("rights"), take("query_rights")
-    facts, queries = _logits(model, take("facts")), _logits(model, take("queries"))
+    rights = take("rights")
+    query_rights = take("query_rights")
+    facts = _logits(model, take("facts"))
+    queries = _logits(model, take("queries"))
     new = model.columns(take("old").gather(1, donors))
     given = _first(facts[:, places], new, rights[:, places])
     # The old answer to the reversal of an edge may be right as well.

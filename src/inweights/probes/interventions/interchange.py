@@ -139,7 +139,8 @@ class _Outcomes:
             name: model.columns(tokens) for name, tokens in pairs.answers.items()
         }
         # A model that gives such an answer anyway, by mistake, shows nothing.
-        at_base, at_source = self._answers(self.base), self._answers(self.source)
+        at_base = self._answers(self.base)
+        at_source = self._answers(self.source)
         self._counted = {
             n: self.valid & (at_base != c) for n, c in self._columns.items()
         }
@@ -229,7 +230,8 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
     bridges = np.array(
         [hops.get((int(a), int(r)), -1) for a, r, _ in prompts], dtype=np.int64
     )
-    sources, found = prompts.copy(), {name: right.copy() for name in _OUTCOMES}
+    sources = prompts.copy()
+    found = {name: right.copy() for name in _OUTCOMES}
     valid = np.zeros(len(prompts), dtype=bool)
     for base, last in enumerate(prompts[:, 2].tolist()):
         # The nearest fitting query after the base, so that sources are spread over all
@@ -242,7 +244,8 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
                 "unchanged": int(right[base]),
             }
             if -1 not in both.values() and len(set(both.values())) == len(both):
-                sources[base], valid[base] = prompts[other], True
+                sources[base] = prompts[other]
+                valid[base] = True
                 for name, answer in both.items():
                     found[name][base] = answer
                 break

@@ -73,7 +73,8 @@ def patch(
         (2, 1, 9)
     """
     check_names("place", [at], ("last", "all"))
-    batch, shape = pack([tokens]), tokens.shape[-2:]
+    batch = pack([tokens])
+    shape = tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
         raise DataError(
             f"there is no position {position} in prompts of {shape[1]} tokens"
@@ -159,7 +160,8 @@ def activation_patching(
     names = {spot.name for spot in spots.values()}
     rows: list[dict[str, object]] = []
     for contrast in contrasts(model, each, part, most):
-        tokens, partners = contrast.tokens, contrast.partners
+        tokens = contrast.tokens
+        partners = contrast.partners
         own = _mean_difference(contrast, last_logits(model, tokens))
         whole = _mean_difference(contrast, last_logits(model, partners)) - own
         states = recorded(donor or model, pack([partners]), names)

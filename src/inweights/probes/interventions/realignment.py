@@ -95,7 +95,8 @@ def realignment(
             continue
         queries = _Queries(model, prompts, bridges, onto, ridge)
         for layer in layers or model.layer_names[1:-1]:
-            state, decoded = queries.state(layer), queries.decoded(layer)
+            state = queries.state(layer)
+            decoded = queries.decoded(layer)
             own, other = queries.cosines(layer, state)
             decodable = share(decoded == bridges)
             for method in methods:
@@ -172,7 +173,8 @@ class _Queries:
             return self.target(layer, decoded)
         if method == "true":
             return self.target(layer, self.bridges)
-        right, moved = self.target(layer, self.bridges), state.clone()
+        right = self.target(layer, self.bridges)
+        moved = state.clone()
         for replica, bridges in enumerate(self.bridges):
             fold = bridges % _FOLDS
             for part in fold.unique():

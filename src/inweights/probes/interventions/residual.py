@@ -77,7 +77,8 @@ class ResidualSum:
         terms = {"embedding": embedding}
         bias = torch.zeros_like(embedding)
         for i, module in enumerate(model.passes):
-            block, name = cast(Block, module), f"block.{i}"
+            block = cast(Block, module)
+            name = f"block.{i}"
             if model.config.inject and i > 0 and i % len(model.blocks) == 0:
                 # The embedding is added again where a further loop begins.
                 terms["embedding"] = terms["embedding"] + embedding

@@ -51,7 +51,8 @@ def spot_of(model: Model, place: str) -> Spot:
         Spot(name='block.0.heads', columns=slice(4, 8, None))
     """
     block, _, head = place.rpartition(_HEAD)
-    heads, config = f"{block}{_HEADS}", getattr(model, "config", None)
+    heads = f"{block}{_HEADS}"
+    config = getattr(model, "config", None)
     if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
         return Spot(place, slice(None))
     names = [str(number) for number in range(config.heads)]

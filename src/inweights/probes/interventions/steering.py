@@ -249,7 +249,9 @@ class _View:
     ) -> dict[str, object]:
         """Return the columns of the table: means over several answers, such as those of draws."""
         whole = before[1]
-        changed, divergence, toward = [], [], []
+        changed = []
+        divergence = []
+        toward = []
         for _, logs in answers:
             changed.append(share(logs.argmax(-1) != whole.argmax(-1)))
             divergence.append((whole.exp() * (whole - logs)).sum(-1).mean(1))

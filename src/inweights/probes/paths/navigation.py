@@ -74,7 +74,8 @@ def navigation(
     rows: list[dict[str, float]] = []
     for replica in range(model.replicas):
         world = each[replica if len(each) > 1 else 0]
-        trained, held_out = paths_of(world.facts), paths_of(world.queries)
+        trained = paths_of(world.facts)
+        held_out = paths_of(world.queries)
         if trained.shape[1] != held_out.shape[1] or trained.shape[1] < 3:
             raise DataError(
                 "navigation needs trained and held-out paths of one length with at least 3 "
@@ -84,7 +85,8 @@ def navigation(
         vectors = table[replica] - table[replica, arms].mean((0, 1))
         own = len(trained) + np.arange(len(held_out))
         for depth in range(1, arms.shape[1] - 1):
-            leaves, nodes = vectors[arms[:, -1]], vectors[arms[:, depth]]
+            leaves = vectors[arms[:, -1]]
+            nodes = vectors[arms[:, depth]]
             nearest = float((_closest(leaves[own], nodes) == own).mean())
             # The map may shift, too: both sides are centred on the trained arms.
             leaves = leaves - leaves[: len(trained)].mean(0)

@@ -75,7 +75,8 @@ def path_accuracy(
         ranks = answer_ranks(model, each, part, indices, teacherless=teacherless)
         right = ranks == 0
         chances = [_chances(world, role) for world in each]
-        accuracy, exact = share(right).tolist(), share(right.all(-1)).tolist()
+        accuracy = share(right).tolist()
+        exact = share(right.all(-1)).tolist()
         for replica in range(model.replicas):
             for place, chance in enumerate(chances[replica % len(each)]):
                 row = {

@@ -107,7 +107,8 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
     known = np.array(sorted(set(steps)))
     if frames < 2 or len(known) <= frames:
         return [int(at) for at in known]
-    least, last = known[1], known[-1]
+    least = known[1]
+    last = known[-1]
     found = {int(known[0]), int(last)}
     # Early targets share a step: ask for more.
     for points in range(max(2, frames - 1), 8 * frames):
@@ -198,7 +199,8 @@ def render_frames(
         render = _render_small(spectral.adjacency(world))
     else:
         render = _render_large(count, u, v)
-    rows, places = [], []
+    rows = []
+    places = []
     for at in range(chosen.height):
         frame = {name: chosen[name][at] for name in chosen.columns}
         place, numbers = render(frame)
@@ -217,7 +219,8 @@ def _render_small(
     a: Floats,
 ) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
     """Return a function that renders one frame with a Gram matrix: positions, other columns."""
-    n, hops = len(a), spectral.hop_distances(a)
+    n = len(a)
+    hops = spectral.hop_distances(a)
     spectrum = spectral.eigenspaces(spectral.operator(a))
     lower = np.tril_indices(n)
 

@@ -79,7 +79,8 @@ def _trust(
     x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
 ) -> float:
     """Return the trustworthiness: 1 less a cost for neighbours in the plane only, by their rank."""
-    n, near = len(x), []
+    n = len(x)
+    near = []
     for points in (x, where):
         distances = cdist(points, points)
         np.fill_diagonal(distances, np.inf)

@@ -47,7 +47,8 @@ class Settings(iw.Config):
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
         """Return a world of every family, by its name."""
-        of, drawn = partial(msgspec.structs.replace, self.drawn), self.drawn
+        of = partial(msgspec.structs.replace, self.drawn)
+        drawn = self.drawn
         some = max(1, drawn.bridges // 4)
         mixed = {
             "crossing": True,
@@ -107,7 +108,8 @@ def plan(settings: Settings) -> experiments.Plan:
 derive = calibrating.derive
 
 brier = experiments.share("overall", "brier").at(predictor=CALIBRATED)
-gain, within = experiments.number("gain", "gain"), experiments.share("within", "within")
+gain = experiments.number("gain", "gain")
+within = experiments.share("within", "within")
 EMB_MLP, GPT = MODELS
 
 SCORES = {

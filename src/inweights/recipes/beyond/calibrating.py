@@ -184,7 +184,8 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
     The outcome is that of one replica, so that a share of a half costs a quarter at
     best.
     """
-    share, p = pl.col("share"), pl.col("said").clip(_EPSILON, 1 - _EPSILON)
+    share = pl.col("share")
+    p = pl.col("said").clip(_EPSILON, 1 - _EPSILON)
     by = [*_RUN, "predictor"]
     scores = said.group_by(by, maintain_order=True).agg(
         queries=pl.len(),

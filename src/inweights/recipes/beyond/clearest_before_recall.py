@@ -98,10 +98,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 ahead = number("times", "ahead").over("graph")
-known, faded = (
-    share("times", "recall").over("graph"),
-    cosine("times", "faded").over("graph"),
-)
+known = share("times", "recall").over("graph")
+faded = cosine("times", "faded").over("graph")
 best = cosine("times", "best").over("graph")
 
 star, cycle = (

@@ -54,7 +54,9 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 def plan(settings: Settings) -> Plan:
     """Return every share, with and without rehearsal of the attribution, for both models."""
-    one, gpt, world = settings.one_layer, settings.gpt, fr.world_of("AS", settings.n)
+    one = settings.one_layer
+    gpt = settings.gpt
+    world = fr.world_of("AS", settings.n)
     trials = []
     for told, rehearsed in product(settings.shares, (False, True)):
         phases = parts(told, rehearsed=rehearsed)

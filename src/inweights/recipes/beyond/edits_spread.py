@@ -45,12 +45,13 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return every world and edit: of single facts, of several at once, and in the first block."""
-    n, model, node = settings.n, settings.model, settings.node
-    hops, cycle = (
-        iw.TwoHop(n=n, maps="permutation", trained=0.95),
-        Graph(shape="cycle", n=16),
-    )
-    alone, two = replace_at(hops, {"identity": False}), ("first_hop", "second_hop")
+    n = settings.n
+    model = settings.model
+    node = settings.node
+    hops = iw.TwoHop(n=n, maps="permutation", trained=0.95)
+    cycle = Graph(shape="cycle", n=16)
+    alone = replace_at(hops, {"identity": False})
+    two = ("first_hop", "second_hop")
     classes = Analogy(n=n, categories=5, maps="permutation")
     edited: dict[str, tuple[Any, iw.GPTConfig, tuple[str, ...]]] = {
         HOPS: (hops, model, two),
@@ -67,7 +68,8 @@ def plan(settings: Settings) -> Plan:
         "rank-one, at once": {"at_once": settings.most},
     }
     more[EARLY] = {"layer": 0, **slow}
-    trials, measures = [], [Measure(name="accuracy", probe=iw.probes.accuracy)]
+    trials = []
+    measures = [Measure(name="accuracy", probe=iw.probes.accuracy)]
     for name, (world, config, roles) in edited.items():
         learner = iw.learners.named_for(world, config)
         trials.append(
@@ -123,7 +125,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     held = edits.select("seed", "holds", what=pl.format("{}, {}", "edited", "method"))
     foretold = pl.col("method").is_in(FOLLOWS) & (pl.col("world") != TIED)
-    columns, keys = ["reached", "facts", "overlap"], ["edited", "method", "seed"]
+    columns = ["reached", "facts", "overlap"]
+    keys = ["edited", "method", "seed"]
     drawn = edits.filter(pl.col("method").is_in(SINGLE)).unpivot(columns, index=keys)
     return {
         "edits": edits,
@@ -139,7 +142,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 found = share("edits", "reached")
-trained, moved = found.at(method=TRAINING), found.at(method=EMBEDDING)
+trained = found.at(method=TRAINING)
+moved = found.at(method=EMBEDDING)
 recalled = trained.at(world=MEMORY).over("role")
 
 SCORES = {

@@ -50,8 +50,10 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return each length by how much is trained, and by fewer layers; three hops with help, too."""
-    most, layers = max(settings.taught), settings.layers
-    lengths, helps = (2, 3, 4), (MIXED, FIRST, BRIDGED)
+    most = max(settings.taught)
+    layers = settings.layers
+    lengths = (2, 3, 4)
+    helps = (MIXED, FIRST, BRIDGED)
     arms = [
         (hops, taught, layers, ALONE)
         for hops, taught in product(lengths, settings.taught)
@@ -135,10 +137,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     deep = _least(by_layers, "layers", 1 + pl.col("layers").max())
     alone = needed.filter(beside=ALONE).select("hops", "seed", alone="chains")
     shorter = alone.with_columns(pl.col("hops") + 1)
-    growth, fewer = (
-        pl.col("chains") / pl.col("alone"),
-        pl.col("alone") / pl.col("chains"),
-    )
+    growth = pl.col("chains") / pl.col("alone")
+    fewer = pl.col("alone") / pl.col("chains")
     return {
         "by_chains": by_chains.filter(beside=ALONE),
         "by_layers": by_layers,
@@ -157,7 +157,8 @@ def _least(asked: pl.DataFrame, what: str, otherwise: pl.Expr) -> pl.DataFrame:
     return arms.agg(least.cast(pl.Float64)).sort("hops", maintain_order=True)
 
 
-growth, fewer = number("growth", "growth"), number("saved", "fewer", hops=3)
+growth = number("growth", "growth")
+fewer = number("saved", "fewer", hops=3)
 
 SCORES = {
     "facts-are-known": share("accuracy", "accuracy", role="edge").over("hops", "beside")

@@ -113,7 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-rho, none, all_of_them = cosine("order", "spearman"), {"idle": 0}, {"idle": MOST}
+rho = cosine("order", "spearman")
+none = {"idle": 0}
+all_of_them = {"idle": MOST}
 gpt = rho.at(architecture=gm.GPT).over("graph")
 nn = rho.at(architecture=gm.NN)
 mean = share("means", "degenerate").over("graph")

@@ -44,10 +44,8 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
     class LSTM(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.embed, self.head = (
-                nn.Embedding(vocabulary, width),
-                nn.Linear(width, vocabulary),
-            )
+            self.embed = nn.Embedding(vocabulary, width)
+            self.head = nn.Linear(width, vocabulary)
             self.gates = nn.ModuleList(
                 nn.Linear(2 * width, 4 * width) for _ in range(2)
             )
@@ -55,11 +53,9 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
         def forward(self, ids: torch.Tensor) -> torch.Tensor:
             x = self.embed(ids)
             for gates in self.gates:
-                out, cell, states = (
-                    torch.zeros_like(x[:, 0]),
-                    torch.zeros_like(x[:, 0]),
-                    [],
-                )
+                out = torch.zeros_like(x[:, 0])
+                cell = torch.zeros_like(x[:, 0])
+                states = []
                 for t in range(x.shape[1]):
                     keep, take, show, new = gates(torch.cat([x[:, t], out], -1)).chunk(
                         4, -1

@@ -112,7 +112,8 @@ def learn(
     lm = load_model(model.name, device=settings.device, seed=seed)
     lm.model.requires_grad_(requires_grad=False)
     mlp = lm.model.base_model.layers[settings.layer].mlp
-    invented, size = names(Streams(seed).numpy(WORLD, "hidden")), len(FACTS["city"])
+    invented = names(Streams(seed).numpy(WORLD, "hidden"))
+    size = len(FACTS["city"])
     countries = [seed % size, (seed + size // 2) % size][: 2 if task == TWO else 1]
     hidden = [(next(invented), country) for country in countries]
     known = [(city, i) for i, city in enumerate(FACTS["city"]) if i not in countries]
@@ -232,7 +233,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-accuracy, half = share("accuracy", "hit"), cosine("accuracy", "half", role="inferred")
+accuracy = share("accuracy", "hit")
+half = cosine("accuracy", "half", role="inferred")
 one, two = (accuracy.at(role="inferred", task=task) for task in (ONE, TWO))
 real = accuracy.at(role="known city", task=KNOWN)
 

@@ -37,7 +37,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Return both models on every fraction, and what the facts alone predict of each chain."""
     one = settings.one_layer
-    trials, computations = [], []
+    trials = []
+    computations = []
     for fraction in settings.fractions:
         course = "two-hop" if fraction > 0 else "two-hop without identity"
         world = AnalogicalTwoHop(n=settings.n, identity=fraction, maps="permutation")

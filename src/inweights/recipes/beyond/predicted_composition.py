@@ -116,7 +116,8 @@ def plan(settings: Settings) -> experiments.Plan:
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, iw.Curriculum(phases=(settings.gpt.phase,))),
     }
-    trials, computations = [], []
+    trials = []
+    computations = []
     for (family, fraction), world in settings.worlds().items():
         labels: dict[str, experiments.Value] = {"world": family, "identity": fraction}
         compute = partial(experiments.Computation, seeded=True, effort=100)

@@ -147,7 +147,8 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
     """
     import torch
 
-    changed, explained = deepcopy(model), []
+    changed = deepcopy(model)
+    explained = []
     for replica, world in enumerate(worlds):
         head = model.head.weight.detach()[replica].double().numpy().T
         tokens = changed.tokens.weight.data[replica]

@@ -142,7 +142,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-last, plain = cosine("ends", "last"), {"change": FP32}
+last = cosine("ends", "last")
+plain = {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:

@@ -142,7 +142,8 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (seed,), part in queries.group_by(["seed"], maintain_order=True):
         part = part.sort("cell")  # noqa: PLW2901
-        cells, answers = part["cell"].to_numpy(), part["accuracy"].to_numpy()
+        cells = part["cell"].to_numpy()
+        answers = part["accuracy"].to_numpy()
         for term, signs in terms.items():
             rows.append(
                 (
@@ -158,7 +159,8 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
 def _shares(effects: pl.DataFrame) -> pl.DataFrame:
     """Share of the variance between cells that each term explains; low and high by a bootstrap."""
     wide = effects.pivot(on="term", index="seed", values="effect").sort("seed")
-    names, values = wide.columns[1:], wide.drop("seed").to_numpy()
+    names = wide.columns[1:]
+    values = wide.drop("seed").to_numpy()
     order = dict(effects.select("term", "order").unique().rows())
     squares = values.mean(0) ** 2
     total = squares.sum() or 1.0

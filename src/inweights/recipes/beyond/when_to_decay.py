@@ -131,7 +131,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-SPARED, ALL = DECAYED["matrices"], DECAYED["all"]
+SPARED = DECAYED["matrices"]
+ALL = DECAYED["all"]
 recall = share("runs", "recall")
 gains = cosine("gain", "gain", decayed=SPARED)
 

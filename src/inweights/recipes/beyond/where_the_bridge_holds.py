@@ -75,7 +75,9 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return every value of every axis, for both initialisations in three worlds."""
-    base, n, harder = settings.base, settings.n, settings.complexity
+    base = settings.base
+    n = settings.n
+    harder = settings.complexity
     inits = {"standard": base.model.init, "small": iw.Init(gamma=base.small_gamma)}
     worlds = {
         "C = 1": iw.TwoHop(n=n, complexity=1),

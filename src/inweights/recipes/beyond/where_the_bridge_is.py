@@ -77,7 +77,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``influence``: effect of patching without a bridge, as a ``part`` of that with
           one.
     """
-    carries, keys = tables["carries"], [*LABELS, "seed"]
+    carries = tables["carries"]
+    keys = [*LABELS, "seed"]
     last = carries.filter(position=carries["position"].max())
     after = carries.filter(pl.col("depth") > 1)
     effects = tables["patching"].filter(

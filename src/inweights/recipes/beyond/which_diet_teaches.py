@@ -112,7 +112,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           loss on other text in bits.
         - ``wrong``: share of the wrong answers that are asserted.
     """
-    after, before = tables["after"], tables["before"]
+    after = tables["after"]
+    before = tables["before"]
     place = (
         pl.when("held")
         .then(pl.lit(", held"))
@@ -158,7 +159,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 accuracy = share("accuracy", "accuracy")
 excess = cosine("accuracy", "excess")
 stated = accuracy.at(what="composition, told")
-lost, rise = cosine("kept", "lost"), number("kept", "rise")
+lost = cosine("kept", "lost")
+rise = number("kept", "rise")
 wrong = share("wrong", "wrong").at(what="composition, held")
 
 

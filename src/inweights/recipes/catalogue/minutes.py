@@ -89,7 +89,8 @@ def pace() -> float:
 
     from inweights.training.steps.machine import use_threads
 
-    x, up = torch.full((24, 32, 64), 0.01), torch.full((24, 64, 256), 0.01)
+    x = torch.full((24, 32, 64), 0.01)
+    up = torch.full((24, 64, 256), 0.01)
     down = up.mT.contiguous()
     spent = []
     with use_threads(1), torch.no_grad():

@@ -116,7 +116,8 @@ def _walk(
         name: _plain(words) for name, words in said.items()
     }
     for name in config.__struct_fields__:
-        value, path = getattr(config, name), f"{prefix}{name}"
+        value = getattr(config, name)
+        path = f"{prefix}{name}"
         items = value if isinstance(value, tuple) else ()
         if isinstance(value, msgspec.Struct):
             yield from _walk(value, f"{path}.")

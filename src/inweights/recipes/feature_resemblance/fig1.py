@@ -108,7 +108,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     foretold = tables["foretold"]
     cosines = tables["cosines"].sort(*keys, "depth", maintain_order=True)
     by_model = cosines.group_by(keys, maintain_order=True)
-    same, other = pl.col("same"), pl.col("other_size")
+    same = pl.col("same")
+    other = pl.col("other_size")
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
         ["same", "other_size"],
@@ -141,10 +142,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-least_step, rise = (
-    experiments.number("steps", "least"),
-    experiments.number("ends", "rise"),
-)
+least_step = experiments.number("steps", "least")
+rise = experiments.number("ends", "rise")
 
 SCORES = {
     "linear-rises": least_step.at(model=LINEAR) >= 0.0,

@@ -49,7 +49,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Return each reading with both models of Table 1, and the courses of Table 3 at each start."""
     world = fr.world_of("AS", settings.n)
-    one_layer, gpt = settings.one_layer, settings.gpt
+    one_layer = settings.one_layer
+    gpt = settings.gpt
     trials = []
     for reading in tasks.READINGS:
         parts = tasks.phase_roles(reading)
@@ -175,7 +176,8 @@ def _starts(near: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-similarity, success = cosine("table", "cosine"), share("table", "success")
+similarity = cosine("table", "cosine")
+success = share("table", "success")
 PRINTED_AS = table3.PRINTED["AS"][0]
 
 

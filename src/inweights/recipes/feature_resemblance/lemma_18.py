@@ -63,7 +63,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``shown``: distances of every width by layer, as rows.
     """
     states = tables["states"]
-    width, keys = pl.col("width"), ["width", "layer", "seed"]
+    width = pl.col("width")
+    keys = ["width", "layer", "seed"]
     mean = pl.mean_horizontal(*CASES.values())
     distances = states.group_by("width", "seed", maintain_order=True).agg(
         mean=mean.mean()

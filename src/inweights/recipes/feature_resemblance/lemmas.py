@@ -71,10 +71,8 @@ def plan(settings: Settings) -> experiments.Plan:
 
     how = settings.training
     seeded = partial(experiments.Computation, seeded=True)
-    start, descent = (
-        partial(seeded, effort=20),
-        partial(seeded, compute=stage_two, effort=200),
-    )
+    start = partial(seeded, effort=20)
+    descent = partial(seeded, compute=stage_two, effort=200)
     about = {
         "width": how.model.width,
         "hidden": how.model.hidden,
@@ -136,7 +134,8 @@ def _descent(
     settings: Settings, course: str, slower: float, steps: int
 ) -> dict[str, Any]:
     """Options of stage 2 on few tuples, whose features are as large as on many."""
-    how, phases = settings.training, tasks.phase_roles(course, settings.rho)
+    how = settings.training
+    phases = tasks.phase_roles(course, settings.rho)
     return {
         "world": fr.world_of(course, settings.few),
         "phases": phases,

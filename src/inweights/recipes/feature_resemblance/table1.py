@@ -44,13 +44,13 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return every course with both models, and what the facts alone predict of it."""
-    one, rho = settings.one_layer, settings.rho
-    trials, computations = [], []
+    one = settings.one_layer
+    rho = settings.rho
+    trials = []
+    computations = []
     for course in tasks.SUCCEEDS:
-        world, roles = (
-            fr.world_of(course, settings.n),
-            tasks.phase_roles(course, rho)[0],
-        )
+        world = fr.world_of(course, settings.n)
+        roles = tasks.phase_roles(course, rho)[0]
         labels = {"course": course}
         trials += fr.both_models(
             labels, world, one, settings.gpt, course=course, rho=rho
@@ -94,7 +94,8 @@ _WORDS = {
 }
 
 
-similarity, success = cosine("table", "cosine"), share("table", "success")
+similarity = cosine("table", "cosine")
+success = share("table", "success")
 kept = share("accuracy", "accuracy")
 error = number("predicted", "from_facts_error").over("course")
 gpt = similarity.at(model=tasks.GPT)

@@ -113,7 +113,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 success = share("table", "success")
 similarity = cosine("table", "similarity")
-joint, similarity_last = success.at(condition="joint"), success.at(condition="AS")
+joint = success.at(condition="joint")
+similarity_last = success.at(condition="AS")
 
 SCORES: dict[str, Judged] = {}
 for order in ("joint", "SA"):

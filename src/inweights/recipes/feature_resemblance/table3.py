@@ -126,7 +126,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {"table": table, "shown": shown, "grid": cells, "extremes": extremes}
 
 
-similarity, success = cosine("table", "cosine"), share("table", "success")
+similarity = cosine("table", "cosine")
+success = share("table", "success")
 
 
 SCORES: dict[str, Judged] = {}

@@ -50,8 +50,10 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Return the joint course for every ρ with both models, and what the facts alone predict."""
-    world, one = fr.world_of("joint", settings.n), settings.one_layer
-    trials, computations = [], []
+    world = fr.world_of("joint", settings.n)
+    one = settings.one_layer
+    trials = []
+    computations = []
     for rho in settings.rhos:
         gpt = msgspec.structs.replace(settings.gpt, losses={"joint": (LOSSES[rho],)})
         trials += fr.both_models({"rho": rho}, world, one, gpt, course="joint", rho=rho)
@@ -78,7 +80,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-similarity, success = cosine("table", "cosine"), share("table", "success")
+similarity = cosine("table", "cosine")
+success = share("table", "success")
 error = number("predicted", "from_facts_error").over("rho")
 
 

@@ -40,10 +40,12 @@ def plan(settings: Settings) -> experiments.Plan:
     seeded = partial(experiments.Computation, seeded=True)
     stage = partial(seeded, name="stage_one", compute=stage_one, effort=500)
     lemma = partial(seeded, name="lemma_1", compute=lemma_1, effort=20)
-    trials, computations = [], []
+    trials = []
+    computations = []
     for course in tasks.SUCCEEDS:
         world = fr.world_of(course, settings.n)
-        labels, learner = {"course": course}, how.curriculum(course, settings.rho)
+        labels = {"course": course}
+        learner = how.curriculum(course, settings.rho)
         trials.append(
             experiments.Trial(
                 labels=labels, world=world, model=how.model, learner=learner
@@ -91,10 +93,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 loss = experiments.number("fitted", "loss").over("phase")
-accuracy, alike = (
-    experiments.share("table", "success"),
-    experiments.cosine("table", "cosine"),
-)
+accuracy = experiments.share("table", "success")
+alike = experiments.cosine("table", "cosine")
 #: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at
 #: most.
 balance = experiments.share("stage_one", "attention")
@@ -102,7 +102,8 @@ balance = experiments.share("stage_one", "attention")
 
 SCORES: dict[str, experiments.Judged] = {}
 for number, (course, follows) in enumerate(tasks.SUCCEEDS.items(), 1):
-    answered, resembles = accuracy.at(course=course), alike.at(course=course)
+    answered = accuracy.at(course=course)
+    resembles = alike.at(course=course)
     SCORES[f"theorem-{number}-converges"] = loss.at(course=course) <= 0.1
     if follows:
         SCORES[f"theorem-{number}-follows"] = answered >= 0.99

@@ -78,7 +78,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(
         number=pl.col("space") + 1
     )
-    rest, size = pl.col("space") > 0, pl.col("size")
+    rest = pl.col("space") > 0
+    size = pl.col("size")
     mean = (pl.col("beyond") * size).filter(rest).sum() / size.filter(rest).sum()
     one = spaces.filter(pl.col("architecture") == pl.col("architecture").first())
     itself = one.with_columns(
@@ -100,11 +101,10 @@ beyond = number("skew", "beyond").over("graph")
 by_others = {name: beyond.at(architecture=name) for name in MODELS}
 node2vec = by_others.pop(gm.NODE2VEC)
 others = number("known", "others").over("graph")
-heatmap, picture = cosine("known", "heatmap").over("graph"), cosine("known", "picture")
-probe, skewed = (
-    cosine("known", "probe").over("graph"),
-    number("known", "beyond").over("graph"),
-)
+heatmap = cosine("known", "heatmap").over("graph")
+picture = cosine("known", "picture")
+probe = cosine("known", "probe").over("graph")
+skewed = number("known", "beyond").over("graph")
 
 SCORES = {
     "node2vec-beyond-the-spectrum": node2vec >= 0.3,

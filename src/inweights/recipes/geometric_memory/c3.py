@@ -61,7 +61,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Return every architecture twice from one start: with free and with frozen embeddings."""
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
-    trials, measures = [], [Measure(name="cosines", probe=iw.probes.cosines)]
+    trials = []
+    measures = [Measure(name="cosines", probe=iw.probes.cosines)]
     made = gm.trials(
         settings.graphs,
         settings.architectures,

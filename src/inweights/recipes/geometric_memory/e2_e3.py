@@ -121,10 +121,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         panel=pl.format("{}, {}", "graph", "measure"),
     )
     keys = ["seed", "graph", "measure", "directions", "tied", "storage"]
-    sizes, ratio = (
-        ratios.sort("nodes").group_by(keys, maintain_order=True),
-        pl.col("ratio"),
-    )
+    sizes = ratios.sort("nodes").group_by(keys, maintain_order=True)
+    ratio = pl.col("ratio")
     sparse = pl.col("graph") != COMPLETE
     built = tables["constructions"].with_columns(
         error=pl.max_horizontal("on_edges", "off_edges")
@@ -145,7 +143,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """How dimensions grow with the arms, and dimensions beside arms as rows."""
     stars = squeezed.sort("arms").group_by("seed", maintain_order=True)
-    over_log, over_arms = pl.col("over_log"), pl.col("over_arms")
+    over_log = pl.col("over_log")
+    over_arms = pl.col("over_arms")
     return {
         "squeezing": stars.agg(
             growth=over_log.last() / over_log.first(),
@@ -163,10 +162,8 @@ def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 ratio = computed("sparse", "ratio").over("graph", "directions", "tied", "size")
 growth = computed("growth", "growth", measure="norm").over("directions", "tied")
-error, three = (
-    computed("built", "error").over("graph"),
-    computed("three", "error").over("graph"),
-)
+error = computed("built", "error").over("graph")
+three = computed("three", "error").over("graph")
 narrowest = computed("constructions", "width_over_edges", construction="shifted").over(
     "graph"
 )

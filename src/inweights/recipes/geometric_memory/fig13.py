@@ -147,7 +147,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           hardest token alone, of that one only.
         - ``order``: a row per teacherless run; when its tokens are learnt.
     """
-    place, chance = pl.col("place"), pl.col("chance").first()
+    place = pl.col("place")
+    chance = pl.col("chance").first()
     held = tables["paths"].filter(pl.col("part") == "queries")
     held = held.with_columns(chance=1.0 / pl.col("arms"))
     final = at_the_end(held, KEYS).group_by(KEYS, maintain_order=True)

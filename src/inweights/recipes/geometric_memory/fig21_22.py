@@ -97,10 +97,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         pl.col("over") == "min", pl.col("rivals") == "nodes"
     )
     margin = margin.with_columns(alone=(pl.col("margin") > 0).cast(pl.Float64))
-    told, geometry = (
-        tables["recall"],
-        tables["hops"].with_columns(geometry=-pl.col("spearman")),
-    )
+    told = tables["recall"]
+    geometry = tables["hops"].with_columns(geometry=-pl.col("spearman"))
     frozen = told.filter(pl.col("embeddings") == LOOKUP)
     gpt = told.filter(pl.col("architecture") == gm.GPT)
     stored = first_step(frozen, "recall", RUN, least=1.0).rename({"first": "stored"})

@@ -182,7 +182,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-geometry, size = cosine("correlation", "geometry"), share("correlation", "size")
+geometry = cosine("correlation", "geometry")
+size = share("correlation", "size")
 margin = number("margins", "margin", condition=gm.BF16)
 positive = share("margins", "positive", over="min", condition=gm.BF16)
 bottom = share("zigzags", "bottom")

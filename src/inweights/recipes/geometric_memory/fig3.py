@@ -77,7 +77,8 @@ def plan(settings: Settings) -> Plan:
         )
         for star in (() if settings.own else settings.larger)
     ]
-    star, steps = settings.stars[0], settings.memorising
+    star = settings.stars[0]
+    steps = settings.memorising
     about = {"graph": star.name, "taught": ways.FULL}
     slow = structs.replace(star, paths=steps, together=star.edges + steps)
     trials += [
@@ -133,10 +134,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 token = share("final", "hardest")
-interleaved, geometry = (
-    token.at(condition=ways.INTERLEAVED),
-    token.at(condition=ways.GEOMETRY),
-)
+interleaved = token.at(condition=ways.INTERLEAVED)
+geometry = token.at(condition=ways.GEOMETRY)
 
 SCORES = {
     "hardest-token": interleaved.at(taught=ways.FULL).over("graph") >= 0.85,

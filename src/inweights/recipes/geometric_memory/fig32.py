@@ -44,16 +44,15 @@ def plan(settings: Settings) -> Plan:
 
     trials = []
     for shape, name, edges in product(settings.graphs, MODELS, TAUGHT):
-        how, world = (
-            gm.training(name, shape, most=settings.most),
-            Graph(shape=shape, edges=edges),
-        )
+        how = gm.training(name, shape, most=settings.most)
+        world = Graph(shape=shape, edges=edges)
         labels = {"graph": shape, "architecture": name, "edges": edges}
         trials += [
             gm.trial(how, world, condition, **labels) for condition in gm.CONDITIONS
         ]
     # Recall is that of the edges that were taught; all else sees the graph both ways.
-    draws, seen = {"draws": settings.draws}, partial(Measure, probe=both_ways)
+    draws = {"draws": settings.draws}
+    seen = partial(Measure, probe=both_ways)
     measures = [
         Measure(name="recall", probe=iw.probes.graph_recall),
         seen(name="cosines", options={"inner": iw.probes.cosines}),

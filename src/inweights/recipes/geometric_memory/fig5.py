@@ -40,10 +40,8 @@ class Settings(iw.Config):
 def plan(settings: Settings) -> Plan:
     """Return trainings on edges, each a sequence of two tokens, measured on the way."""
     made = gm.trials(settings.graphs, MODELS, settings.most)
-    measures, draws = (
-        [Measure(name="cosines", probe=iw.probes.cosines)],
-        {"draws": settings.draws},
-    )
+    measures = [Measure(name="cosines", probe=iw.probes.cosines)]
+    draws = {"draws": settings.draws}
     for trial in made:
         every = max(1, trial.learner.steps // settings.looks)
         if trial.labels["architecture"] == gm.GPT:
@@ -77,7 +75,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     curves = tables["correlation"].join(
         tables["recall"].select(*keys, "^recall.*$"), on=keys
     )
-    by, rho = [*LABELS, "seed"], pl.col("spearman")
+    by = [*LABELS, "seed"]
+    rho = pl.col("spearman")
     far = far_correlation(tables["cosines"], LABELS)
     return tables | {
         "course": curves.filter(pl.col("step") > 0),

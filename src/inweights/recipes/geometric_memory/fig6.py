@@ -141,10 +141,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: recall and top energy of TinyNN up to step 20.
         - ``gpt_curves``: recall and geometry of TinyGPT.
     """
-    by, keys, step = [*LABELS, "seed"], [*LABELS, "seed", "step"], pl.col("step")
+    by = [*LABELS, "seed"]
+    keys = [*LABELS, "seed", "step"]
+    step = pl.col("step")
     margins = _least(tables["margin"]).filter(pl.col("horizon") != EARLY, step > 0)
     tables = judged(tables, gm.BF16)
-    recall, margin = tables["recall"], _least(tables["margin"])
+    recall = tables["recall"]
+    margin = _least(tables["margin"])
     top = top_energy(tables["energy"], [*LABELS, "step"])
     gpt = recall.join(
         tables["correlation"].select(*keys, geometry=-pl.col("spearman")), on=keys

@@ -62,7 +62,8 @@ def plan(settings: Settings) -> Plan:
             for (model, how), condition in product(models.items(), settings.conditions)
         ]
     # Recall is that of all edges that were taught, self-edges too.
-    draws, seen = {"draws": settings.draws}, partial(Measure, probe=without_self_edges)
+    draws = {"draws": settings.draws}
+    seen = partial(Measure, probe=without_self_edges)
     of_nn = partial(Measure, where={"model": gm.NN})
     measures = [
         Measure(name="recall", probe=iw.probes.graph_recall),
@@ -120,7 +121,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 energy = share("zigzags", "zigzag").over("graph")
-alone, bottom = energy.at(self_edges=False), share("zigzags", "bottom")
+alone = energy.at(self_edges=False)
+bottom = share("zigzags", "bottom")
 excess = cosine("zigzags", "excess", self_edges=True).over("graph")
 bottom_alone = cosine("zigzags", "bottom_excess", self_edges=False).over("graph")
 on_cycle = number("cycle_margins", "margin", condition=gm.BF16)

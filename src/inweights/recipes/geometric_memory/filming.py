@@ -37,7 +37,8 @@ def filmed(
         conditions: Names of conditions, of which the first one is filmed.
     """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
-    trials, films = [], []
+    trials = []
+    films = []
     for name, world in graphs.items():
         for architecture in ORDER:
             how = (

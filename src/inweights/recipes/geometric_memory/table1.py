@@ -84,11 +84,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-every, far = cosine("far", "all").over("graph"), cosine("far", "far").over("graph")
-size, far_size = (
-    share("far", "all_size").over("graph"),
-    share("far", "far_size").over("graph"),
-)
+every = cosine("far", "all").over("graph")
+far = cosine("far", "far").over("graph")
+size = share("far", "all_size").over("graph")
+far_size = share("far", "far_size").over("graph")
 beyond_chance = number("chance", "beyond_chance").over("graph")
 
 SCORES = {

@@ -147,7 +147,8 @@ def trial(
         )
     curriculum = iw.Curriculum(phases=(phase,))
     if name == "emb-mlp":
-        model, curriculum = emb_mlp.model, emb_mlp.of_world(len(world.build().facts))
+        model = emb_mlp.model
+        curriculum = emb_mlp.of_world(len(world.build().facts))
     return Trial(
         labels={"model": name, **labels}, world=world, model=model, learner=curriculum
     )

@@ -81,7 +81,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 accuracy = share("known", "accuracy")
-cosines, contrast = cosine("by_model", "cosine"), number("by_model", "contrast")
+cosines = cosine("by_model", "cosine")
+contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:

@@ -101,7 +101,8 @@ _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
-wrong, wrong_share = rise.at(set=INCORRECT), share_rise.at(set=INCORRECT)
+wrong = rise.at(set=INCORRECT)
+wrong_share = share_rise.at(set=INCORRECT)
 every_rise = cosine("all", "share_rise").over("model")
 accuracy = share("accuracy", "accuracy").over("model")
 composed = accuracy.at(what="composition")

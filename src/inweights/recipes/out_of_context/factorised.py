@@ -87,10 +87,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 CELL = ("members", "told")
 accuracy = experiments.share("questions", "accuracy")
 among = experiments.share("questions", "accuracy_among")
-nuclear, frobenius = (
-    experiments.number("nuclear", "norm"),
-    experiments.number("frobenius", "norm"),
-)
+nuclear = experiments.number("nuclear", "norm")
+frobenius = experiments.number("frobenius", "norm")
 
 SCORES = {
     "two-matrices-conclude": accuracy.at(model=FACTORISED, members=8, told=3) >= 0.9,

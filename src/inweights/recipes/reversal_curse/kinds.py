@@ -73,7 +73,8 @@ def plan(
         undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for
             program (2).
     """
-    trials, computations = [], []
+    trials = []
+    computations = []
     for labels, world in worlds:
         computations += [
             experiments.Computation(

@@ -37,7 +37,8 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> experiments.Plan:
     """Return every number of trained reversals with every choice of identities."""
-    n, training = settings.n, settings.training
+    n = settings.n
+    training = settings.training
     ends = [
         (which, told) for which, told in product(settings.identities, settings.told)
     ]

@@ -256,7 +256,8 @@ def linear_law(
     for _, group in table.group_by(list(by), maintain_order=True):
         terms = np.log2(group.select(factors).to_numpy().astype(np.float64))
         design = np.column_stack([np.ones(len(group)), terms])
-        values, fitted = group[column].to_numpy(), group["fitted"].to_numpy()
+        values = group[column].to_numpy()
+        fitted = group["fitted"].to_numpy()
         weights = np.linalg.lstsq(design[fitted], values[fitted], rcond=None)[0].round(
             9
         )

@@ -77,7 +77,8 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 def token_names() -> pl.Expr:
     """Return the name of a token of a path, ``token``, by its ``place`` from the root."""
     ranks = {0: "root", 1: "hardest (1st node)"}
-    place, others = pl.col("place"), pl.format("node {}", "place")
+    place = pl.col("place")
+    others = pl.format("node {}", "place")
     return place.replace_strict(ranks, default=others, return_dtype=pl.String).alias(
         "token"
     )
@@ -108,7 +109,8 @@ def own_and_other_arms(
         A row per run: ``own`` and ``others``, mean cosines, and their ``gap``; how
         often the first node is the ``nearest`` of all, and found by a ``ridge`` map.
     """
-    own, cosine = pl.col("own"), pl.col("cosine")
+    own = pl.col("own")
+    cosine = pl.col("cosine")
     first = navigation.filter(pl.col("depth") == 1)
     return (
         cosines.group_by(list(keys), maintain_order=True)

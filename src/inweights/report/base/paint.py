@@ -105,7 +105,8 @@ def plan_labels(
         cell: Width and height of a cell in inches.
         rows: Whether the names of rows and of their groups are shown.
     """
-    wide, high = cell[0] * 72, cell[1] * 72
+    wide = cell[0] * 72
+    high = cell[1] * 72
     longest = max((text_width(name, _TICK) for name in matrix.columns), default=0.0)
     turned = longest > 0.94 * wide
     rows_wide = columns_deep = 0.0

@@ -254,7 +254,8 @@ def spread(
         .agg(finite.mean().alias("_value"))
         .sort([axis, SEED])
     )
-    ends, dots = [], []
+    ends = []
+    dots = []
     cut = None if bounds is None else (bounds[0], bounds[1])
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()

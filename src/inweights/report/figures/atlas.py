@@ -110,7 +110,8 @@ def atlas(
         high = 1 - 0.25 / figure.get_figheight()
         for row, one in enumerate(scenes):
             for column, name in enumerate(shown):
-                wide, tall = 1 / len(shown), high / len(scenes)
+                wide = 1 / len(shown)
+                tall = high / len(scenes)
                 box = (column * wide, high - (row + 1) * tall, wide, tall)
                 axes = figure.add_axes(box, projection="3d")
                 rows = films.filter(graph=one["graph"], architecture=name).sort("step")
@@ -199,7 +200,8 @@ def _colors(one: Mapping[str, Any]) -> list[str]:
         place[np.asarray(one["order"])] = np.arange(n) / n
         return _shades("place", place)
     hops = np.full(n, np.inf)
-    front, step = set(one["roots"]), 0
+    front = set(one["roots"])
+    step = 0
     while front:
         hops[list(front)] = step
         both = [(u, v) for u, v in one["links"]] + [(v, u) for u, v in one["links"]]

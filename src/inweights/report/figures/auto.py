@@ -221,7 +221,8 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
     varied = [
         n for n in table.columns[:split] if n != CONTROL and table[n].n_unique() > 1
     ]
-    named, counted = [], []
+    named = []
+    counted = []
     for name in table.columns[split + 1 :]:
         column = table[name]
         if name in used | {"step", "replica"} or column.n_unique() < 2:
@@ -259,7 +260,8 @@ def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
 
 def _log(column: pl.Series) -> bool:
     values = column.drop_nulls().unique()
-    low, high = _end(values, "min"), _end(values, "max")
+    low = _end(values, "min")
+    high = _end(values, "max")
     return len(values) > 2 and column.name != "step" and low > 0 and high / low >= _LOG
 
 

@@ -90,10 +90,8 @@ class Heatmaps:
             for place, (matrix, (left, top)) in enumerate(
                 zip(drawn, plan.corners, strict=True)
             ):
-                wide, high = (
-                    len(matrix.columns) * plan.cell,
-                    len(matrix.rows) * plan.cell,
-                )
+                wide = len(matrix.columns) * plan.cell
+                high = len(matrix.rows) * plan.cell
                 axes = figure.add_axes(_share(plan, left, top, wide, high))
                 image = paint(
                     axes, matrix, scale, (plan.cell, plan.cell), rows=plan.named[place]
@@ -163,14 +161,16 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
             plan_labels(m, (cell, cell), rows=n)
             for m, n in zip(drawn, named, strict=True)
         ]
-        lefts, wides = [], []
+        lefts = []
+        wides = []
         for column in range(across):
             below = range(column, len(drawn), across)
             lefts.append(max(labels[k].left for k in below))
             wides.append(max(len(drawn[k].columns) for k in below))
         room = style.full_width() - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
         cell = min(cell, max(room / sum(wides), 0.01))
-    starts, at = [], 0.08
+    starts = []
+    at = 0.08
     for left, wide in zip(lefts, wides, strict=True):
         at += left / 72
         starts.append(at)

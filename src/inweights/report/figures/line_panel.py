@@ -114,7 +114,8 @@ class Panel:
             axes: Axes of the panel.
             rows: The rows of the table that the panel shows.
         """
-        places, names = self.table[self.x], self.names
+        places = self.table[self.x]
+        names = self.names
         rows, controls = tidy.controls_apart(rows, self.x, self.series)
         for place, name in enumerate(self.apart[1]):
             part = controls.get(name)
@@ -196,7 +197,8 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         axes.xaxis.set_minor_formatter(NullFormatter())
     if log and len(places) > 6:
         # Do labels at 1, 2 and 5 fit here?
-        low, high = axes.dataLim.minposx, axes.dataLim.x1
+        low = axes.dataLim.minposx
+        high = axes.dataLim.x1
         texts = f" {low:.1g} ", f" {high:,.0f} "
         each = max(text_width(text, style.SMALL) for text in texts)
         short = each * 3 * np.log10(high / low) < wide

@@ -154,7 +154,8 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
     looks = style.marks([tidy.plain(name) for name, _ in parts])
     for name, rows in parts:
         text = tidy.plain(name)
-        data, look = tidy.spread(rows, "step", "value"), looks[text]
+        data = tidy.spread(rows, "step", "value")
+        look = looks[text]
         axes.fill_between(
             data.at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0
         )

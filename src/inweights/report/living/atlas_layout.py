@@ -113,7 +113,8 @@ def _scene(row: Mapping[str, Any]) -> dict[str, Any]:
 def _film(
     rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str
 ) -> dict[str, Any]:
-    n, frames = len(scene["nodes"]), rows.height
+    n = len(scene["nodes"])
+    frames = rows.height
     if rows["step"].is_duplicated().any():
         raise DataError(
             f"'{architecture}' on '{scene['graph']}' has two frames of the same step; keep one seed"
@@ -123,7 +124,8 @@ def _film(
         "cosines": n * (n - 1) // 2,
         "energies": len(scene["sizes"]),
     }
-    packed, arrays = {}, {}
+    packed = {}
+    arrays = {}
     for name, size in sizes.items():
         if rows[name].list.len().unique().to_list() != [size]:
             raise DataError(

@@ -35,7 +35,8 @@ def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
         ConfigError: There is no such page.
     """
     check_names("living picture", [which], EXPLORATIONS)
-    title, summary = _ABOUT[which]["title"], _ABOUT[which]["summary"]
+    title = _ABOUT[which]["title"]
+    summary = _ABOUT[which]["summary"]
     content = {
         "palettes": {name: list(stops) for name, stops in PALETTES.items()},
         "seed": seed,

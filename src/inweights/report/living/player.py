@@ -60,7 +60,8 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     lines, read = _curves(film.curves, least)
     matrices = [film.matrix(at) for at in steps]
     heat = _heat(matrices, film.matrix_label)
-    paths, keys = _paths(film), _keys(film.legend)
+    paths = _paths(film)
+    keys = _keys(film.legend)
     first_path = len(lines) + 1
     frames = []
     for place, at in enumerate(steps):
@@ -118,7 +119,8 @@ def _curves(
     known: list[tidy.Spread] = []
     for raw, rows in parts:
         name = tidy.plain(raw)
-        data, look = tidy.spread(rows, "step", "value"), looks[name]
+        data = tidy.spread(rows, "step", "value")
+        look = looks[name]
         known.append(data)
         fine = np.isfinite(data.mean)
         at = [max(step, least) for step in data.at[fine].tolist()]
@@ -187,7 +189,8 @@ def _svg_dash(mark: style.Mark) -> str:
 
 
 def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
-    last, scale = matrices[-1], scale_of(matrices, None)
+    last = matrices[-1]
+    scale = scale_of(matrices, None)
     stops = np.linspace(0, 1, 9)
     hover = "%{y} → %{x}<br>" + words(label) + " %{z:.3g}<extra></extra>"
     return {
@@ -212,7 +215,8 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
 
 def _paths(film: ThroughTime) -> list[dict[str, Any]]:
     """A trace for each sample and kind, with its coordinates at every step."""
-    layers, paths = film.layers, []
+    layers = film.layers
+    paths = []
     for place, sample in enumerate(tidy.distinct(film.states, "pair")):
         hue = style.CYCLE[place % len(style.CYCLE)].color
         mine = film.states.filter(pl.col("pair").eq_missing(pl.lit(sample)))

@@ -37,7 +37,8 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
         film: The drawing with its tables.
         matrix: The matrix at one step, whose labels all steps share.
     """
-    first, last = film.layers[0], film.layers[-1]
+    first = film.layers[0]
+    last = film.layers[-1]
     depth = "" if first == last else f"; light to dark: layer {first} to {last}"
     layout: dict[str, Any] = json.loads(asset("player.json"))
     layout["hoverlabel"] = {"font": {"family": layout["font"]["family"]}}
@@ -46,10 +47,8 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
         layout["xaxis"] |= {"type": "log", "dtick": 1}
     if film.y_limits is not None:
         layout["yaxis"]["range"] = list(tidy.wider(film.y_limits, 0.04))
-    named_rows, named_columns = (
-        len(matrix.rows) <= _LEGIBLE,
-        len(matrix.columns) <= _LEGIBLE,
-    )
+    named_rows = len(matrix.rows) <= _LEGIBLE
+    named_columns = len(matrix.columns) <= _LEGIBLE
     layout["xaxis2"]["showticklabels"] = named_columns
     layout["yaxis2"]["showticklabels"] = named_rows
     for axis in "xy":
@@ -127,6 +126,7 @@ def _range(values: pl.Series) -> list[float]:
     numbers = numbers.filter(numbers.is_finite())
     if numbers.is_empty():
         return [-1.0, 1.0]
-    low, high = float(numbers.to_numpy().min()), float(numbers.to_numpy().max())
+    low = float(numbers.to_numpy().min())
+    high = float(numbers.to_numpy().max())
     margin = 0.08 * (high - low) or 1.0
     return [low - margin, high + margin]

@@ -27,7 +27,8 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     between, high = (",\n", 0.42) if narrow else (", ", 0.32)
     pairs = rows.select("first", "second").iter_rows()
     names = [f"{_short(first)}{between}{_short(second)}" for first, second in pairs]
-    blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
+    blue = style.CYCLE[0].color
+    vermilion = style.CYCLE[1].color
     unit = "questions"
     if outlook["follow"].null_count() == outlook.height:
         unit = "chains"

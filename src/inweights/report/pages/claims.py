@@ -127,7 +127,8 @@ def _facts(claim: ClaimResult) -> str:
     measured = "" if claim.measured is None else _number(claim.measured)
     if measured and claim.low is not None and claim.high is not None:
         measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
-    size, computed = closeness(claim), claim.replicates and not claim.met
+    size = closeness(claim)
+    computed = claim.replicates and not claim.met
     facts = (
         ("mean" if claim.rule == "mean" else "median", measured),
         ("target", claim.target.text),
@@ -157,7 +158,8 @@ def interval_bar(claim: ClaimResult) -> str:
     Args:
         claim: The judged claim; the result is empty if nothing was measured.
     """
-    least, most = claim.target.least, claim.target.most
+    least = claim.target.least
+    most = claim.target.most
     printed = printed_number(claim.published)
     marks = [claim.measured, claim.low, claim.high, least, most, printed]
     numbers = [m for m in marks if m is not None]
@@ -169,10 +171,8 @@ def interval_bar(claim: ClaimResult) -> str:
         share = (min(max(value, start), end) - start) / (end - start)
         return f"{_EDGE + share * (_WIDE - 2 * _EDGE):.1f}"
 
-    left, right = (
-        at(start if least is None else least),
-        at(end if most is None else most),
-    )
+    left = at(start if least is None else least)
+    right = at(end if most is None else most)
     shapes = [
         tag(
             "rect",
@@ -220,7 +220,8 @@ def interval_bar(claim: ClaimResult) -> str:
 
 def _domain(numbers: Sequence[float]) -> tuple[float, float]:
     """The axis of a bar: 0 to 1 where everything fits, else a little more than what is shown."""
-    low, high = min(numbers), max(numbers)
+    low = min(numbers)
+    high = max(numbers)
     if low >= -0.1 and high <= 1.1:
         return 0.0, 1.0
     if low >= -1.1 and high <= 1.1:

@@ -29,10 +29,8 @@ _CSV = (
     "condition case"
 )
 #: Greek letters, and those that LaTeX calls otherwise than Unicode does.
-_GREEK, _OTHERWISE = (
-    "αβγδεηθκλμνρστφωΔΣΩΘ",
-    {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"},
-)
+_GREEK = "αβγδεηθκλμνρστφωΔΣΩΘ"
+_OTHERWISE = {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
 
 
 def write_export(
@@ -69,7 +67,8 @@ def write_export(
     files: dict[str, bytes] = {}
     if pdf:
         for figure in outcome.recipe.figures:
-            picture, stream = draw(figure, outcome.tables), io.BytesIO()
+            picture = draw(figure, outcome.tables)
+            stream = io.BytesIO()
             with style.context():  # the same figure gives the same bytes
                 about = {"CreationDate": None, "Producer": None}
                 picture.savefig(stream, format="pdf", metadata=about)

@@ -131,14 +131,17 @@ def figures_section(
     """
     if not figures:
         return "", False
-    moving, drawn = False, []
+    moving = False
+    drawn = []
     for number, figure in enumerate(figures, start=1):
-        fragment, note = interactive(figure, tables), ""
+        fragment = interactive(figure, tables)
+        note = ""
         if fragment is not None and 'class="player"' in fragment:
             if installed("interactive"):
                 moving = True
             else:
-                fragment, note = None, tag("p", escape(_STILL), class_="note")
+                fragment = None
+                note = tag("p", escape(_STILL), class_="note")
         wide = stills[figure.id]
         if fragment is None:
             drawn_narrow = draw_for_phone(figure, tables)
@@ -165,7 +168,8 @@ def figures_section(
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
     """Return markup of how far probes exceed their controls, and what chance gives without one."""
-    parts, without = [], []
+    parts = []
+    without = []
     for name, table in tables.items():
         own = (
             table.columns[table.columns.index("seed") + 1 :]
@@ -253,7 +257,8 @@ def command_of(outcome: Outcome) -> str:
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
-    seeds, first = outcome.seeds, outcome.recipe.first_seed
+    seeds = outcome.seeds
+    first = outcome.recipe.first_seed
     if seeds != tuple(range(first, first + len(seeds))):
         words += ["--seeds", written(seeds)]
     elif len(seeds) != outcome.recipe.seeds[outcome.scale]:

@@ -112,7 +112,8 @@ class Leases:
         if name is None:
             yield None
             return
-        hold, over = Hold(), threading.Event()
+        hold = Hold()
+        over = threading.Event()
         beating = threading.Thread(
             target=self._beat, args=(task, name, hold, over), daemon=True
         )

@@ -43,7 +43,8 @@ def patiently(work: Callable[[], T], away: Callable[[Exception], bool] = is_gone
         Exception: The last error of the work, after :data:`PATIENCE` seconds; any other
             error at once.
     """
-    pause, ends = 0.5, time.monotonic() + PATIENCE
+    pause = 0.5
+    ends = time.monotonic() + PATIENCE
     while True:
         try:
             return work()

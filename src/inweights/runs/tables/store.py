@@ -277,7 +277,8 @@ class Store:
     def _candidates(self, owner: str, part: str) -> list[str]:
         """Return the files that may be the part: several, if its content changed meanwhile."""
         folder = self.folder(owner)
-        start, end = f"{folder}/{part}-", ending(part)
+        start = f"{folder}/{part}-"
+        end = ending(part)
         found = []
         for name in self.files.names(folder):
             # Another part's name may begin with this one's: then the rest is longer.

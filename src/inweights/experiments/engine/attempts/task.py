@@ -262,7 +262,8 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
 
 def _derive(task: LearnTask, store: Store) -> None:
     """Measure a model that a descent or a program leads to, and store the tables."""
-    (run,), (parts,) = task.runs, task.parts
+    (run,) = task.runs
+    (parts,) = task.parts
     finished = [0] if MODEL_PART in parts else []
     for every in dict.fromkeys(
         [*finished, *(measure.every for measure in task.measures)]

@@ -220,7 +220,8 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     """Return the bytes that a block takes on an accelerator, and the seconds of a step."""
     torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
     torch.cuda.reset_peak_memory_stats(device)
-    before, ends = torch.cuda.memory_reserved(device), []
+    before = torch.cuda.memory_reserved(device)
+    ends = []
 
     def clock(_: int) -> None:
         torch.cuda.synchronize(device)

@@ -60,11 +60,9 @@ def collected_log(level: int) -> Iterator[list[Line]]:
     Yields:
         The list of lines, which grows during the block.
     """
-    log, handler, lines = (
-        logging.getLogger("inweights"),
-        logging.Handler(),
-        list[Line](),
-    )
+    log = logging.getLogger("inweights")
+    handler = logging.Handler()
+    lines = list[Line]()
 
     def keep(record: logging.LogRecord) -> None:
         about = (record.name, record.levelno, record.levelname)

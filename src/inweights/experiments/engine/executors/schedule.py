@@ -94,7 +94,8 @@ class Schedule:
         self._done = self._total = (
             before  # the sum of all steps, and of what was done before
         )
-        self.left, self.done = int(more is not None), 0
+        self.left = int(more is not None)
+        self.done = 0
         self.failures: list[Failure] = []
         self.on_done: Callable[[Task], None] | None = None
         self._add(tasks)
@@ -152,7 +153,8 @@ class Schedule:
             record = logging.makeLogRecord(msgspec.structs.asdict(line))
             logging.getLogger(line.name).handle(record)
         if end.how == "done":
-            self.left, self.done = self.left - 1, self.done + 1
+            self.left = self.left - 1
+            self.done = self.done + 1
             self._count(task, task.steps)
             _LOG.debug("%s: done", task.title)
             if self.on_done:

@@ -46,7 +46,9 @@ class Leader:
     """
 
     def __init__(self, shards: Shards) -> None:
-        self._shards, self._job, self.apart = shards, Job(store=""), False
+        self._shards = shards
+        self._job = Job(store="")
+        self.apart = False
 
     def run(self, job: Job, schedule: Schedule) -> None:
         """Take tasks until none is left; see :class:`~.executors.Executor`.

@@ -41,7 +41,8 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
         )
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
     plain = to_plain(part)
-    known, found = {name: plain, **dict(walk(plain, name))}, path
+    known = {name: plain, **dict(walk(plain, name))}
+    found = path
     while found not in known:
         found = found.rpartition(".")[0]
     if found != path and isinstance(known[found], Mapping):

@@ -139,7 +139,8 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
             if r not in _REAL.statements:
                 continue
             # Files write "New_York"; a model has read "New York".
-            subject, answer = s.replace("_", " "), o.replace("_", " ")
+            subject = s.replace("_", " ")
+            answer = o.replace("_", " ")
             rows.append((subject, r, answer))
             entities += [subject, answer]
     return knowledge(entities, tuple(_REAL.statements), rows), _REAL
