@@ -14,7 +14,8 @@ import pytest
 from inweights.cli import main
 from inweights.cli.console.base import line, out
 from inweights.cli.console.catalogue import recipes
-from inweights.cli.console.language import evaluated, mask
+from inweights.cli.console.language import evaluated
+from inweights.cli.console.language.training import mask
 from inweights.cli.console.live.progress_display import progress
 from inweights.cli.console.results import outcome
 from inweights.experiments import Recipe

@@ -24,8 +24,7 @@ SHARE = 0.75
 MAX_ROWS = 3_000_000
 #: Characters of a name; more is a text, or another file.
 MAX_NAME = 10_000
-#: What is assumed where the system does not say how much memory there is.
-_UNKNOWN = 8 * 10**9
+_UNKNOWN = 8 * 10**9  # bytes, where the system does not say
 #: Bytes that a byte of text takes while it is read: as text, lines, cells and results.
 _TEXT = 10
 #: Where Linux holds the limit of a container, in its present and its former way.

@@ -6,8 +6,9 @@ of it,
 """
 
 from inweights.actions.training.comparison import training_recipe
+from inweights.actions.training.costs import Size, sizes
 from inweights.actions.training.settings import WAYS, TrainingSettings
-from inweights.actions.training.teaching import Size, prepare, sizes, teach_and_ask
+from inweights.actions.training.teaching import prepare, teach_and_ask
 
 __all__ = [
     "WAYS",

@@ -10,9 +10,10 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
+from inweights.actions.training.costs import Size
 from inweights.actions.training.pairs import pairs_of, say_pairs
 from inweights.actions.training.settings import WAYS, WORDS, TrainingSettings
-from inweights.actions.training.teaching import Size, teach_and_ask
+from inweights.actions.training.teaching import teach_and_ask
 from inweights.config import decode
 from inweights.experiments import Computation, Figure, Plan, Recipe
 from inweights.lm.exams.compare import ALL_HELD_OUT, GROUPS, HELD_OUT

@@ -19,8 +19,6 @@ from inweights.audit import augment
 from inweights.lm.exams.compare import ALL_HELD_OUT, HELD_OUT
 from inweights.lm.exams.kinds import groups, kind_of
 from inweights.lm.exams.retrieval import with_retrieved
-from inweights.lm.tuning.stages import steps_of
-from inweights.lm.tuning.writing import tokens_to_write
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
@@ -261,79 +259,3 @@ def _answered(
 
 def _mean(column: pl.Series) -> float:
     return float(column.cast(pl.Float64).mean())  # type: ignore[arg-type]
-
-
-class Size(NamedTuple):
-    """What one seed of a way takes on this machine.
-
-    Attributes:
-        way: Name of the way.
-        rows: Number of texts.
-        tokens: Their tokens.
-        updates: Number of updates.
-        preparation: Seconds of writing the model's own texts.
-        training: Seconds of training.
-        asking: Seconds of all questions.
-    """
-
-    way: str
-    rows: int
-    tokens: int
-    updates: int
-    preparation: float
-    training: float
-    asking: float
-
-
-def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
-    """Measure 20 updates, a few questions and a text, and return what each way takes.
-
-    Args:
-        settings: What is compared.
-        lm: The model; it is changed, and not to be used after.
-
-    Returns:
-        What each way takes, in the order of ``settings.ways``.
-    """
-    made = prepare(settings, lm)
-    tuning = settings.tuning
-    plain = _seconds_each(lm, made.questions)
-    began = time.perf_counter()
-    own_texts = language.own_text(lm, 80)
-    written = sum(len(lm.tokens(text.completion)) for text in own_texts)
-    writing = (time.perf_counter() - began) / written
-    each = 0.0
-    found = []
-    for way in settings.ways:
-        rows: Sequence[language.Example] = made.trained.get(way, ())
-        tokens = updates = 0
-        if rows:
-            encoded = language.encode(lm, rows, end=tuning.end)
-            tokens = sum(len(row.ids) for row in encoded)
-            updates = steps_of(encoded, tuning)
-            # Measured once: a token takes as long in every way.
-            each = each or language.cost_of(lm, rows, tuning).each
-        asked = made.asked(way, settings.retrieved)
-        question = plain if asked is made.questions else _seconds_each(lm, asked)
-        size = Size(
-            way=way,
-            rows=len(rows),
-            tokens=tokens,
-            updates=updates,
-            preparation=writing * tokens_to_write(tokens, tuning),
-            training=each * tokens,
-            asking=question * len(asked) + plain * GENERAL,
-        )
-        found.append(size)
-    return found
-
-
-def _seconds_each(
-    lm: language.LanguageModel, questions: Sequence[language.Question]
-) -> float:
-    """Return the seconds of one question, asked and answered in words, by a few of them."""
-    few = questions[:: max(1, len(questions) // 8)]
-    began = time.perf_counter()
-    language.ask(lm, few)
-    language.say(lm, few)
-    return (time.perf_counter() - began) / len(few)

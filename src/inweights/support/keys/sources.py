@@ -155,7 +155,7 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
 
 
 def globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """What a function uses of its module, by name."""
+    """Return what a function uses of its module, by name."""
     known = function.__globals__
     return {name: known[name] for name in _names(function.__code__) if name in known}
 

@@ -28,9 +28,13 @@ _MARKS = {
 
 
 def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
-    """Counts of every kind of query, by the program and for a GPT, and mean probabilities.
+    """Return counts of every kind of query, by the program and for a GPT, and mean probabilities.
 
     Where no calibrated family is near, there are none of the latter.
+
+    Args:
+        queries: Table of queries, with their probabilities.
+        patterns: Whether a kind is a role and a pattern, not a role alone.
     """
     by = ["role", "pattern"] if patterns else ["role"]
     program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
@@ -40,26 +44,22 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
     kinds = table(" ".join(by), *head, *models)
     for key, rows in queries.group_by(by, maintain_order=True):
-        said, looks = (
-            Counter(rows[column].to_list()) for column in ("verdict", "outlook")
-        )
+        said = Counter(rows["verdict"].to_list())
+        looks = Counter(rows["outlook"].to_list())
         name = ": ".join(map(str, key))
         if rows["role"][0] == "unstated":
             text = f"{said['asserted']} asserted, {said['open']} no answer"
             kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
             continue
+        cells = ["/".join(str(said[verdict]) for verdict in program)]
+        if not far:
+            cells.append("/".join(str(looks[outlook]) for outlook in words))
+        # What was not fitted has no probability that may be shown.
         fitted = rows.filter(_is_fitted(rows))
-        known = [
-            fitted[f"{model} probability"].drop_nulls().to_list() for model in models
-        ]
-        kinds.add_row(
-            name,
-            str(rows.height),
-            *guessing(rows),
-            "/".join(str(said[v]) for v in program),
-            *(() if far else ("/".join(str(looks[v]) for v in words),)),
-            *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
-        )
+        for model in models:
+            known = fitted[f"{model} probability"].drop_nulls().to_list()
+            cells.append(f"{sum(known) / len(known):.2f}" if known else "")
+        kinds.add_row(name, str(rows.height), *guessing(rows), *cells)
     return kinds
 
 
@@ -69,14 +69,20 @@ def _is_fitted(queries: pl.DataFrame) -> pl.Series:
 
 
 def guessing(rows: pl.DataFrame) -> tuple[str, str]:
-    """Mean number of right answers of some queries, and the mean chance of a guess."""
+    """Return the mean number of right answers of some queries, and the mean chance of a guess."""
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()
     return f"{right:.1f}" if several else "1", f"{chance:.2f}"
 
 
 def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
-    """The queries, by outcome: the surest assertions, and the least certain of the others."""
+    """Return the queries by outcome: the surest assertions, and the least certain of the others.
+
+    Args:
+        queries: Table of queries, with their probabilities.
+        every: Whether all are listed, not the first of each outcome.
+        models: Models that were trained, whose shares are columns.
+    """
     proved = "lower" in queries.columns
     fitted = MODELS if _is_fitted(queries).any() else ()
     trained = (f"{m} trained" for m in models)
@@ -86,10 +92,9 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(SHOWN)).iter_rows(named=True):
-            unfitted = outlook == "uncalibrated"
-            known = (
-                None if unfitted else row[f"{model} probability"] for model in fitted
-            )
+            known = [row[f"{model} probability"] for model in fitted]
+            if outlook == "uncalibrated":
+                known = [None] * len(known)
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],

@@ -5,114 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import polars as pl
 
 from inweights.cli.console.base import listing, out, print_json, say, table
+from inweights.cli.console.language.training import NAMES, epoch, finetuned, mask
 from inweights.support.progress import plural
+
+__all__ = ["answered", "epoch", "evaluated", "finetuned", "mask", "requests"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from inweights.lm import FineTuned
 
-#: Rows of a long table that are shown; the share of facts below which a training was
-#: too short.
-_SHOWN, _KNOWN = 8, 0.9
-_NAMES = {
-    "composition": "two hops",
-    "thought": "by steps",
-    "first_hop": "first hop",
-    "second_hop": "second hop",
-    "skip": "(e1, r2)",
-}
-
-
-def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print which tokens the loss covers, before anything is trained.
-
-    Args:
-        text: Examples with the trained tokens in brackets.
-        rows: Number of examples.
-        tokens: Number of tokens.
-        steps: Largest number of updates.
-        own: Number of generated texts that are added to preserve earlier knowledge.
-    """
-    say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
-    for row in text.splitlines():
-        out.print(f"  {row}", soft_wrap=True)
-    beside = (
-        f"; also {plural(own, 'generated text')}, to preserve earlier knowledge"
-        if own
-        else ""
-    )
-    out.print(
-        f"{plural(rows, 'example')}, {plural(tokens, 'token')}, "
-        f"{plural(steps, 'update')} at most{beside}\n"
-    )
-
-
-def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
-    """Print the losses of a fine-tuning, and where the model is.
-
-    Args:
-        done: The fine-tuning.
-        folder: Folder of the model.
-        json: Whether JSON is printed.
-    """
-    stages = done.losses.group_by("stage", maintain_order=True).agg(
-        pl.len().alias("updates"),
-        pl.col("loss").first().alias("first"),
-        last=pl.col("loss").last(),
-    )
-    rows = [row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()]
-    if json:
-        print_json(
-            {
-                "folder": str(folder),
-                "stages": rows,
-                "tokens": done.tokens,
-                "padding": round(done.padding, 4),
-                "seconds": round(done.seconds, 2),
-            }
-        )
-        return
-    cells = {"stage": "{stage}", "updates": "{updates:,}"}
-    cells |= {"first loss": "{first:.3f}", "last loss": "{last:.3f}"}
-    listing(rows, cells | ({"known": "{known:.0%}"} if done.known else {}))
-    if done.known and min(done.known.values()) < _KNOWN:
-        say(
-            ("not all facts are learnt yet", "yellow"),
-            ": train longer with --set epochs=N",
-        )
-    out.print(
-        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the "
-        "positions were padding"
-    )
-    out.print(f"written to {folder}", soft_wrap=True)
-
-
-def epoch(row: dict[str, Any], *, json: bool) -> None:
-    """Print one line with the scores of an epoch.
-
-    Args:
-        row: Scores, as :func:`inweights.lm.score_epochs` yields them.
-        json: Whether JSON is printed.
-    """
-    if json:
-        print(msgspec.json.encode(row).decode(), flush=True)
-        return
-    roles = "  ".join(f"{_NAMES.get(r, r)} {a:.2f}" for r, a in row["accuracy"].items())
-    old = f"plain {row['general']:.2f}  new names {row['spilled']:.0%}"
-    damage = ("  damaged", "bold red") if row["damage"] else ""
-    start = f"{row['epoch']:>3} of {row['epochs']}"
-    say(
-        (start, "bold"),
-        f"  {roles}  {old}  perplexity {row['perplexity']:.1f}",
-        damage,
-        soft_wrap=True,
-    )
+#: Rows of a long table that are shown.
+_SHOWN = 8
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
@@ -216,7 +123,7 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
     for row in rows.iter_rows(named=True):
         test = by_role.get(row["role"])
         change = test | {"before": row["accuracy"] - test["mean"]} if test else {}
-        listed.append(change | row | {"name": _NAMES.get(row["role"], row["role"])})
+        listed.append(change | row | {"name": NAMES.get(row["role"], row["role"])})
     listing(listed, cells)
     legend = (
         "accuracy: the answer is more likely than every other candidate; share: its share of "
