@@ -138,6 +138,8 @@ def _compare(
     one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
     """Return the cosine within every pair, and the mean with entities of other labels."""
+    # In blocks: all pairs of entities with all others would be a matrix of P squared
+    # for each replica.
     own, other = one.new_empty(2, *one.shape[:2])
     for rows, cosines, same_label in cosine_blocks(one, two, labels):
         own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)

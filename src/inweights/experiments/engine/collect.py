@@ -72,6 +72,8 @@ def collect(
     tasks = tasks_of(
         work, lambda owner, part: not store.has(owner, part), execution.device
     )
+    # What is not made now is read back at once, so that observers see every table, and
+    # see it before the first training ends.
     made = set(chain.from_iterable(task.wanted for task in tasks))
     report_stored(
         [one for one in work.requests if one.place not in made], store, execution
@@ -165,6 +167,8 @@ def _do(
         plugins=tuple(execution.plugins),
         lease=store.lease,
     )
+    # Progress counts all work of the plan, done or not: a run that continues begins
+    # where it stopped and not at nought.
     total = sum(run.trial.learner.steps for run in work.runs.values())
     total += sum(one.steps for one in work.computations.values())
     before = total - sum(task.steps for task in tasks)
@@ -196,6 +200,8 @@ def _assemble(
         if name in uniform:
             _check_alike([(group[number], frame) for number, frame in frames.items()])
         numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
+        # Runs may have different labels and columns: what one lacks is null in its
+        # rows.
         rows = pl.concat(numbered, how="diagonal_relaxed")
         about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
         which = pl.Series(
@@ -218,6 +224,7 @@ def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
     for where, table in found:
         own = _kinds_of(table)
         pairs = [(kind, own.get(column)) for column, kind in first.items()]
+        # A column without any value in one run has no kind yet, and fits every other.
         alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
         if not alike or own.keys() != first.keys():
             raise DataError(

@@ -121,6 +121,8 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     if isinstance(task, LearnTask) and any(_is_only_here(run) for run in task.runs):
         return False
     try:
+        # The names are looked for in the very text that would be sent, so that nothing
+        # which travels is overlooked.
         text = msgspec.json.encode(to_wire(task)).decode()
     except ConfigError:  # an object of one's own, such as a dataclass, that has no name
         return False
@@ -168,6 +170,8 @@ def to_wire(task: Task) -> dict[str, Any]:
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
         about["others"] = [list(other) for other in task.others]
         return encoded(about | named(task.computation, _COMPUTATION))
+    # Seeds of one condition share their trial: it is sent once, and runs refer to its
+    # place.
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
     return encoded(
@@ -228,6 +232,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     measures = tuple(Measure(**one) for one in values["measures"])
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     parts = tuple(tuple(one) for one in values["parts"])
+    # A plan on disk may have been cut short or edited.
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
     return LearnTask(runs, measures, parts, values["sources"])

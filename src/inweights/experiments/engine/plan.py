@@ -78,12 +78,16 @@ def expand_plan(
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, Parts] = {}
+    # Trials share worlds and models by the hundred, and a graph of thousands of edges
+    # takes long to write out: each object is written out once.
     content = _once(plain)
     for trial in plan.trials:
         about = [content(part) for part in (trial.world, trial.model, trial.learner)]
         measures = [measure for measure in plan.measures if measure.fits(trial)]
         for place, seed in enumerate(seeds):
             key = digest([VERSION, version, *about, seed], KEY_LENGTH)
+            # Two trials that differ in their labels alone have one key: the run is made
+            # once, and each has its tables.
             runs.setdefault(key, Run(key, trial, seed))
             parts = wanted.setdefault(key, {})
             if keep_models:
@@ -181,6 +185,7 @@ def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
 
 def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
     """Join the seeds that are missing of computations that take all seeds at once."""
+    # A function that takes all seeds at once is called once for those that are missing.
     joined: dict[tuple[int, int], ComputeTask] = {}
     for task in tasks:
         one = task.computation
@@ -193,6 +198,8 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
 
 def _model_shape(model: ModelConfig | None) -> Any:
     """Return what models that train together have in common: all but the initial scale."""
+    # Runs train as one program if their models have the same shape; how each starts is
+    # a matter of its replica alone.
     if model is None:
         return None
     return [
@@ -203,6 +210,8 @@ def _model_shape(model: ModelConfig | None) -> Any:
 
 def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function that remembers its results by the identity of its argument."""
+    # By identity, not by value: to compare two graphs takes as long as to write one
+    # out.
     known: dict[int, Any] = {}
 
     def get(thing: Any) -> Any:

@@ -85,12 +85,16 @@ def geometric_margin(
     assert isinstance(model, TinyNN)
     assert model.middle.bias is not None
     bias = model.middle.bias.detach().cpu().double().numpy()[:, None]
+    # Replicas mostly share a graph: nodes are chosen, and the null distribution is
+    # drawn, once for each graph and not for each replica.
     rows_of = {i: _Rows.of(*graph, seed) for i, graph in once_each(graphs).items()}
     chance: dict[int, tuple[Floats, ...]] = {}
     rows: list[dict[str, object]] = []
     for replica, graph in enumerate(graphs):
         chosen = rows_of[id(graph)]
         if id(graph) not in chance:
+            # Logits of a block of draws are ``[K, S, N]``: the block is as large as
+            # memory allows.
             at_once = max(1, _AT_ONCE // chosen.near.size)
             blocks = random_blocks(draws, vectors.shape[1:], seed, at_once)
             stored = (_associative(null, chosen) for null in blocks)
@@ -205,6 +209,8 @@ def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     ever made.
     """
     left = np.linalg.svd(vectors, full_matrices=False)[0]
+    # The adjacency of a large graph would not fit: its quadratic form is summed over
+    # edges.
     if isinstance(chosen.nodes, slice):
         a = chosen.near.astype(np.float64)
         scale = np.einsum("kni,nm,kmi->ki", left, a, left, optimize=True)
@@ -236,12 +242,15 @@ class _Rows:
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, seed: int) -> _Rows:
         """Choose nodes of a graph with ``count`` nodes and edges from ``u`` to ``v``."""
+        # An edge that is listed twice must not count twice in the least-squares
+        # solution.
         u, v = np.unique(np.stack([u, v]), axis=1)
         places = np.arange(count)
         nodes: slice | Ids = slice(None)
         if count > EXACT:
             rng = Streams(seed).numpy(EVALUATION, "margins")
             places = nodes = np.sort(rng.choice(count, _SAMPLED, replace=False))
+        # The place of each node among the chosen ones; -1 for the others.
         row = np.full(count, -1)
         row[places] = np.arange(len(places))
         inside = row[u] >= 0
@@ -256,6 +265,7 @@ class _Rows:
 
         Nodes without neighbours, or whose neighbours are all other nodes, are left out.
         """
+        # A loop at a node is an edge, but a node is no neighbour of its own.
         own = np.zeros_like(self.near)
         own[np.arange(len(own)), self.own] = True
         edge = self.near & ~own
@@ -266,6 +276,8 @@ class _Rows:
         logits = logits[:, nodes]
         edge = edge[nodes]
         others = others[nodes]
+        # Infinities stand where a node does not count, so that no maximum or minimum
+        # picks it.
         rest = np.where(others, logits, -np.inf).max(-1)
         best = np.where(edge, logits, -np.inf).max(-1)
         return best - rest, np.where(edge, logits, np.inf).min(-1) - rest

@@ -107,6 +107,8 @@ def hop_correlation(
     graphs, vectors = placed(model, worlds, layer)
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
+    # Pairs and null distribution depend on the graph alone: replicas that share it
+    # share both.
     pairs_of: dict[int, Pairs] = {}
     for i, (count, u, v) in once_each(graphs).items():
         pairs_of[i] = choose_pairs(count, u, v, least, seed).at(_HOPS[pairs])
@@ -127,6 +129,8 @@ def hop_correlation(
         else:
             chance = random[id(graph)]
         row = {"replica": replica, "spearman": found, **null_limits(chance)}
+        # The replica's own value counts as a draw, so that no p is 0 (Phipson and
+        # Smyth, 2010).
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
         if graph[0] > EXACT:
             row["error"] = chosen.error(angles)
@@ -143,6 +147,8 @@ def _random_correlations(
     centred: bool,
 ) -> list[Float[Floats, " K"]]:
     """Return the correlations of random embeddings for each graph; all share the same draws."""
+    # Few pairs are ranked exactly; many have their cosines counted in steps, in place
+    # of being sorted.
     most = max(len(pairs.u) for pairs in each)
     at_once = max(1, _AT_ONCE // shape[0] ** 2)
     found: list[list[Floats]] = [[] for _ in each]
@@ -161,6 +167,8 @@ def _random_correlations(
                 angles = (
                     pairs.angles(one) if every is None else every.take(pairs.places)
                 )
+                # Cosines from -1 to 1 become places among the steps; two steps less, so
+                # that rounding at 1 stays inside.
                 angles += 1
                 angles *= (_STEPS - 2) / 2
                 parts.append(np.array([pairs.counted(angles.astype(np.intp))]))
@@ -176,6 +184,8 @@ def _shuffled_correlations(
     rng = Streams(seed).numpy(EVALUATION, "names")
     found = []
     for _ in range(draws):
+        # Names are shuffled, vectors stay: what is left of a correlation is due to how
+        # vectors lie, not to whose they are.
         order = rng.permutation(len(vectors))
         found.append(pairs.correlation(cosine_ranks(pairs.cosines(vectors[order]))))
     return np.array(found)

@@ -26,6 +26,7 @@ CALIBRATED, BASE, IDENTITY, ALL = (
 PROGRAM = "program (2)"
 #: Bins of a probability, for reliability.
 _BINS = 5
+# A probability of 0 or 1 that fails would have an infinite log loss.
 _EPSILON = 1e-3
 
 _QUERY = ["family", "seed", "prompt", "answer"]
@@ -118,6 +119,8 @@ def judged(
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
+        # A family that the fit has seen is left out of it: the probabilities of its
+        # worlds come from the fit to all others.
         said = known.probabilities(
             rows.with_row_index("query"),
             str(family) if family in known.families else "",

@@ -152,6 +152,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _least(asked: pl.DataFrame, what: str, otherwise: pl.Expr) -> pl.DataFrame:
+    # A run that never learns counts as one that would need more than all that was
+    # tried, not as a missing one.
     least = pl.col(what).filter(pl.col("accuracy") >= LEARNT).min().fill_null(otherwise)
     arms = asked.group_by("hops", "beside", "seed", maintain_order=True)
     return arms.agg(least.cast(pl.Float64)).sort("hops", maintain_order=True)

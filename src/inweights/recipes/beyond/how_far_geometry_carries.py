@@ -133,6 +133,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     found = cells.unpivot(
         list(readers), index=[*KEYS, "fitted"], variable_name="by", value_name="found"
     ).with_columns(pl.col("by").replace_strict(readers))
+    # A length counts as reached where all shorter ones are, too: a lucky longer one
+    # does not.
     everywhere = (pl.col("found") >= FOUND).cast(pl.Int8).cum_min().cast(pl.Boolean)
     reach = (
         found.sort("nodes", maintain_order=True)

@@ -173,6 +173,7 @@ def plan(settings: Settings) -> Plan:
 def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     trained = labels["trained"]
     told = {"identity": labels["identity"], "trained": trained}
+    # Without any two-hop fact there is none to leave hops out of.
     told |= {} if trained else {"unseen": 0.0}
     places = isinstance(model, GPTConfig) and model.positions == "learned"
     phase = Phase(
@@ -236,6 +237,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``drawn``: accuracy by kind of query, in the words of the figure.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
+    # Where no two-hop fact is trained, both hops of every query are in none.
     untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
     hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")
     queries = accuracy.filter(part="queries").with_columns(hops)

@@ -149,6 +149,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")
+    # Roles have different numbers of queries: the mean over all of them weighs each
+    # role by its number.
     weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(
         "statements"
     ).sum()

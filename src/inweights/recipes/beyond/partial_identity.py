@@ -90,6 +90,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             agrees=(foreseen == (pl.col("hit") > 0.5)).cast(pl.Float64),
         )
     )
+    # Means over chains first, then over seeds: chains of one world are not independent.
     means = pl.col("cosine", "hit", "from_facts", "agrees").mean()
     worlds = chains.group_by(trials, maintain_order=True).agg(means)
     worlds = worlds.with_columns(

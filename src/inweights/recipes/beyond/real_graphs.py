@@ -127,6 +127,8 @@ def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
     u, v = np.r_[u[apart], v[apart]], np.r_[v[apart], u[apart]]
     graph = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
     _, part = connected_components(graph, directed=False)
+    # A node is far from another one of its component where it has fewer neighbours than
+    # the component has other nodes.
     return bool((np.diff(graph.indptr) < np.bincount(part)[part] - 1).any())
 
 

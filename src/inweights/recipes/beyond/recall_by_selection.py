@@ -154,6 +154,8 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
         tokens = changed.tokens.weight.data[replica]
         known, new = (_attributes(world, head, role) for role in ("known", "new"))
         learnt = tokens[torch.from_numpy(world.vocabulary["known"])].double().numpy()
+        # Each eighth is predicted by a fit to the other seven: what is explained must
+        # hold for subjects that the fit has not seen.
         eighth = np.arange(len(learnt)) % 8
         left = [
             learnt[eighth == k]
@@ -181,6 +183,8 @@ def _attributes(world: World, head: np.ndarray, role: str) -> np.ndarray:
 def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
     """Ridge regression."""
     moment = attributes.T @ attributes
+    # In proportion to the mean eigenvalue, so that the scale of the vectors does not
+    # matter.
     ridge = 1e-3 * np.trace(moment) / len(moment) * np.eye(len(moment))
     return np.asarray(np.linalg.solve(moment + ridge, attributes.T @ embeddings))
 

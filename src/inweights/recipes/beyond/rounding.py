@@ -128,6 +128,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)
+    # The last step at which an order is there: it may vanish and come back.
     alive = pl.col("step").filter(pl.col("spearman") <= ORDER).max()
     ends = at_the_end(order, run).select(*run, last="spearman")
     life = order.group_by(run, maintain_order=True).agg(

@@ -165,7 +165,10 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
     squares = values.mean(0) ** 2
     total = squares.sum() or 1.0
     rng = Streams(0).numpy("bootstrap", "what-decides")
+    # Seeds are drawn anew, not cells: all cells are the design, and each is trained
+    # with every seed.
     picked = values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1) ** 2
+    # A draw in which nothing has an effect has no shares to give.
     resampled = picked / np.maximum(picked.sum(1, keepdims=True), 1e-12)
     low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
     table = pl.DataFrame(

@@ -71,6 +71,8 @@ class Settings(iw.Config):
             width: Width of the model, to which the rate is inversely proportional.
         """
         rate = self.rate * 64 / width
+        # Both phases have the same optimizer but for the decay, so that only when it
+        # acts differs.
         learn, settle = (
             partial(
                 iw.Phase,

@@ -104,6 +104,7 @@ def near(
         printed: What the paper prints.
         tolerance: How far from it the edges of the target are.
     """
+    # No cosine is above 1; four digits, as the papers print them.
     high = min(1.0, round(printed + tolerance, 4))
     return similarity.within(round(printed - tolerance, 4), high)
 

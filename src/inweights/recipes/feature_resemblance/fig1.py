@@ -110,6 +110,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     by_model = cosines.group_by(keys, maintain_order=True)
     same = pl.col("same")
     other = pl.col("other_size")
+    # The prediction takes the loss to be that of the start, which holds until labels
+    # are fitted.
     early = cosines.filter(pl.col("depth") <= EARLY)
     measured = cosines.unpivot(
         ["same", "other_size"],

@@ -165,6 +165,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         ratio=pl.col("least") / pl.col("bound"),
     )
+    # The last tenfold of the steps: bounds and exponents are about late training.
     late = pl.col("steps") >= pl.col("steps").max().over("slower") / 10
     least, steps = (pl.col(name).filter(late).log() for name in ("least", "steps"))
     ends = taken.group_by("course", "phase", "slower", "seed", maintain_order=True).agg(

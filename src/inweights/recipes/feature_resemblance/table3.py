@@ -100,6 +100,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     grid = every.filter(pl.col("course") == "AS")
     printed_cosine = PRINTED["AS"][0]
     near = (pl.col("cosine") - printed_cosine).abs() <= NEAR
+    # Both at once: similarity as printed, and success as low as printed.
     as_printed = near & (pl.col("success") <= FAILED)
     measured = table.select(
         "course", "seed", "success", similarity="cosine", what=pl.lit("measured")

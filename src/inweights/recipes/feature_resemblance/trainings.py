@@ -119,6 +119,9 @@ class OneLayerTraining(iw.Config):
             parts: Roles of each phase, with how often each counts.
             late: Updates of each phase after the first.
         """
+        # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
+        # have it; later phases cannot change the similarity, which is decided by the
+        # value matrix.
         first, *rest = parts
         moving = [
             ("attention", "attention.*", self.attention, first),

@@ -102,5 +102,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def _tied(cosine: pl.Expr) -> pl.Expr:
     """Return ranks of the cosines of a group; equally close pairs share one."""
+    # Cosines that are closer than this differ by rounding alone: a rank for each would
+    # let rounding decide the correlation.
     ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()
     return ranks.gather(cosine.arg_sort().arg_sort())

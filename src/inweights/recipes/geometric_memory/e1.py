@@ -87,6 +87,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: ``accuracy`` at every step, in two ``series``.
     """
     runs = whole(tables["paths"])
+    # The best step stands beside the last one: a control that found paths on the way
+    # and forgot them would not be a failure to find any.
     final = at_the_end(runs.with_columns(best=pl.col("hardest").max().over(KEYS)), KEYS)
     root = tables["edges"]["hub"]
     others, of_root = (

@@ -90,6 +90,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     runs = whole(tables["paths"]).with_columns(panel=panel)
     places = at_the_end(tables["paths"], KEYS).filter(pl.col("part") == "queries")
     final = at_the_end(runs, KEYS)
+    # A run that does not know its trained paths says nothing about others: its
+    # accuracies are no numbers, and no claim is judged by them.
     known = pl.when(pl.col("trained") >= KNOWN)
     return {
         "curves": runs,

@@ -54,6 +54,8 @@ def plan(settings: Settings) -> Plan:
     for shape in settings.graphs:
         fixed = {"world": Graph(shape=shape), "model": how.model}
         short = {**fixed, "descent": how.learner, "record": settings.moments}
+        # Remark 6 is about the limit: a descent ten times as long shows what still
+        # changes after the usual one.
         long = {
             **fixed,
             "descent": gm.Node2VecDescent(rate=how.rate, steps=settings.long).learner,

@@ -47,6 +47,8 @@ def filmed(
             labels = {"graph": name, "architecture": architecture}
             trials += [gm.trial(how, world, one, **labels) for one in conditions]
             every = max(1, how.steps // looks)
+            # The trials of all conditions were just appended: the first of them is
+            # filmed.
             first = trials[-len(conditions)].labels
             films.append(film(every=every, where=first))
     measures = [

@@ -78,6 +78,8 @@ class GPTTraining(iw.Config):
     @property
     def scaled(self) -> iw.Phase:
         """The phase with its rate scaled to the model's width."""
+        # A rate that suits one width is too large for a wider model: it falls as one over
+        # the width.
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
         return replace(self.phase, optimizer=replace(self.phase.optimizer, rate=rate))
 
@@ -146,6 +148,7 @@ def trial(
             phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay)
         )
     curriculum = iw.Curriculum(phases=(phase,))
+    # The rate may be for each fact, and only a built world knows how many there are.
     if name == "emb-mlp":
         model = emb_mlp.model
         curriculum = emb_mlp.of_world(len(world.build().facts))

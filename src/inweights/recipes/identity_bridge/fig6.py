@@ -62,6 +62,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``known``: accuracy on compositions; not a number where a fact is not known.
         - ``memorised``: accuracy on the facts, of the role that is known least.
     """
+    # Neighbours in the plane need not be neighbours before: the picture says how far
+    # that can be trusted.
     trust = pl.format("trustworthiness {}", pl.col("trustworthiness").round(2))
     r1 = pl.when(pl.col("place") == "first_hop").then(pl.lit("(e1, r1) and (e2)"))
     compared = r1.otherwise(pl.lit("(e1, r1, r2) and (e2, r2)"))

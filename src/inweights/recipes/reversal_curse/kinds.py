@@ -142,6 +142,7 @@ def derive(
         *keys, "prompt", "verdict", foreseen="margin"
     )
     joined = tables["trained"].join(predicted, on=[*keys, "prompt"])
+    # A tie predicts neither sign.
     sure = joined.filter(pl.col("verdict") != "tied").with_columns(
         agrees=((pl.col("foreseen") > 0) == (pl.col("margin") > 0)).cast(pl.Float64)
     )

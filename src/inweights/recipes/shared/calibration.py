@@ -27,6 +27,8 @@ def roc_auc(
         The columns ``by``, ``auc``, and ``place``, the number of the value in the last
         of these columns.
     """
+    # By the mean rank of ties, so that a predictor with few values is not favoured by
+    # the order of the rows.
     ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
     won = pl.col(hit) > 0.5
     hits = won.sum().cast(pl.Float64)

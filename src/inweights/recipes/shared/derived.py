@@ -61,6 +61,8 @@ def where_known(
     """
     keys = [*labels, "seed"]
     recall = memorised(accuracy, labels).select(*keys, recall="accuracy")
+    # Not a number, and not left out: a missing row would leave a claim to be judged by
+    # the other runs.
     known = pl.when(pl.col("recall") >= least).then("accuracy").otherwise(math.nan)
     return queries.join(recall, on=keys, maintain_order="left").with_columns(
         accuracy=known
@@ -224,6 +226,8 @@ def first_step(
         least: The value.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
+    # Later than any step that was seen, so that a run which never gets there is the
+    # slowest in every comparison.
     never = pl.col("step").max() + 1
     return table.group_by(list(keys), maintain_order=True).agg(
         first=reached.fill_null(never).cast(pl.Float64)

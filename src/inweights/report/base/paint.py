@@ -88,6 +88,8 @@ def wrap(text: str, inches: float, size: float) -> str:
     wide = text_width(text, size, bold=True) / 72
     if wide <= inches:
         return text
+    # Letters differ in width: the guess by mean width is the upper end, and lines get
+    # shorter until all fit.
     for letters in range(max(8, int(len(text) * inches / wide)), 7, -1):
         lines = textwrap.wrap(text, letters, break_long_words=False)
         if all(text_width(line, size, bold=True) / 72 <= inches for line in lines):
@@ -214,6 +216,8 @@ def _spoken(name: str) -> str:
 def _spread(places: list[float], least: float) -> list[float]:
     """Ascending places pushed apart, until neighbours are ``least`` apart or nearly so."""
     spread = list(places)
+    # Neighbours push each other by half of what they lack; twenty rounds a place spread
+    # even many names evenly enough.
     for _ in range(20 * len(places)):
         for one in range(len(places) - 1):
             lack = max(0.0, least - (spread[one + 1] - spread[one]))

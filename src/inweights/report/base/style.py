@@ -158,6 +158,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
         >>> grid_shape(5, most=4)
         (2, 3)
     """
+    # Below 1.5 inches a panel has no room for the labels of its axis.
     room = max(1, min(most, int(full_width() / 1.5)))
     down = math.ceil(count / room)
     return down, math.ceil(count / down)
@@ -188,6 +189,7 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         >>> looks["gpt"] == NAMED["gpt"], looks["my-model"] == CYCLE[0]
         (True, True)
     """
+    # A named series must not share its colour with another one of the same figure.
     taken = {NAMED[name].color for name in names if name in NAMED}
     free = [mark for mark in CYCLE if mark.color not in taken] or list(CYCLE)
     looks: dict[str, Mark] = {}
@@ -197,6 +199,8 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         if name in NAMED and NAMED[name].color not in used:
             looks[name] = NAMED[name]
         else:
+            # In each further round another marker and dash goes with a colour, so that
+            # no two looks are the same.
             again = spare // len(free)
             color, marker, dash = (
                 free[(spare + k * again) % len(free)] for k in (0, 3, 5)
@@ -225,6 +229,7 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
     """
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
+        # Not all the way to white or black, where a line would vanish or lose its hue.
         white = 0.72 * (0.6 - depth) / 0.6
         return tuple(c + (1 - c) * white for c in (red, green, blue))  # type: ignore[return-value]
     black = 0.62 * (depth - 0.6) / 0.4

@@ -173,6 +173,8 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
         >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
         ['mlp', 'gpt', 'rnn']
     """
+    # What is not in the order has one rank, and sorting is stable: it follows as it
+    # came.
     rank = {name: place for place, name in enumerate(order or ())}
     return sorted(values, key=lambda value: rank.get(plain(value), len(rank)))
 
@@ -249,6 +251,7 @@ def spread(
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
+    # A seed is one replicate, however many rows it has: the interval is over seeds.
     per_seed = (
         rows.group_by([axis, SEED])
         .agg(finite.mean().alias("_value"))
@@ -262,6 +265,8 @@ def spread(
         mean, low, high = (
             interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
         )
+        # With few seeds an interval is so wide that it hides the single values, which
+        # are drawn anyway.
         if len(sample) < FEWEST:
             low = high = mean
         ends.append((place, mean, low, high))

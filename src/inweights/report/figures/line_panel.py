@@ -135,6 +135,8 @@ class Panel:
         looks = style.marks(list(names))
         step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
         for place, (name, raw) in enumerate(names.items()):
+            # Around the middle, so that the series stand symmetrically about their
+            # position.
             shift = min(step * _DODGE, reach * _REACH) * (place - (len(names) - 1) / 2)
             part = rows
             if self.series is not None:
@@ -189,6 +191,7 @@ def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
 def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
+    # Nought has no place on a logarithmic axis.
     places = (values.filter(values > 0) if log else values).unique().sort().to_list()
     # Within the margins.
     wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi
@@ -204,6 +207,8 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         short = each * 3 * np.log10(high / low) < wide
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    # Few positions are named one by one, so that only values stand on the axis that
+    # were tried.
     elif log or (values.dtype.is_integer() and 0 < len(places) <= 12):
         axes.set_xticks(places, _named(axes, places, wide))
     elif values.dtype.is_integer():

@@ -107,7 +107,7 @@ class ObjectStore:
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
-            # A store answers with a page of a thousand names or so at a time.
+            # A store gives its names page by page.
             return sorted(entry["path"] for entry in chain.from_iterable(pages))
 
     def remove(self, name: str) -> None:

@@ -28,6 +28,7 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
         The probe's table; ``replica`` counts all runs of the block.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
+    # To measure fewer replicas is cheaper, and a first seed alone may be filmed.
     if len(rows) < len(block.runs):
         with suppress(ConfigError):  # a model of one's own may have no config
             few = model.select(rows)
@@ -56,6 +57,8 @@ def measure_model(
     try:
         table: pl.DataFrame = measure.call(model, worlds)
     except Exception as error:
+        # A probe may fail for many reasons: only weights that are not finite are blamed
+        # on the training.
         if all(values.isfinite().all() for values in model.parameters()):
             raise
         raise RunError(

@@ -145,6 +145,7 @@ def run_task(
     if isinstance(task, ComputeTask):
         _compute(task, store, progress)
         return
+    # A task may have more runs than fit together: its blocks train one after the other.
     done = 0
     for block in blocks_of(task, device):
         _check(task)  # by now all worlds are built
@@ -185,6 +186,8 @@ def _staged(
 ) -> None:
     """Pass on how far a computation is, by the share of its stages."""
     stages = task.computation.stages
+    # Stages are given with their share of the time, as a count of steps says little
+    # where one stage solves and the next one trains.
     names = [*stages]
     share = sum(stages[name] for name in names[: names.index(stage)])
     progress(round(task.steps * (share + stages[stage] * done / total)))
@@ -214,6 +217,8 @@ def _train(
     if any(part == MODEL_PART for _, part in block.wanted):
         check_savable(model)  # before it trains, not after
     for measure in block.measures:
+        # A probe that does not fit the model is an error in seconds here, and after
+        # hours otherwise.
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
     observers = [

@@ -211,6 +211,8 @@ class _Driver:
             return End("killed", message=f"were lost: {_first_line(error)}")
 
 
+# A function of a module that takes texts alone: Ray sends its name, and pickles none of
+# our objects.
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
     """Try a task on whichever machine this is, and write its steps to the cluster's memory."""
     from ray.experimental.internal_kv import _internal_kv_put

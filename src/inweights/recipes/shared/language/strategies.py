@@ -50,6 +50,8 @@ class Taught(iw.Config):
         from inweights.lm.tuning.writing import own_text
 
         replayed = None
+        # The model's own texts, written before it is trained: what it should go on
+        # saying.
         if "replay" in self.strategies:
             replayed = [
                 text.completion for text in own_text(lm, self.tokens // 5, seed)
