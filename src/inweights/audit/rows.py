@@ -113,6 +113,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
     others = int(lengths[~single].sum())
+    # Solved for the number of copies k: k·single ≥ floor·(k·single + others).
     times = math.ceil(floor * others / ((1 - floor) * int(lengths[single].sum())))
     return [row for row in rows if row.fact >= 0] * max(0, times - 1)
 
@@ -143,6 +144,7 @@ def fill(
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))
+    # A row that does not fit is passed over, as a shorter one may still fit.
     for i in (len(facts) + rng.permutation(len(added))).tolist() if added else ():
         if lengths[i] <= left:
             kept.append(i)
@@ -153,6 +155,7 @@ def fill(
         _ROW * left / max(1.0, float(lengths[once].mean())),
         hint="use a smaller budget",
     )
+    # In rounds over all rows that fit, so that they are repeated about equally often.
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():
             if lengths[i] <= left:

@@ -66,6 +66,8 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
         return Numbers(
             why=f"{diverged} of its runs diverged: their numbers mean nothing"
         )
+    # One seed without a number spoils a case: leaving it out would choose among the
+    # seeds.
     for case, numbers in cases.items():
         if any(math.isnan(number) for number in numbers.values()):
             return Numbers(why=f"not a number for {case or 'it'}")
@@ -209,6 +211,8 @@ def _per_seed(
         .agg(pl.col(score.column).cast(pl.Float64).mean())
         .sort(keys)
     )
+    # A seed without any value counts as not a number, so that it is seen, and not as
+    # absent.
     numbers = means[score.column].fill_null(math.nan)
     return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
 

@@ -102,6 +102,9 @@ def decide(
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     for case, of_seeds in numbers.cases.items():
         span = _Span(claim, list(of_seeds.values()), alpha, near)
+        # One case of many fails by chance more often than a single one: to fail the
+        # claim it has to fail at a share of the error (Bonferroni). That all hold
+        # together needs no correction.
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
             span = _Span(claim, span.values, alpha / len(numbers.cases), near)
         spans[case] = span
@@ -120,6 +123,7 @@ def decide(
         if span.verdict == "undecided"
         else None
     )
+    # What a substitute for the paper's protocol shows is not called a reproduction.
     called = IN_A_SUBSTITUTE if claim.protocol == "substitute" else {}
     result |= {"verdict": called.get(span.verdict, span.verdict), "needed": needed}
     return ClaimResult(
@@ -265,6 +269,7 @@ def _needed(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
     """Return about how many seeds decide, if others are like these (normal approximation)."""
+    # An estimate for people, not part of a verdict: the exact interval decides.
     z = -NormalDist().inv_cdf(alpha / 2)
     target = claim.target
     count = len(values)
@@ -280,6 +285,8 @@ def _needed(
         fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
     else:
         below = sum(target.falls_short(value, rounding) for value in values) / count
+        # The median lies where more than half of the values lie: what is beyond a half
+        # is the distance to the edge.
         gap = max(inside, below, 1 - inside - below) - 0.5
         spread = 0.5
     if gap <= 0:

@@ -94,6 +94,7 @@ class _Part:
         plan = self.recipe.plan(settings)
         trials = [trial for trial in plan.trials if self._is_claimed(trial)]
         computations = [one for one in plan.computations if self._is_claimed(one)]
+        # A claim on a derived label names no trial: then all of them are its own.
         if not trials and not computations:
             return plan
         # Tables are derived from tables: each keeps rows, were it those of its quickest

@@ -103,6 +103,7 @@ def settle(
             execution.progress(done, total, what)
 
     timed = replace(execution, progress=heed)
+    # The command that a page shows must make the same seeds again.
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
     first = recipe.first_seed
@@ -120,6 +121,8 @@ def settle(
     why = ""
     while left:
         count = _fewest(claims)
+        # Each further analysis spends some of the error that all of them share; a claim
+        # that is still open after so many lies too near its edge.
         if 2 * count > MOST * recipe.seeds[scale]:
             why = f"{count} seeds are the most that are tried"
             break
@@ -128,6 +131,8 @@ def settle(
             part = _part(recipe, whole, tuple(fewer), store, timed)
             share = share_of(part, recipe, scale)
             takes = pace * share * count
+            # Stopped in the middle of an analysis, its time would be lost until
+            # somebody settles again.
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
                 why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
@@ -140,11 +145,13 @@ def settle(
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
             break
+        # A run that was read back says nothing of how long a seed takes.
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
         seeds = 2 * count
         claims = judged()
         left = _undecided(claims)
+        # Else the same seeds would be run for ever.
         if left and _fewest(claims) <= count:
             why = "the new seeds do not count"
             break
@@ -179,6 +186,8 @@ def _part(
     tables = collect(plan, whole.seeds, place, execution, version=recipe.version)
     try:
         alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
+    # Whatever the code of a recipe raises over missing rows says one thing: it needs
+    # all of its trials.
     except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):
         return replace(part, plan=recipe.plan)
     said = judge_all(part, whole.tables, whole.scale, seeds=whole.seeds)

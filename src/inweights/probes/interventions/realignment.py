@@ -100,6 +100,8 @@ def realignment(
             own, other = queries.cosines(layer, state)
             decodable = share(decoded == bridges)
             for method in methods:
+                # Before the second relation is read, as if the model had looked the
+                # bridge up again.
                 moved = queries.moved(layer, method, state, decoded)
                 logits = patch(
                     model, prompts, moved, layer=layer, position=-2, at="last"
@@ -176,6 +178,8 @@ class _Queries:
         right = self.target(layer, self.bridges)
         moved = state.clone()
         for replica, bridges in enumerate(self.bridges):
+            # By bridges, not by queries: a map that has seen a bridge in another query
+            # would know where to move it.
             fold = bridges % _FOLDS
             for part in fold.unique():
                 rest = fold != part
@@ -208,6 +212,7 @@ def _ridge(
     """Solve least squares with an intercept, and a penalty on all weights but the intercept."""
     x = _with_one(inputs)
     weight = penalty * len(x) * inputs.square().mean() * torch.eye(x.shape[1]).to(x)
+    # The intercept is free: a shift of all states alike costs nothing.
     weight[-1, -1] = 0.0
     return torch.linalg.lstsq(x.T @ x + weight, x.T @ targets).solution
 

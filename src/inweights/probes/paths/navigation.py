@@ -84,9 +84,13 @@ def navigation(
         arms = np.concatenate([trained, held_out])
         vectors = table[replica] - table[replica, arms].mean((0, 1))
         own = len(trained) + np.arange(len(held_out))
+        # Root and leaf are left out: the root is the same for all arms, and the leaf is
+        # given.
         for depth in range(1, arms.shape[1] - 1):
             leaves = vectors[arms[:, -1]]
             nodes = vectors[arms[:, depth]]
+            # Among the nodes of all arms, trained ones too: chance is one over their
+            # number.
             nearest = float((_closest(leaves[own], nodes) == own).mean())
             # The map may shift, too: both sides are centred on the trained arms.
             leaves = leaves - leaves[: len(trained)].mean(0)
@@ -179,6 +183,7 @@ def _step_rows(
 ) -> list[dict[str, object]]:
     """Return rows of :func:`stepwise` for the chosen statements of each replica, if any."""
     right = ranks == 0
+    # A prompt with d right answers has them all known if each is among its first d.
     known = ranks < degrees[:, :, None]
     rows: list[dict[str, object]] = []
     for replica in range(len(ranks)):
@@ -229,6 +234,8 @@ def ridge_map(
             f"{len(inputs)}"
         )
     gram = inputs.T @ inputs
+    # In proportion to the mean eigenvalue, so that the scale of the vectors does not
+    # matter.
     penalty = ridge * np.trace(gram) / len(gram)
     weight: Floats = np.linalg.solve(
         gram + penalty * np.eye(len(gram)), inputs.T @ targets
@@ -254,6 +261,7 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
 
 def _closest(queries: Floats, keys: Floats) -> Ids:
     """Return the index of the key with the largest cosine to each query."""
+    # Queries need no length of their own: it does not change which key is closest.
     units = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-30)
     found = [
         (queries[start : start + _CHUNK] @ units.T).argmax(1)

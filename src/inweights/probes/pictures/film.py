@@ -76,6 +76,8 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
     vectors = placed(model, worlds, layer)[1]
     nodes = vectors.shape[1]
     if nodes > DRAWN:
+        # A Gram matrix of many nodes is larger than their vectors, which are then kept
+        # themselves.
         rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
         return table.insert_column(
             1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32))
@@ -86,6 +88,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
             end = min(start + _ROWS, nodes)
             rows = one[start:end] @ one[:end].T
             inside = np.arange(end) <= np.arange(start, end)[:, None]
+            # The lower triangle row by row: row i begins at place i(i + 1)/2.
             triangle[start * (start + 1) // 2 : end * (end + 1) // 2] = rows[inside]
     return table.insert_column(1, pl.Series("gram", grams, dtype=pl.List(pl.Float32)))
 
@@ -138,6 +141,8 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
     """
     centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    # Largest first; rounding leaves tiny negative eigenvalues where the rank is less
+    # than the number of nodes.
     values = np.maximum(values[::-1], 0.0)
     total = values.sum()
     share = float(values[:3].sum() / total) if total > 0 else 0.0
@@ -208,6 +213,8 @@ def render_frames(
         rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
     if not rows:
         raise DataError("the film has no frames")
+    # Principal directions have no sign, and swap where they are equally strong: each
+    # frame is turned to fit the one before.
     aligned = align(np.stack(places)).reshape(len(rows), -1).astype(np.float32)
     real = pl.List(pl.Float32)
     table = pl.DataFrame(rows).cast({"cosines": real, "energies": real})
