@@ -18,7 +18,7 @@ from inweights.training.checkpoint import Checkpoint
 from inweights.training.curriculum import Curriculum
 from inweights.training.observers import Observer, telling
 from inweights.training.phase_update import PhaseUpdate
-from inweights.training.setup import prepare
+from inweights.training.setup import RunOptions, prepare
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import flushed_denormals, keep_memory
 from inweights.worlds.world import Worlds
@@ -114,9 +114,13 @@ def train(
         raise ConfigError(
             f"the interval of recorded losses must be at least 1, got {every}"
         )
-    setup = prepare(
-        model, worlds, curriculum, seeds, observers, checkpoint, shards, cuda_graph
+    options = RunOptions(
+        observers=observers,
+        checkpoint=checkpoint,
+        shards=shards,
+        cuda_graph=cuda_graph,
     )
+    setup = prepare(model, worlds, curriculum, seeds, options)
     parameters = setup.parameters
     observers = setup.observers
     checkpoint = setup.checkpoint

@@ -107,15 +107,30 @@ class TrainingSetup:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How a training is run and watched; see :func:`inweights.train`.
+
+    Attributes:
+        observers: Are notified of each step, and measure on the way.
+        checkpoint: Where the state is stored; ``None`` for nowhere.
+        shards: This process's share of a training by several processes; ``None`` for
+            one process.
+        cuda_graph: Whether steps are captured; ``None`` for wherever they can be.
+    """
+
+    observers: Sequence[Observer] = ()
+    checkpoint: Checkpoint | None = None
+    shards: Shards | None = None
+    cuda_graph: bool | None = None
+
+
 def prepare(
     model: Model,
     worlds: Worlds,
     curriculum: Curriculum | Sequence[Curriculum] | None,
     seeds: int | Sequence[int],
-    observers: Sequence[Observer],
-    checkpoint: Checkpoint | None,
-    shards: Shards | None,
-    cuda_graph: bool | None,
+    options: RunOptions,
 ) -> TrainingSetup:
     """Return what the phases of a training share, after checking its arguments.
 
@@ -128,11 +143,7 @@ def prepare(
         curriculum: One for all, or one a replica; ``None`` for the named learner of
             world and model.
         seeds: Root seed of each replica, or how many, counted from 0.
-        observers: Are notified of each step, and measure on the way.
-        checkpoint: Where the state is stored; ``None`` for nowhere.
-        shards: This process's share of a training by several processes; ``None`` for
-            one process.
-        cuda_graph: Whether steps are captured; ``None`` for wherever they can be.
+        options: Observers, checkpoint, and on what the steps run.
 
     Raises:
         ConfigError: Curricula or seeds do not fit the replicas, a phase names a
@@ -153,12 +164,16 @@ def prepare(
     parameters = FlatParameters(model)
     dropout = DropoutMasks(model, seeds)
 
+    shards = options.shards
+    cuda_graph = options.cuda_graph
     obstacle = _obstacle_to_sharing(phases, dropout)
     # Asked for, a capture that is impossible is an error; by default it is left out.
     if cuda_graph is None:
         cuda_graph = not (shards or obstacle) and can_capture(model)
     if obstacle and (shards or cuda_graph):
         raise ConfigError(obstacle)
+    observers = options.observers
+    checkpoint = options.checkpoint
     columns = None
     if shards:
         checkpoint = shards.keep(checkpoint)

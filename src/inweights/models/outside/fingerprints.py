@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
-from inweights.models.outside.stacking import numbers
+from inweights.models.outside.replicas.stacking import numbers
 from inweights.support.keys.source_code import file_of, is_own
 from inweights.support.keys.sources import sources_of
 

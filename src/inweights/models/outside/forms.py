@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
-from inweights.models.outside.rowwise import Noise, Rows
+from inweights.models.outside.replicas.rowwise import Noise, Rows
 
 #: Shape of the batch that a module is tried with: no width of a state is likely to be
 #: the same.

@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import CautionWarning, ConfigError, DataError
-from inweights.models.outside.calling import LOGITS
 from inweights.models.outside.forms import Form, form_of
-from inweights.models.outside.stacking import stack
+from inweights.models.outside.replicas.calling import LOGITS
+from inweights.models.outside.replicas.stacking import stack
 from inweights.models.outside.summed import summed_scores
 from inweights.models.outside.wrapped import Wrapped
 from inweights.models.packing import Packed

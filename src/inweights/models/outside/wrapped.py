@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError
-from inweights.models.outside.calling import LOGITS, ModuleCaller
 from inweights.models.outside.forms import (
     Form,
     form_of,
 )
 from inweights.models.outside.modules import check_new, made
-from inweights.models.outside.stacking import find, load_replica, stack
+from inweights.models.outside.replicas.calling import LOGITS, ModuleCaller
+from inweights.models.outside.replicas.stacking import find, load_replica, stack
 from inweights.models.packing import Packed
 from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int

@@ -18,6 +18,7 @@ from inweights.worlds.knowledge.rows import text
 from inweights.worlds.knowledge.rows.json_rows import json_rows
 from inweights.worlds.knowledge.rows.records import Records
 from inweights.worlds.knowledge.rows.refused import refusal_of
+from inweights.worlds.knowledge.rows.row import Row, fields_at, row_of
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.graphs.graph_files import WITH_RELATIONS
 from inweights.worlds.readers.graphs.linked import graph_facts
@@ -63,7 +64,7 @@ class Source(NamedTuple):
     download: bool = False
 
 
-def read_rows(source: Source) -> Iterator[text.Row]:
+def read_rows(source: Source) -> Iterator[Row]:
     """Yield every fact of a file or folder, a database, or a data set of the hub.
 
     Raises:
@@ -118,7 +119,7 @@ def _missing(path: Path) -> InweightsError:
     return missing_file(path, hint)
 
 
-def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
+def _of_text(path: Path, source: Source) -> Iterator[Row]:
     """Yield the facts of a file of text, by its ending and its first characters."""
     content = read_text(path)
     suffix = path.suffix.lower()
@@ -137,13 +138,13 @@ def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
         yield from text.text_rows(path, content, source.layout, source.remarks)
 
 
-def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[text.Row]:
+def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[Row]:
     """Yield facts of other readers as rows, with single spaces in names."""
     for number, fact in facts:
         s, r, o = (" ".join(name.split()) for name in fact.triple)
         if not (s and r and o):
             raise DataError(f"fact {number} has a blank name: {fact.triple}")
-        yield text.Row(number, fact._replace(triple=(s, r, o)))
+        yield Row(number, fact._replace(triple=(s, r, o)))
 
 
 def _rows(
@@ -153,7 +154,7 @@ def _rows(
     source: Source,
     *,
     three: bool,
-) -> Iterator[text.Row]:
+) -> Iterator[Row]:
     """Yield the facts of a table.
 
     With ``three``, any three columns are subject, relation and object, whatever their
@@ -179,9 +180,9 @@ def _rows(
         if chain:
             facts = two_hop_facts(dict(zip(names, cells, strict=True)), where)
             for fact in facts:
-                yield text.Row(number, fact, chain=True)
+                yield Row(number, fact, chain=True)
         elif places is not None:
-            yield text.row_of(*text.fields_at(cells, places), number, where)
+            yield row_of(*fields_at(cells, places), number, where)
 
 
 def _texts(row: Sequence[Any]) -> list[str]:
@@ -189,7 +190,7 @@ def _texts(row: Sequence[Any]) -> list[str]:
     return ["" if value is None else str(value) for value in row]
 
 
-def _folder(path: Path, source: Source) -> Iterator[text.Row]:
+def _folder(path: Path, source: Source) -> Iterator[Row]:
     """Yield the facts of all parts of a folder, with rows numbered across parts."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"

@@ -265,7 +265,7 @@ def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
     Each group counts the objects of entities that share one value; without any group
     the answer is ``usual``.
     """
-    answers = set()
+    answers: set[int] = set()
     for group in groups:
         if len(group) == 1 and group.total() >= WITNESSES:
             answers.update(group)

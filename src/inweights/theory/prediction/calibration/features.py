@@ -144,7 +144,7 @@ def properties(world: World) -> dict[str, float]:
     after = _after(world)
     known = stated_identities(world)
     answers = _answers(after)
-    triples = set()
+    triples: set[tuple[int, int, int]] = set()
     for subject, links in after.items():
         triples.update((subject, relation, thing) for relation, thing in links)
     relations: Counter[int] = Counter()  # of how many relations a thing is an answer

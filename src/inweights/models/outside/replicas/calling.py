@@ -29,8 +29,8 @@ from inweights.models.outside.forms import (
     state_of_output,
     with_state,
 )
-from inweights.models.outside.rowwise import Noise, Rows, reason_of
-from inweights.models.outside.stacking import Names, find
+from inweights.models.outside.replicas.rowwise import Noise, Rows, reason_of
+from inweights.models.outside.replicas.stacking import Names, find
 from inweights.worlds.arrays import Float, Int
 
 #: Name of the deepest state of every module: its logits.

@@ -1,0 +1,1 @@
+"""Several modules as one model: their numbers stacked, and the module called with each of them."""
