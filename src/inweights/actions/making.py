@@ -253,6 +253,7 @@ def settle(
         execution = effort
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
+    # Each with the time that it takes, by which they are put in order.
     found: list[tuple[float, Recipe, Kept | None]] = []
     if results:
         parts = open_parts(scale, only=only, runs=runs, results=results)

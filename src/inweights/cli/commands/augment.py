@@ -130,6 +130,7 @@ def _planned(
     if not text.limit:
         return made, cost
     number, unit = re.sub(r"(\d+)", r"\1 ", text.limit).split()
+    # A token is read once in each epoch; a measured second is of all epochs.
     each = cost.each / 60 if unit == "min" else lm.DEFAULT.epochs
     budget = int(int(number) / each)
     facts = made.train.filter(role="fact").unique("fact")["text"].to_list()
@@ -139,6 +140,7 @@ def _planned(
             f"--for {text.limit} is too short: the facts alone take {math.ceil(least * each)}{unit}"
         )
     made = making(budget=budget, tokens=count)
+    # What a token takes was measured above, and is the same for fewer texts.
     return made, costs(made, cost.each)
 
 
@@ -176,6 +178,7 @@ def augment(
     from inweights.audit import augment as make
     from inweights.audit import write_augmented
 
+    # Before the facts are read, which may take a minute.
     added.check()
     text.check()
     knowledge = source.read(facts)

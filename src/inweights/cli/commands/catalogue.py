@@ -54,6 +54,7 @@ def describe(
 
     chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
+        # Every part of a path may be asked for, so the nearest is looked for among all.
         parts: set[str] = set()
         for one in settings(chosen):
             parts.update(accumulate(one.path.split("."), "{}.{}".format))

@@ -75,6 +75,7 @@ def compare_training(
         facts=Outside(name=facts), model=Outside(name=compared.model)
     )
     changes = [*_changes(given, compared, layout, facts), *choice.set]
+    # The folder of the run has this name, so it holds no other signs.
     name = re.sub(r"[^\w-]+", "-", Path(facts).stem).strip("-") or "facts"
     recipe = training_recipe(f"training/{name}", given)
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
@@ -83,6 +84,7 @@ def compare_training(
     if dry or not done or how.fresh:
         with console.progress(quiet=json) as progress:
             progress(0, 1, "measuring what it takes")
+            # Measuring changes the weights, so this model is not the one that is trained.
             model = settings.load(download=compared.download)
             found = sizes(settings, model)
         recipe = training_recipe(recipe.name, given, found)
@@ -127,6 +129,7 @@ def _changes(
         "labels": {"name": layout.labels},
     }
     usual = to_plain(given)
+    # A usual value left out or given is the same run, with the same key.
     changed = {key: value for key, value in own.items() if value != usual[key]}
     return list(console.flat(changed))
 
@@ -193,6 +196,7 @@ def league(
 
     entry.check(model)
     file, _, factory = model.rpartition(":")
+    # Processes that train import the model's module by its name, as a plugin.
     plugins = [*common.plugin, *([file] if file else [])]
     load_plugins(plugins)
     execution: dict[str, Any] = {**vars(how), "plugins": plugins}

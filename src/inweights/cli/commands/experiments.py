@@ -75,6 +75,7 @@ def run(
     """
     from inweights.config import load_toml
 
+    # In this order: what the command line says counts more than the file.
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     request = RunRequest(
         recipe=recipe, scale=scale, seeds=choice.numbers, overrides=changes
@@ -123,6 +124,7 @@ def outcome_of(
     recipe, scale = request.recipe, request.scale
     with console.progress(about=about) as progress:
         chosen["progress"] = progress
+        # An estimate stores nothing: what follows is of a run alone.
         if not doing.dry_run:
             execution["fresh"] = doing.fresh
             execution["command"] = request.command
@@ -184,6 +186,7 @@ def sweep(
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
+    # A process takes seconds to start, which a small study would not save.
     jobs = doing.jobs or useful_processes(
         recipe.plan(settings), len(numbers), doing.device
     )

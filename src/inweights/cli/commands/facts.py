@@ -105,6 +105,7 @@ def predict(
     if by == "training":
         from inweights.audit.prediction.by_training import predict_by_training
 
+        # Facts that fall into parts are predicted part by part; small models learn the first.
         part = prediction.solution.program.world
         with console.progress() as watch:
             trained = predict_by_training(
@@ -174,6 +175,7 @@ def audit(
             progress=progress,
             watch=watch,
         )
+    # After the audit, which describes the file as it was.
     mended = mend(knowledge, near=written.near) if written.fix else None
     if written.fix and mended:
         write_mended(mended, written.fix)

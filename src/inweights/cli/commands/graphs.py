@@ -110,6 +110,7 @@ def atlas(
         )
         return show(found, vectors, device=how.device, json=common.json)
     if with_paths:
+        # The recipe of graphs trains edges alone; Figure 3 trains paths, too.
         recipe = "geometric-memory/fig3"
         changes = _path_star(star, graphs, how.scale)
     else:
@@ -191,6 +192,7 @@ def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
         return file.stem, layout.decided(
             lambda header: _read(given, header, layout.columns)
         )
+    # 'file' and 'edges' are shapes of a user's graph, and not names of one.
     known = [name for name in get_args(Shape) if name not in ("file", "edges")]
     if given in known:
         return given, Graph(shape=given).written_out()  # type: ignore[arg-type]

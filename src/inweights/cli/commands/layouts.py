@@ -69,6 +69,7 @@ class Layout:
         try:
             return read(self.header or "")
         except UnclearHeaderError as unclear:
+            # Nobody else can know: a wrong guess makes a header a fact, or drops a fact.
             answer = console.ask(f"{unclear}\nIs it a header?")
             if answer is None:
                 raise

@@ -33,6 +33,7 @@ def plan(
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
+    # Here, as otherwise each worker on another machine would say it.
     made.check()
     words = ["inweights", "run", recipe, "--scale", scale]
     words += base.choices(choice.seeds, changes, common.plugin)

@@ -201,18 +201,21 @@ def verify(
 
     check_names("scale", [scale], SCALES)
     if settling.dry_run:
+        # Recipes were timed at this scale alone.
         if scale != "cpu":
             raise ConfigError(
                 f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'"
             )
         console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0
+    # First of all, so that the table below counts the new seeds.
     if settling.settle:
         _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
         console.ledger.recorded(
             actions.record(scale, only=only, runs=runs, results=kept.into)
         )
+    # Results kept with the code need no run here: ledger and scores give the verdicts.
     if place := kept.into or kept.source:
         board = actions.board(scale, only=only, results=place)
         claims, of = board.claims, board
