@@ -35,7 +35,8 @@ from inweights.lm import (
     score_epochs,
     summary,
 )
-from inweights.lm.tuning.epochs import epochs_of, lock_of
+from inweights.lm.model.unfinished import lock_of
+from inweights.lm.tuning.epochs import epochs_of
 from inweights.training import Observer
 from inweights.worlds.readers.new_folder import new_folder
 

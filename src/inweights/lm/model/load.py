@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, check_names, unknown_name
+from inweights.lm.model.unfinished import check_finished
 from inweights.lm.model.weights import check_weights
 from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
@@ -169,6 +170,7 @@ def load_model(
         raise unknown_name("built-in model", name, (DEMO, TINY), error=DataError)
     place: Path | str = _demo() if name == DEMO else Path(name)
     if not Path(place).exists():
+        check_finished(Path(place))
         place = name
     known: dict[str, Any] = {
         "local_files_only": not download,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.lm.model.data import padded
 from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.unfinished import BegunPart
 
 Floats = NDArray[np.float64]
 #: Called with questions done and all of them.
@@ -93,6 +94,7 @@ def generate(
     stop: str = ".\n",
     names: Sequence[str] = (),
     generator: torch.Generator | None = None,
+    begun: BegunPart | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
     """Return the likeliest continuation of each prompt, token by token, up to a stop.
@@ -105,6 +107,8 @@ def generate(
         names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
         generator: Draws each token at temperature 1, on the CPU, in place of the
             likeliest.
+        begun: Where texts are stored block by block, so that an interrupted call goes
+            on; None stores nothing.
         progress: Called with the number of prompts done, and their total.
 
     Returns:
@@ -121,13 +125,17 @@ def generate(
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
     whole = tuple(name for name in names if set(stop) & set(name))
-    completions: dict[int, str] = {}
+    completions = begun.restore(generator) if begun else {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
+            if block[-1] in completions:
+                continue
             given = [starts[q] for q in block]
             texts = _continue(lm, given, tokens, stop, whole, generator)
             completions |= dict(zip(block, texts, strict=True))
+            if begun:
+                begun.keep(completions, generator)
             if progress:
                 progress(len(completions), len(prompts))
     return [completions[q] for q in range(len(prompts))]

@@ -22,6 +22,7 @@ from inweights.lm.exams.evaluate import ask
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.questions import Question, read_exam
 from inweights.lm.model.load import LanguageModel, load_model, readable
+from inweights.lm.model.unfinished import lock_of
 from inweights.lm.tuning.adapters import with_adapters
 from inweights.support.limits import read_text
 from inweights.support.progress import Progress
@@ -59,19 +60,6 @@ def epochs_of(target: Path) -> Path:
         'tuned.epochs'
     """
     return target.with_name(f"{target.name}.epochs")
-
-
-def lock_of(target: Path) -> Path:
-    """Return the file that a process locks while it fine-tunes: ``<target>.state.lock``.
-
-    Args:
-        target: Folder that the fine-tuning writes.
-
-    Example:
-        >>> lock_of(Path("tuned")).name
-        'tuned.state.lock'
-    """
-    return target.with_name(f"{target.name}.state.lock")
 
 
 def keeping(

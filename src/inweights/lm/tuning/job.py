@@ -11,12 +11,14 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from inweights.config import to_plain
+from inweights.config import digest, to_plain
 from inweights.errors import DataError
 from inweights.lm.model.data import Encoded, Example, encode, preview, read_examples
 from inweights.lm.model.load import LanguageModel, load_model
+from inweights.lm.model.state import fingerprint
+from inweights.lm.model.unfinished import BegunTexts, lock_of, state_of, texts_of
 from inweights.lm.tuning.card import model_card
-from inweights.lm.tuning.epochs import About, keeping, lock_of
+from inweights.lm.tuning.epochs import About, keeping
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.tuning import FineTuned, finetune
@@ -51,10 +53,11 @@ def finetune_to(
     """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
 
     The folder has a card, and below ``adapter/`` the adapters of ``lora``, as ``peft``
-    reads them. An interrupted call continues where it was: its state is stored in
-    ``<out>.state`` until the folder is complete, and written on SIGINT, SIGTERM or
-    SIGHUP. Among several processes of ``accelerate launch`` the first one writes and
-    shows.
+    reads them. An interrupted call continues where it was: until the folder is
+    complete, ``<out>.texts`` has what the model has written before the training, block
+    by block, and ``<out>.state`` the training, written every five minutes, on SIGINT,
+    SIGTERM or SIGHUP, and when it is done. Among several processes of ``accelerate
+    launch`` the first one writes and shows.
 
     Args:
         out: Folder to write; must not exist.
@@ -124,7 +127,8 @@ def finetune_to(
                     base=base, method=config.method, chat=chat, dtype=dtype, seed=seed
                 )
                 keep = keeping(target, lm, about, fresh=not state.exists())
-            own_texts = replayed(lm, examples, config, seed, progress)
+            begun = _begun(target, lm, examples, config, seed)
+            own_texts = replayed(lm, examples, config, seed, progress, begun)
             if show and first:
                 _show(show, lm, examples, config, own_texts)
             with new_folder(target) if first else nullcontext(target) as work:
@@ -155,8 +159,29 @@ def finetune_to(
                     )
                     (work / "README.md").write_text(card, encoding="utf-8")
         if first:
-            state.unlink(missing_ok=True)
+            _remove_unfinished(target)
         return done
+
+
+def _begun(
+    target: Path,
+    lm: LanguageModel,
+    examples: Sequence[Example],
+    config: FineTune,
+    seed: int,
+) -> BegunTexts | None:
+    """Return the file of what the model has written; of several processes none stores it."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        return None
+    rows = [(e.prompt, e.completion, e.stage) for e in examples]
+    decides = [fingerprint(lm.model), rows, config.replay, config.epochs, seed, lm.chat]
+    return BegunTexts(texts_of(target), digest(decides))
+
+
+def _remove_unfinished(target: Path) -> None:
+    """Remove what an interrupted call would have gone on from."""
+    for path in (_state(target), texts_of(target)):
+        path.unlink(missing_ok=True)
 
 
 def _show(
@@ -193,7 +218,7 @@ def _alone(target: Path) -> Iterator[None]:
     try:
         if target.exists():
             # Of a process that was killed when all was written.
-            state.unlink(missing_ok=True)
+            _remove_unfinished(target)
             raise DataError(
                 f"{target} exists already; choose another folder or remove it first"
             )
@@ -207,7 +232,7 @@ def _state(target: Path) -> Path:
     """Return the file with the state of an unfinished training."""
     if not target.name:  # '', '.' or '/'
         raise DataError(f"{target} exists already; choose another folder")
-    return target.with_name(f"{target.name}.state")
+    return state_of(target)
 
 
 def _first() -> bool:

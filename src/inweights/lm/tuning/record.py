@@ -6,6 +6,7 @@ and passes each update to :class:`Reports`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -41,6 +42,14 @@ class LossTable:
             self.tables.append(pl.DataFrame(self._rows))
             self._rows = []
 
+    def number_of(self, stage: int) -> int:
+        """Return the number of updates of a stage so far.
+
+        Args:
+            stage: Name of the stage.
+        """
+        return self.whole().filter(pl.col("stage") == stage).height
+
     def whole(self) -> pl.DataFrame:
         """Return all updates so far as one table."""
         rows = [pl.DataFrame(self._rows)] if self._rows else []
@@ -65,6 +74,16 @@ class PaddingCount:
         for replayed in (False, True):
             lengths = [len(row.ids) for row in rows if bool(row.old) is replayed]
             self.positions += len(lengths) * max(lengths, default=0)
+
+    def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
+        """Count the first updates of a stage that an earlier call finished.
+
+        Args:
+            updates: The batch of each update.
+            number: How many of them were made.
+        """
+        for rows in islice(updates, number):
+            self.add(rows)
 
     @property
     def share(self) -> float:

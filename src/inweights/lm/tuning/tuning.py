@@ -88,8 +88,8 @@ def finetune(
         every_seconds: Time between two writes of it.
         every_steps: Write at every multiple of this number of updates instead, where it
             is above 0.
-        keep: Whether the file stays, for a caller who removes it once the model is
-            written.
+        keep: Whether the file stays, with the finished training, for a caller who
+            removes it once the model is written.
         adapter: Folder to write the adapters of ``lora`` to before they are merged, as
             ``peft`` reads them. None does not write them.
         observers: Observers of each update's loss and rate
@@ -154,6 +154,8 @@ def finetune(
             unflatten(trained, state.values)
         for index, stage in enumerate(stages):
             if state and index < state.phase:
+                made = losses.number_of(stage.name)
+                padding.add_done(stage.order(config, seed), made)
                 continue
             resumed = state if state and index == state.phase else None
             first = resumed.step if resumed else 0
@@ -194,6 +196,16 @@ def finetune(
             losses.close()
             if accelerator:
                 accelerator.free_memory()
+        if keeper and keep and first_process:
+            # The caller may be interrupted while it writes the model.
+            finished = State(
+                phase=len(stages),
+                step=0,
+                total=done,
+                values=flat(trained),
+                tables={"losses": losses.tables},
+            )
+            keeper.write(finished)
     if keeper and not keep and first_process:
         keeper.clear()
     whole = losses.whole()

@@ -13,6 +13,7 @@ from inweights.config import load_toml
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate
+from inweights.lm.model.unfinished import BegunTexts
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.progress import Progress
@@ -33,6 +34,7 @@ def own_text(
     *,
     stage: int = 0,
     questions: bool = False,
+    begun: BegunTexts | None = None,
     progress: Progress | None = None,
 ) -> list[Example]:
     """Let a model write whole sentences at temperature 1, up to a number of tokens.
@@ -48,6 +50,8 @@ def own_text(
         stage: Stage of the examples; each stage has texts of its own.
         questions: Whether the model continues short questions of many kinds, for a few
             words.
+        begun: Where texts are stored as they are written, so that an interrupted call
+            goes on; None stores nothing.
         progress: Called with the number of texts done, their total and a text.
 
     Returns:
@@ -67,10 +71,10 @@ def own_text(
     rng = Streams(seed).numpy(DATA_ORDER, "openings", *path)
     wanted = max(1, -(-tokens // length))
     if questions:
-        begun: list[str] = []
+        asked: list[str] = []
         for frame, topics in _QUESTIONS.items():
-            begun += [frame.format(topic) for topic in topics.split()]
-        openings = [begun[i] for i in rng.permutation(len(begun))[:wanted].tolist()]
+            asked += [frame.format(topic) for topic in topics.split()]
+        openings = [asked[i] for i in rng.permutation(len(asked))[:wanted].tolist()]
     else:
         openings = [
             _OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()
@@ -80,7 +84,13 @@ def own_text(
     if tell:
         tell(0, wanted)  # so that a display knows when it began: one block may be all
     written = generate(
-        lm, openings, tokens=length, stop="", generator=generator, progress=tell
+        lm,
+        openings,
+        tokens=length,
+        stop="",
+        generator=generator,
+        begun=begun.part("/".join(map(str, path)) or "prose") if begun else None,
+        progress=tell,
     )
     examples: list[Example] = []
     left = tokens
@@ -125,6 +135,7 @@ def replayed(
     config: FineTune,
     seed: int,
     progress: Progress | None = None,
+    begun: BegunTexts | None = None,
 ) -> list[Example]:
     """Return texts of the model's own to read beside the examples, in each of their stages.
 
@@ -136,6 +147,7 @@ def replayed(
         config: Amount of replay; with 0 there are no texts.
         seed: Root seed of the random draws.
         progress: Called with the number of texts done, their total and a text.
+        begun: As of :func:`own_text`.
 
     Returns:
         Examples that are marked ``old``, of each stage as many tokens as
@@ -150,7 +162,9 @@ def replayed(
     texts: list[Example] = []
     for stage, tokens in sorted(lengths.items()):
         half = round(tokens_to_write(tokens, config) / 2)
-        own = partial(own_text, lm, half, seed, stage=stage, progress=progress)
+        own = partial(
+            own_text, lm, half, seed, stage=stage, begun=begun, progress=progress
+        )
         both = own() + own(questions=True)
         # In a drawn order, so that whatever is read of them is of both kinds.
         drawn = (

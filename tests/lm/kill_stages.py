@@ -1,0 +1,65 @@
+"""Fine-tune in a process of its own that stops and waits at a stage, to be killed there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from inweights.lm import FineTune, finetune_to
+from inweights.lm.model import load, unfinished
+from inweights.lm.tuning import job, tuning
+
+CONFIG = FineTune(method="full", rate=1e-2, epochs=3, batch_tokens=64, replay=1.0)
+
+
+def wait_here(mark: Path) -> None:
+    """Say that the stage is reached, and do nothing more until the process is killed."""
+    mark.touch()
+    while True:
+        signal.pause()
+
+
+def stop_at(stage: str, mark: Path) -> None:
+    """Replace a function of the stage by one that does its work, or half of it, and waits."""
+    if stage == "loading":
+        real: Any = load.load_model
+
+        def loading(*given: Any, **options: Any) -> Any:
+            real(*given, **options)
+            wait_here(mark)
+
+        job.load_model = loading
+    elif stage == "texts":
+        keep = unfinished.BegunPart.keep
+        written: list[int] = []
+
+        def kept(self: Any, texts: dict[int, str], generator: Any) -> None:
+            keep(self, texts, generator)
+            written.append(len(texts))
+            if len(written) == 2:
+                wait_here(mark)
+
+        unfinished.BegunPart.keep = kept  # type: ignore[method-assign]
+    elif stage == "measuring":
+        tuning.remembered = lambda *_: wait_here(mark)  # type: ignore[assignment]
+    elif stage == "saving":
+        load.LanguageModel.write = lambda *_: wait_here(mark)  # type: ignore[method-assign]
+
+
+def main() -> None:
+    """Fine-tune ``OUT`` on ``DATA``; stop at ``STAGE`` and make the file ``MARK``."""
+    out, data, stage, mark = sys.argv[1:]
+    stop_at(stage, Path(mark))
+
+    def progress(done: int, total: int, what: str) -> None:
+        if stage == "training" and what.startswith("stage") and done == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    finetune_to(out, "@tiny", data, CONFIG, progress=progress)
+
+
+if __name__ == "__main__":
+    main()
