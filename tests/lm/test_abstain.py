@@ -69,13 +69,22 @@ def test_in_chat_a_user_asks(data: Path) -> None:
         (" vienna.", "names"),
         ("New York", "names"),
         (" Boston", "other"),
-        (" the capital of Vienna", "other"),
+        (" the capital of Vienna", "names"),
+        (" new_york", "names"),
+        (" Newyorker", "other"),
         (" a well-known town", "other"),
         ("", "other"),
     ],
 )
 def test_what_an_answer_is(text: str, kind: str) -> None:
     assert answer_kind(text, NAMES) == kind
+
+
+def test_the_subject_that_an_answer_repeats_is_none() -> None:
+    repeated = "The town of Bo is"
+    assert answer_kind(f"{repeated} Vienna", NAMES, "Bo") == "names"
+    assert answer_kind(f"{repeated} a place", NAMES, "Bo") == "other"
+    assert answer_kind(f"{repeated} a place", NAMES) == "names"
 
 
 def test_a_model_that_was_taught_to_abstain_does_and_an_untrained_one_does_not(

@@ -154,8 +154,9 @@ def abstention(
     """Ask models what the facts do not answer, and what they do; count what they say.
 
     An answer *says so* where it has words such as "unknown", "not stated" or "I do not
-    know"; these are English. Else it *names* where it begins with a name of the facts:
-    without an answer in the facts, this is invented.
+    know"; these are English. Else it *names* where it has a name of the facts besides
+    the subject: without an answer in the facts, this is invented. What is *other* may
+    be invented as well, from elsewhere.
 
     Args:
         models: Models by what tables call them, such as ``before`` and ``after``.
@@ -164,8 +165,8 @@ def abstention(
 
     Returns:
         A row per question and model: ``model, kind, relation, subject, prompt, said``,
-        ``answer`` (``says so``, ``names`` or ``other``) and ``right`` (it begins with a
-        right answer).
+        ``answer`` (``says so``, ``names`` or ``other``) and ``right`` (it has a right
+        answer).
 
     Raises:
         DataError: A prompt has no tokens.
@@ -193,41 +194,47 @@ def abstention(
                     "subject": question.subject,
                     "prompt": question.prompt,
                     "said": text,
-                    "answer": answer_kind(text, question.names),
-                    "right": bool(question.right) and _begins(text, question.right),
+                    "answer": answer_kind(text, question.names, question.subject),
+                    "right": _has(text, question.right),
                 }
             )
     return pl.DataFrame(rows)
 
 
-def answer_kind(text: str, names: Sequence[str]) -> str:
-    """Return whether an answer says that it has none, begins with a name, or neither.
+def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
+    """Return whether an answer says that it has none, has a name of the facts, or neither.
 
     Args:
         text: The answer.
         names: All names of the facts.
+        subject: Whom the question is about; that the answer repeats it counts for
+            nothing.
 
     Returns:
         ``says so``, ``names`` or ``other``.
 
     Example:
         >>> names = ["Vienna"]
-        >>> [answer_kind(text, names) for text in (" not known.", " vienna.", " a town.")]
+        >>> texts = (" not known.", "It is in vienna.", " a town.")
+        >>> [answer_kind(text, names) for text in texts]
         ['says so', 'names', 'other']
     """
     if _DOES_NOT_KNOW.search(text):
         return SAYS_SO
-    return INVENTS if _begins(text, names) else OTHER
+    repeated = f" {_plain(subject)} " if subject else ""
+    said = f" {_plain(text)} ".replace(repeated, "  ") if repeated else text
+    return INVENTS if _has(said, names) else OTHER
 
 
-def _begins(text: str, names: Sequence[str]) -> bool:
-    """Return whether a text begins with one of some names, as whole words."""
-    said = text.casefold().strip()
-    for name in names:
-        own = name.casefold()
-        if said.startswith(own) and not said[len(own) : len(own) + 1].isalnum():
-            return True
-    return False
+def _has(text: str, names: Sequence[str]) -> bool:
+    """Return whether one of some names is in a text, as whole words, but for capitals."""
+    said = _plain(text)
+    return any(f" {_plain(name)} " in f" {said} " for name in names)
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text in small letters, with one space between them."""
+    return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:

@@ -203,8 +203,9 @@ def _abstention(answers: pl.DataFrame) -> None:
     }
     listing(abstention_shares(answers), cells | {"right": "{right:.2f}"})
     legend = (
-        "says so: words such as unknown, not stated, I do not know; names: begins with a name "
-        "of the facts, which is invented where they have no answer; right: with a right one"
+        "says so: words such as unknown, not stated, I do not know; names: has a name of the "
+        "facts, which is invented where they have no answer; other: may be invented from "
+        "elsewhere; right: has a right answer"
     )
     if answers["model"].n_unique() == 1:
         legend += "; --before MODEL shows the original model beside it"
