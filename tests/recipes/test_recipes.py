@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import polars as pl
 import pytest
@@ -141,6 +143,8 @@ def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     for table in outcome.tables:
         assert again.tables[table].equals(outcome.tables[table], null_equal=True)
     every_claim_is_judged_and_finds_its_rows(outcome)
+    for check in FURTHER.get(name, ()):
+        check(outcome)
 
 
 def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
@@ -160,9 +164,8 @@ def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
             )
 
 
-@pytest.mark.slow
-def test_trials_that_differ_in_labels_only_are_trained_once(smoke) -> None:
-    table = smoke("beyond/where-the-bridge-holds").tables["final"]
+def trials_that_differ_in_labels_only_were_trained_once(outcome) -> None:
+    table = outcome.tables["final"]
     base = {"head": "untied", "positions": "learned, random start"}
     rows = [
         table.filter(pl.col("axis") == axis, pl.col("value") == value).drop(
@@ -171,6 +174,34 @@ def test_trials_that_differ_in_labels_only_are_trained_once(smoke) -> None:
         for axis, value in base.items()
     ]
     assert rows[0].equals(rows[1])
+
+
+def its_parts_say_of_their_claims_what_the_whole_says(whole) -> None:
+    """The part of a recipe that a claim is about gives the same verdict, and trains nothing."""
+    store = Store(whole.folder.path.parents[2] / "store")
+    seeds, before = whole.seeds, [*store.root.rglob("*.parquet")]
+    for claim, said in zip(whole.recipe.claims, whole.claims, strict=True):
+        part = narrowed(whole.recipe, [claim.id.rpartition("/")[2]])
+        tables = collect(
+            part.plan(part.scales["smoke"]), seeds, store, version=part.version
+        )
+        tables |= part.derive(tables) if part.derive else {}
+        assert judge_all(part, tables, "smoke", seeds=seeds) == (said,), claim.id
+    assert [*store.root.rglob("*.parquet")] == before  # nothing was trained
+
+
+#: What more is asked of the miniature of one recipe, in the process that has run it.
+FURTHER: dict[str, tuple[Callable[[Any], None], ...]] = {
+    "beyond/where-the-bridge-holds": (
+        trials_that_differ_in_labels_only_were_trained_once,
+        its_parts_say_of_their_claims_what_the_whole_says,
+    ),
+    "beyond/real-graphs": (its_parts_say_of_their_claims_what_the_whole_says,),
+    "geometric-memory/fig32": (its_parts_say_of_their_claims_what_the_whole_says,),
+    "feature-resemblance/theorems": (
+        its_parts_say_of_their_claims_what_the_whole_says,
+    ),
+}
 
 
 def test_own_recipes_can_be_registered() -> None:
@@ -218,29 +249,3 @@ def test_a_plan_that_changes_has_a_new_version() -> None:
     assert set(now) == set(then), (
         "'python -m tests.recipes.stated' records the new ones"
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "beyond/where-the-bridge-holds",
-        "beyond/real-graphs",
-        "geometric-memory/fig32",
-        "feature-resemblance/theorems",
-    ],
-)
-def test_the_part_that_a_claim_is_about_says_of_it_what_the_whole_recipe_says(
-    name, smoke
-) -> None:
-    whole = smoke(name)
-    store = Store(whole.folder.path.parents[2] / "store")
-    seeds, before = whole.seeds, [*store.root.rglob("*.parquet")]
-    for claim, said in zip(whole.recipe.claims, whole.claims, strict=True):
-        part = narrowed(whole.recipe, [claim.id.rpartition("/")[2]])
-        tables = collect(
-            part.plan(part.scales["smoke"]), seeds, store, version=part.version
-        )
-        tables |= part.derive(tables) if part.derive else {}
-        assert judge_all(part, tables, "smoke", seeds=seeds) == (said,), claim.id
-    assert [*store.root.rglob("*.parquet")] == before  # nothing was trained
