@@ -115,7 +115,7 @@ def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
 
 
 def _single_values(facts: Knowledge) -> dict[int, dict[int, tuple[int, int]]]:
-    """Of each subject, its values of relations that have one as a rule, with the fact's number."""
+    """Return each subject's values of relations that have one as a rule, with the fact's number."""
     values: defaultdict[int, defaultdict[int, list[tuple[int, int]]]] = defaultdict(
         lambda: defaultdict(list)
     )

@@ -40,7 +40,7 @@ class SavedModel:
 
     @property
     def seed(self) -> int:
-        """Its root seed."""
+        """Root seed of the run that trained the model."""
         return self.run.seed
 
     @property

@@ -91,7 +91,7 @@ class LearnTask:
 
     @cached_property
     def key(self) -> str:
-        """Its name: a hash of which parts of which runs it makes."""
+        """Name of the task: a hash of which parts of which runs it makes."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property
@@ -104,7 +104,7 @@ class LearnTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Its tables, with the labels of its runs."""
+        """Every table that the task makes, with the labels and the seed of its run."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         found = []
         for run, parts in zip(self.runs, self.parts, strict=True):
@@ -201,7 +201,7 @@ class ComputeTask:
 
     @property
     def requests(self) -> list[TableRequest]:
-        """Its tables, with the labels of the computation."""
+        """Every table that the task makes, with the labels of the computation and the seed."""
         one = self.computation
         return [
             TableRequest(one.name, (key, "table"), one.labels, seed)
@@ -223,7 +223,7 @@ class ComputeTask:
 
     @property
     def steps(self) -> int:
-        """Its share of the progress, in updates that take about as long."""
+        """Share of the progress that the task has, in updates that take about as long."""
         return self.computation.effort * len(self.members)
 
 

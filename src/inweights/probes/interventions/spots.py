@@ -35,7 +35,7 @@ class Spot(NamedTuple):
 
 
 def spot_of(model: Model, place: str) -> Spot:
-    """Find a place by name; a head is its columns in the output of all heads of its block.
+    """Return a place by its name; a head is its columns in the output of all heads of its block.
 
     Args:
         model: The model.

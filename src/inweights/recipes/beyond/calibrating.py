@@ -152,7 +152,7 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
-    """Of every family and model, the mean share over the worlds of all other families."""
+    """Return for every family and model the mean share over the worlds of all other families."""
     by_world = queries.group_by(*_RUN, maintain_order=True).agg(pl.col("share").mean())
     families = by_world["family"].unique(maintain_order=True)
     return pl.concat(
@@ -182,7 +182,7 @@ def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scores(said: pl.DataFrame) -> pl.DataFrame:
-    """Of every predictor on each world: Brier score, log loss, area, and both sides' means.
+    """Return of every predictor on each world its scores: Brier, log loss, area, and both means.
 
     The outcome is that of one replica, so that a share of a half costs a quarter at
     best.

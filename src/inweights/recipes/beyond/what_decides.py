@@ -180,7 +180,7 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
-    """The same within each seed, of the terms that explain most over all of them."""
+    """Return shares of variance within each seed, of the terms that explain most over all seeds."""
     square = pl.col("effect") ** 2
     whole = square.sum().over("seed")
     share = pl.when(whole > 0).then(square / whole).otherwise(0.0)

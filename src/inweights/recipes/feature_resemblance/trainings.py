@@ -145,7 +145,7 @@ class OneLayerTraining(iw.Config):
     def stage_one(
         self, world: experiments.WorldConfig, roles: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Return the options of what is computed of stage 1.
+        """Return options of a computation of stage 1: world, roles, model, rate and steps.
 
         Args:
             world: The world.
