@@ -67,6 +67,7 @@ def build_model(
     root_seeds = as_seeds(seeds)
     scales = inits or [config.init] * len(root_seeds)
     arguments: dict[str, Any] = {"vocabulary": vocabulary, "replicas": len(root_seeds)}
+    # Others have a head over all tokens, and would refuse the argument.
     if "candidates" in signature(architecture).parameters:
         arguments["candidates"] = candidates
     model = architecture(config, **arguments)

@@ -46,6 +46,7 @@ class Reading:
         """
         if self.batch is None:  # a model of one's own that computes without states
             return edit(state)
+        # Prompts of one length at a time: a function of a user's sees whole prompts.
         parts = []
         start = 0
         for tokens, shape in zip(self.batch.groups(), self.batch.shapes, strict=True):

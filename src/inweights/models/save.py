@@ -270,6 +270,7 @@ def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
         tensors: Each counts with its name, dtype, shape and bytes.
     """
     sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
+    # By name, as a file has its tensors in an order of its own.
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())

@@ -55,6 +55,7 @@ class Dropout(nn.Module):
                 "one per replica"
             )
         share = 1.0 - self.rate  # of entries that remain
+        # Drawn on the CPU, so that a mask is the same on every device.
         rows = [torch.rand(x.shape[1:], generator=g) < share for g in self.generators]
         return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / share)
 

@@ -140,6 +140,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
             path: str = path,
         ) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):
+                # A stream for each parameter: its start depends on nothing beside it.
                 generator = Streams(seed).torch(INITIALISATION, path, name)
                 scale = init.sigma(fan_in) if std is None else std
                 row.copy_(torch.randn(row.shape, generator=generator) * scale)

@@ -109,6 +109,7 @@ def _as_text(value: Any, depth: int) -> str:
         return f"{kind} {_pairs(named, depth)}"
     if isinstance(value, list | tuple):
         return f"{kind} [{', '.join(_as_text(one, depth - 1) for one in value)}]"
+    # Sorted, as the order of a set differs between processes.
     if isinstance(value, set | frozenset):
         return f"{kind} {sorted(_as_text(one, depth - 1) for one in value)}"
     return f"{kind} {_pairs(getattr(value, '__dict__', {}).items(), depth)}"

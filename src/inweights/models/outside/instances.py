@@ -46,6 +46,7 @@ def keep(
         ConfigError: They differ in architecture, or a module cannot be a replica.
     """
     given = [modules] if isinstance(modules, nn.Module) else list(modules)
+    # Copies, since their owner may train the modules on after they were wrapped.
     copies = [_copied(module) for module in given]
     label = label or type(copies[0]).__name__
     _check_alike(copies, label)

@@ -79,6 +79,7 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
             state = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read the weights {path}: {error}") from None
+    # Files of save_model say so, and hold all replicas along the first axis.
     if "inweights" not in about:
         return state, 0
     return state, len(next(iter(state.values())))
