@@ -29,12 +29,15 @@ from inweights.theory.prediction.parts_in_time import (
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
 from inweights.theory.prediction.trust import has_phrased
+from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Answers, Program
 from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
+#: Solves a world: returns the optimum, and what to know of it.
+_Solver = Callable[..., tuple[Solved, str]]
 #: The decay of the soft program where program (2) has no solution: of six it did best
 #: by training without decay (docs/predict.md).
 DECAY = 3e-4
@@ -62,7 +65,8 @@ def predict(
     There is a prediction for every world whose answers have one token. Where no matrix
     satisfies all facts, it is that of the soft program, with the facts that had to be
     dropped; where time or memory does not suffice for all facts, those of parts of
-    them, each separately.
+    them, each separately. Thousands of facts are one program where the time suffices
+    (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
@@ -119,14 +123,31 @@ def predict(
     )
 
     def forecast(
-        of: World, what: str, most: float = np.inf
+        of: World, what: str, most: float = np.inf, solver: _Solver = settings
     ) -> tuple[Solved, pl.DataFrame, str]:
         tell = (lambda step, now: progress(what, step, now)) if progress else None
         left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
-        solution, why = settings(of, seconds=left, progress=tell)
+        solution, why = solver(of, seconds=left, progress=tell)
         return solution, query_table(solution, tie), why
 
-    found = parts_within(world, seconds)
+    found, note = parts_within(world, seconds), ""
+    # If it fails, the parts have the rest.
+    most = None if late is None else 0.6 * (late - now)
+    if len(found) > 1 and decay is None and whole_fits(world, most):
+        as_one = partial(
+            forecast, solver=partial(solve_whole, answers=answers, gap=gap)
+        )
+        try:
+            solution, table, why = as_one(world, "given facts", most or np.inf)
+        except SolverError as error:
+            note = str(error)
+            now = time.perf_counter()
+            found = parts_within(world, None if late is None else max(0.0, late - now))
+        else:
+            every = np.arange(len(world.facts)), np.arange(len(world.queries))
+            placed = table.with_columns(part=pl.lit(0), query=every[1])
+            made = _put_together(world, [(solution, placed, every[0], why)], 1, "")
+            return _advised(made, as_one, late, solution.seconds, advise=advise)
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice has what the parts leave.
     until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
@@ -147,28 +168,50 @@ def predict(
         )
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))
-    made = _put_together(world, solved, len(found))
+    made = _put_together(world, solved, len(found), note)
     usual = (time.perf_counter() - first) / len(solved)
-    # The advice solves once more at least, a program as large as these.
+    return _advised(made, forecast, late, usual, advise=advise)
+
+
+def _advised(
+    made: Prediction,
+    forecast: Callable[..., tuple[Solved, pl.DataFrame, str]],
+    late: float | None,
+    usual: float,
+    *,
+    advise: bool,
+) -> Prediction:
+    """Add the advice, if it is wanted and one more solution fits into the time left."""
     if not (advise and in_time(None if late is None else late - usual)):
         return made
-    advice, others = advise_parts(made.parts, made.queries, forecast, late)
+    try:
+        advice, others = advise_parts(made.parts, made.queries, forecast, late)
+    except SolverError:
+        return made
     return replace(made, advice=advice, remedies=others)
 
 
 def _put_together(
-    world: World, solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]], parts: int
+    world: World,
+    solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]],
+    parts: int,
+    note: str,
 ) -> Prediction:
-    """Return the prediction of a world from the solutions of its parts."""
+    """Return the prediction of a world from the solutions of its parts.
+
+    The note says why the facts are in parts; it may be empty.
+    """
     solutions, tables, facts, reasons = zip(*solved, strict=True)
     out = np.ones(len(world.facts), dtype=bool)
     out[np.concatenate(facts)] = False
     why = " ".join(dict.fromkeys(reason for reason in reasons if reason))
     if parts > 1:
+        note = note or (
+            f"One program for all {len(out):,} facts would exceed the time limit or memory"
+        )
         why = (
-            f"One program for all {len(out):,} facts would exceed the time limit or memory; this "
-            f"covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in whole "
-            f"components if one fits, each solved separately. {why}"
+            f"{note}; this covers {len(solved)} of {parts} parts, {int((~out).sum()):,} facts, in "
+            f"whole components if one fits, each solved separately. {why}"
         ).strip()
     lost = [
         outvoted(solution, rows)

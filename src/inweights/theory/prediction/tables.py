@@ -36,7 +36,8 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
     Args:
         solution: Optimum of program (2), or of the soft program.
-        tie: Margins of at most this size are ties.
+        tie: Margins of at most this size are ties; and where the solution has another
+            matrix near the optimum, margins of which that gives another verdict.
 
     Returns:
         A row per query, with the columns that
@@ -49,10 +50,13 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
     parts = solution.program.compare_in_parts(solution.templates, queries)
     columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
     best, margin, tied, expected, lead = (_joined(columns, i) for i in range(5))
+    verdict = _verdicts(margin, tie)
+    another = solution.another if isinstance(solution, Solution) else None
+    if another is not None:
+        other = _verdicts(solution.program.margins(another, queries), tie)
+        verdict = np.where(verdict == other, verdict, "tied")
     roles = [queries.role_names[role] for role in queries.roles]
     unstated = np.array([role == "unstated" for role in roles], dtype=bool)
-    below = np.where(margin < -tie, "fails", "tied")
-    verdict = np.where(margin > tie, "follows", below)
     # Of what no fact states any answer is an assertion, whatever the margin.
     verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
     names = np.array(words.names, dtype=object)
@@ -74,6 +78,12 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
         },
         schema_overrides=dict.fromkeys(_TEXTS, pl.String),
     )
+
+
+def _verdicts(margin: Floats, tie: float) -> Floats:
+    """Return what each margin says: follows, fails or tied."""
+    below = np.where(margin < -tie, "fails", "tied")
+    return np.where(margin > tie, "follows", below)
 
 
 def _joined(parts: Sequence[tuple[Floats, ...]], column: int) -> Floats:

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -52,12 +53,20 @@ BALANCED = 400
 HOPELESS = 1e5
 
 
+@dataclass(frozen=True, eq=False)
 class Solution(Certified):
     """Optimum of program (2), as :func:`solve` returns it.
 
     ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum``
     is their nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
+
+    Attributes:
+        another: A second feasible matrix of nearly the same norm, where the solver has
+            one (:func:`~.large_scale.solve_large`). Where the two answer a query
+            differently, the gap is too large to tell.
     """
+
+    another: Float[Floats, "P K"] | None = None
 
     #: The unit of margins: that of the facts.
     scale: ClassVar[float] = 1.0

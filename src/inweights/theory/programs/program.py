@@ -70,7 +70,9 @@ class Program:
     row: Int[Ids, " facts"]
 
     @classmethod
-    def of(cls, world: World, answers: Answers = "one") -> Program:
+    def of(
+        cls, world: World, answers: Answers = "one", *, held: int = _FACT
+    ) -> Program:
         """Make the program of a world's facts.
 
         Args:
@@ -80,6 +82,7 @@ class Program:
                 ``any``: all are right, and nothing else is refused either: prompts that
                 differ in their order only count as one, and no output need be wrong.
                 That is for a soft program, which no facts contradict.
+            held: Bytes that the solver takes for each fact and output.
 
         Returns:
             The constraints; prompts are in the order of their first facts.
@@ -103,7 +106,7 @@ class Program:
         check_memory(
             f"a program of {len(facts):,} facts, {len(world.queries):,} questions and "
             f"{outputs:,} answers",
-            (_FACT * len(facts) + _QUESTION * len(world.queries)) * outputs,
+            (held * len(facts) + min(held, _QUESTION) * len(world.queries)) * outputs,
             error=DataError,
             hint="leave out relations, or cut the facts into parts",
         )

@@ -7,6 +7,8 @@ bounds. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from inweights.theory.programs.operators import MarginProjection, shrink
@@ -32,7 +34,9 @@ class Splitting:
 
     Args:
         program: Constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers; computed by
+        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers, or anything that
+            multiplies by it; a dense ``[P, P]`` by default.
+        memory: Past steps that the acceleration combines; as many as fit its memory by
             default.
 
     Attributes:
@@ -50,18 +54,22 @@ class Splitting:
     penalty: float
 
     def __init__(
-        self, program: Program, inverse: Float[Floats, "P P"] | None = None
+        self,
+        program: Program,
+        inverse: Any = None,
+        memory: int | None = None,
     ) -> None:
         self.program = program
         self.x_counts = program.counts
         # Converted once, since every iteration multiplies by both.
         self.x_turned = program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
-        self.coupling = _coupling(program)
+        self.coupling = coupling_of(program)
         self._inverse = coupled_inverse(program) if inverse is None else inverse
         self._project = MarginProjection(program)
         fit = 2 * 8 * (program.shape[0] + len(program.right)) * program.shape[1]
-        self._speed = Anderson(memory=int(min(10, MEMORY // fit)))
+        most = int(min(10, MEMORY // fit))
+        self._speed = Anderson(memory=most if memory is None else memory)
 
     def split(self) -> None:
         """Apply the operators to both halves of ``x``; set ``z``, ``s`` and the multipliers."""
@@ -165,15 +173,18 @@ class Anderson:
             return g.reshape(shape)
         products = self._products[:held, :held]
         # A little ridge, since past differences may be nearly parallel.
-        products = products + 1e-10 * np.trace(products) * np.eye(held)
+        ridge = max(1e-10, float(np.finfo(f.dtype).eps))
+        products = products + ridge * np.trace(products) * np.eye(held)
         weights = np.linalg.solve(products, self._residuals[:held] @ f)
         self._plain = size, g
-        return (g - weights @ self._points[:held]).reshape(shape)
+        combined = weights.astype(f.dtype) @ self._points[:held]
+        return (g - combined).reshape(shape)
 
     def _remember(self, residual: Floats, point: Floats) -> None:
         if self._residuals.shape[1:] != residual.shape:
-            self._residuals = np.zeros((self.memory, len(residual)))
-            self._points = np.zeros((self.memory, len(residual)))
+            shape = self.memory, len(residual)
+            self._residuals = np.zeros(shape, residual.dtype)
+            self._points = np.zeros(shape, residual.dtype)
         if self._held == 0:
             self._next = 0
         slot = self._next % self.memory
@@ -203,11 +214,18 @@ def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
         (8, 8)
     """
     gram = (program.counts.T @ program.counts).toarray()
-    inverse: Floats = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
+    inverse: Floats = np.linalg.inv(np.eye(len(gram)) + coupling_of(program) * gram)
     return inverse
 
 
-def _coupling(program: Program) -> float:
+def coupling_of(program: Program) -> float:
+    """Return ``κ``, the weight of ``S = X W`` against ``Z = W``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> coupling_of(Program.of(TwoHop(n=3).build()))
+        0.5
+    """
     return COUPLING[max(program.shape) >= LARGE]
 
 

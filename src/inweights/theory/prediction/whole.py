@@ -1,0 +1,117 @@
+"""Solve thousands of facts as one program, where the time and memory suffice for that.
+
+:func:`whole_fits` decides before anything is solved, and :func:`solve_whole` returns
+the solution. Where it has none, :mod:`~.predict` divides the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from inweights.errors import DataError, SolverError
+from inweights.theory.prediction.trust import has_phrased
+from inweights.theory.programs.large_scale import (
+    BYTES,
+    WIDEST_GAP,
+    expected_seconds,
+    solve_large,
+)
+from inweights.theory.programs.nuclear_norm import Solution
+from inweights.theory.programs.program import Answers, Program
+from inweights.worlds.world import World
+
+#: So many facts are solved in double precision, in parts if the time is short.
+EXACT = 1_000
+#: Facts up to which the requested gap is certified; beyond, at least :data:`GAP`.
+FINE, GAP = 3_000, 1e-2
+
+
+def whole_fits(world: World, seconds: float | None) -> bool:
+    """Whether one program of all facts is expected to be certified within a time limit.
+
+    Args:
+        world: Its facts.
+        seconds: The limit; ``None`` stands for none.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=600).build()
+        >>> whole_fits(world, 0.01), whole_fits(world, None)
+        (False, True)
+    """
+    if len(world.facts) <= EXACT or has_phrased(world.facts):
+        return False
+    needed = expected_seconds(len(world.facts), len(world.inputs), len(world.outputs))
+    return seconds is None or needed <= seconds
+
+
+def solve_whole(
+    world: World,
+    *,
+    answers: Answers,
+    gap: float,
+    seconds: float | None,
+    progress: Callable[[int, float], None] | None = None,
+) -> tuple[Solution, str]:
+    """Solve program (2) for all facts at once.
+
+    Args:
+        world: Facts and queries.
+        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        gap: Relative gap to certify; with more than 3,000 facts at least 1%.
+        seconds: Time limit; ``None`` for none.
+        progress: Called with the iteration and the gap.
+
+    Returns:
+        The solution, and what to know of it.
+
+    Raises:
+        SolverError: There is none, its arrays do not fit in memory, or its gap is too
+            wide to predict from.
+        DataError: ``answers`` is ``one``, and facts contradict each other.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> found, why = solve_whole(
+        ...     TwoHop(n=9, identity=True).build(), answers="one", gap=1e-2, seconds=None
+        ... )
+        >>> found.status, why.split(",")[0]
+        ('certified', 'All 27 facts are one program')
+    """
+    facts = len(world.facts)
+    wanted = gap if facts <= FINE else max(gap, GAP)
+    try:
+        program = Program.of(world, answers, held=BYTES)
+        solution = solve_large(program, gap=wanted, seconds=seconds, progress=progress)
+    except (DataError, SolverError) as error:
+        if answers == "one" and isinstance(error, DataError):
+            raise
+        raise SolverError(
+            f"One program for all {facts:,} facts was not solved: {error}"
+        ) from error
+    if solution.gap > WIDEST_GAP:
+        raise SolverError(
+            f"One program for all {facts:,} facts had a gap of {solution.gap:.2g} after "
+            f"{solution.seconds:.0f} s"
+        )
+    return solution, _precision(solution)
+
+
+def _precision(solution: Solution) -> str:
+    """Say how far margins are known: how much two matrices within the gap differ."""
+    program = solution.program
+    facts = len(program.world.facts)
+    text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"
+    if solution.another is None or not len(program.world.queries):
+        return f"{text}."
+    queries = program.world.queries
+    moved = np.abs(
+        solution.margins(queries) - program.margins(solution.another, queries)
+    )
+    half, most = np.quantile(moved, [0.5, 0.95])
+    return (
+        f"{text}. A second solution of nearly the same norm has half of the margins within "
+        f"{half:.1g} and 95% within {most:.1g}; where their verdicts differ a question is tied."
+    )

@@ -1,0 +1,131 @@
+"""The solver for thousands of facts: its certificate, against the exact one and CVXPY."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.theory.another_solver import cvxpy, least_norm
+from tests.theory.test_nuclear_norm import check, sampled
+
+from inweights import open_world, predict
+from inweights.errors import DataError, SolverError
+from inweights.theory import Program, solve
+from inweights.theory.prediction.margin_bounds import margin_bounds
+from inweights.theory.prediction.whole import solve_whole, whole_fits
+from inweights.theory.programs.large_scale import solve_large
+from inweights.worlds import TwoHop, World
+
+
+def company(people: int, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """People with a town, a department, a manager and, some, two projects."""
+    rng, rows = np.random.default_rng(people), []
+    for person in range(people):
+        rows.append(f"p{person},lives in,t{rng.integers(people // 10)}")
+        rows.append(f"p{person},works in,d{rng.integers(people // 8)}")
+        rows.append(f"p{person},reports to,p{(person - 1) // 6}")
+        projects = rng.choice(9, size=int(rng.integers(1, 3)), replace=False)
+        rows += [f"p{person},works on,x{project}" for project in projects]
+    path = tmp_path_factory.mktemp("company") / "facts.csv"
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return open_world(str(path))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """About 180 facts, some with two right answers."""
+    return Program.of(company(40, tmp_path_factory), "several")
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-3])
+def test_the_certificate_holds_and_agrees_with_the_exact_solver(
+    small: Program, gap: float
+) -> None:
+    assert (small.right.sum(1) > 1).any()
+    large, exact = solve_large(small, gap=gap), solve(small, gap=1e-5)
+    check(large, gap, rounding=1e-6)
+    assert large.status == "certified"
+    assert large.bound <= exact.optimum * (1 + 1e-6)
+    assert large.optimum >= exact.bound * (1 - 1e-6)
+    queries = small.world.queries
+    moved = np.abs(large.margins(queries) - exact.margins(queries))
+    # The norm is certified, single margins are not: most are near all the same.
+    assert np.median(moved) < 10 * gap
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_small_random_worlds_have_the_optimum_that_cvxpy_finds(seed: int) -> None:
+    cvxpy()
+    program = Program.of(sampled(seed))
+    large = solve_large(program, gap=1e-3)
+    check(large, 1e-3, rounding=1e-6)
+    optimum, _ = least_norm(program)
+    assert large.bound * (1 - 1e-5) <= optimum <= large.optimum * (1 + 1e-5)
+
+
+def test_tokens_that_the_facts_treat_alike_are_treated_alike() -> None:
+    made = TwoHop(n=12, identity=True).build()
+    margins = solve_large(Program.of(made), gap=1e-3).margins(made.queries)
+    assert np.ptp(margins) < 1e-4
+
+
+def test_a_second_solution_is_feasible_and_of_nearly_the_same_norm(
+    small: Program,
+) -> None:
+    solution = solve_large(small, gap=1e-2)
+    assert solution.another is not None
+    facts = small.world.facts
+    assert small.margins(solution.another, facts).min() >= 1 - 1e-4
+    norm = np.linalg.svd(solution.another, compute_uv=False).sum()
+    assert norm <= solution.optimum * (1 + 1.1e-2)
+    assert not np.allclose(solution.another, solution.templates, atol=1e-4)
+    # Proofs of single margins take as long as solutions: all are left open.
+    assert set(margin_bounds(solution, queries=[0, 1])["proved"]) == {"open"}
+
+
+def test_facts_that_exclude_each_other_have_no_solution(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("square") / "facts.csv"
+    path.write_text("a,r,x\na,s,y\nb,r,y\nb,s,x\n", encoding="utf-8")
+    world = open_world(str(path))
+    with pytest.raises(SolverError, match="no matrix with positive margins"):
+        solve_large(Program.of(world))
+    with pytest.raises(SolverError, match="One program for all 4 facts was not solved"):
+        solve_whole(world, answers="several", gap=1e-2, seconds=None)
+
+
+def test_answers_that_contradict_are_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    world = company(40, tmp_path_factory)
+    with pytest.raises(DataError, match="contradict"):
+        solve_whole(world, answers="one", gap=1e-2, seconds=None)
+
+
+def test_a_large_file_is_predicted_as_one_program(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    world = company(330, tmp_path_factory)
+    found = predict(world, gap=0.025, advise=False)
+    assert len(found.parts) == 1
+    assert found.certified
+    assert found.let_go.is_empty()
+    assert found.why.startswith(f"All {len(world.facts):,} facts are one program")
+    table = found.queries.sort("query")
+    assert table["query"].to_list() == list(range(len(world.queries)))
+    assert (table["part"] == 0).all()
+    # What the second solution decides otherwise is tied, whatever the margin.
+    another = found.solution.another  # type: ignore[union-attr]
+    assert another is not None
+    other = found.solution.program.margins(another, world.queries)
+    follows = (table["verdict"] == "follows").to_numpy()
+    fails = (table["verdict"] == "fails").to_numpy()
+    assert (other[follows] > 0.02).all()
+    assert (other[fails] < -0.02).all()
+
+
+def test_one_program_is_tried_only_where_the_time_suffices() -> None:
+    large, small = TwoHop(n=600).build(), TwoHop(n=100).build()
+    assert whole_fits(large, None)
+    assert not whole_fits(large, 0.0)
+    assert not whole_fits(small, None)
