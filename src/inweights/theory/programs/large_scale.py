@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -178,8 +179,8 @@ class _SinglePrecision(Splitting):
 
     def take_bounds(self) -> None:
         """Evaluate both bounds at the present point and at the average; keep the best."""
-        mean = np.float32(1.0 / self._summed)
-        average = self._points * mean
+        mean = 1.0 / self._summed
+        average = self._points * np.float32(mean)
         here, there = self._take_upper(self.z), self._take_upper(average)
         self.another = average if here <= there else self.z
         self._take_lower(self.s_price, 1.0)
@@ -315,10 +316,10 @@ def _own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
     return rows[picked.row], picked.col, outputs[picked.row], share
 
 
-def _start(program: Program, own: tuple[Ids, Ids, Ids, Floats]) -> Floats:
+def _start(program: Program, own: tuple[Ids, Ids, Ids, Floats]) -> Float[Floats, "P K"]:
     """Return templates near the optimum: subjects prefer their answers, relations their range."""
     prompts, inputs, outputs, share = own
-    start = np.zeros(program.shape, np.float32)
+    start: Any = np.zeros(program.shape, np.float32)
     others = program.counts.tolil(copy=True)
     others[prompts, inputs] = 0.0
     ranges = (others.tocsr().T @ sparse.csr_array(program.right.astype(float))).tocoo()

@@ -7,6 +7,7 @@ bounds. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class Splitting:
         self.large = max(program.shape) >= LARGE
         self.coupling = coupling_of(program)
         self._inverse = coupled_inverse(program) if inverse is None else inverse
-        self._project = MarginProjection(program)
+        self._project: Callable[[Floats], Floats] = MarginProjection(program)
         fit = 2 * 8 * (program.shape[0] + len(program.right)) * program.shape[1]
         most = int(min(10, MEMORY // fit))
         self._speed = Anderson(memory=most if memory is None else memory)
