@@ -78,8 +78,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(
         number=pl.col("space") + 1
     )
-    rest = pl.col("space") > 0
-    size = pl.col("size")
+    rest, size = pl.col("space") > 0, pl.col("size")
     mean = (pl.col("beyond") * size).filter(rest).sum() / size.filter(rest).sum()
     one = spaces.filter(pl.col("architecture") == pl.col("architecture").first())
     itself = one.with_columns(

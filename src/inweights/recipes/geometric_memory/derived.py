@@ -86,8 +86,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Columns that name the trials.
     """
     far = pl.col("hops") >= 2
-    cosine = pl.col("cosine")
-    hops = pl.col("hops")
+    cosine, hops = pl.col("cosine"), pl.col("hops")
     return (
         cosines.filter(pl.col("hops") >= 1)
         .group_by([*by, "seed"], maintain_order=True)
