@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from inweights.experiments.claims.claim import SIGNS
+from inweights.experiments.claims.claim import SIGNS, VERDICTS
 from inweights.experiments.claims.claim_result import ClaimResult
-from inweights.experiments.claims.verdict import VERDICTS
 from inweights_site.board import kept
 from inweights_site.text import table, words
 

@@ -102,12 +102,14 @@ class Augmented:
         """Number of rows by role, of the training set and of the questions."""
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
-        kinds = asked.agg(pl.len(), stated=(pl.col("told").list.len() > 0).sum()).rows()
-        return (
-            dict(rows)
-            | {f"question: {role}": count for role, count, _ in kinds}
-            | {f"question: {role}, told": stated for role, _, stated in kinds if stated}
-        )
+        is_stated = pl.col("told").list.len() > 0
+        found = dict(rows)
+        kinds = asked.agg(pl.len(), stated=is_stated.sum()).rows()
+        found |= {f"question: {role}": count for role, count, _ in kinds}
+        for role, _, stated in kinds:
+            if stated:
+                found[f"question: {role}, told"] = stated
+        return found
 
 
 def augment(

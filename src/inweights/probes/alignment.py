@@ -138,9 +138,8 @@ def bridge_pairs(
     hops, bridges = world.facts.matrix(world.facts.with_role("first_hop"))
     if place == "first_hop":
         return hops, bridges, bridges[:, 0]
-    reached = {
-        tuple(hop): int(b) for hop, b in zip(hops.tolist(), bridges[:, 0], strict=True)
-    }
+    starts = map(tuple, hops.tolist())
+    reached = dict(zip(starts, bridges[:, 0].tolist(), strict=True))
     queries, _ = world.queries.matrix(world.queries.with_role("composition"))
     passed = np.array([reached[tuple(query[:-1])] for query in queries.tolist()])
     return queries, np.stack([passed, queries[:, -1]], axis=1), passed

@@ -80,7 +80,9 @@ def _compare(
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
         near = same_label.cpu().numpy()
         same = near.copy()
-        same[:, np.arange(near.shape[1]), np.arange(near.shape[2])[rows]] = False
+        # An input with itself is no pair.
+        itself = np.arange(near.shape[2])[rows]
+        same[:, np.arange(near.shape[1]), itself] = False
         for replica, matrix in enumerate(cosines.double().cpu().numpy()):
             world = replica % len(near)
             others = matrix[~near[world]]

@@ -204,7 +204,9 @@ def _rename_near(
     for found in near_spellings(facts.entities, triples):
         name = facts.entities[found.name]
         other = facts.entities[found.other]
-        line = int(facts.lines[(triples[:, [0, 2]] == found.name).any(1)].min())
+        named = (triples[:, [0, 2]] == found.name).any(1)
+        # The first line that has the name is the one to look at.
+        line = int(facts.lines[named].min())
         change = "renamed" if near and found.sure else "to decide"
         changes.append((line, change, name, other, f"{found.why}, maybe one name"))
         if change == "renamed":

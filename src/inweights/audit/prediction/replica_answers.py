@@ -100,7 +100,8 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
 
     found = np.zeros((model.replicas, len(getattr(world, part))), dtype=np.int64)
     for rows, logits in answer_blocks(model, world, part):
-        found[:, rows.cpu().numpy()] = model.candidates[logits.argmax(-1)].cpu().numpy()
+        answers = model.candidates[logits.argmax(-1)]
+        found[:, rows.cpu().numpy()] = answers.cpu().numpy()
     return found
 
 

@@ -86,10 +86,12 @@ def _survived(
     """Whether what a model wrote still says the fact."""
     _, relation, thing = inputs.facts.names(fact)
     words = set(_WORD.findall(said.lower()))
-    own = _WORD.findall(
-        " ".join([relation.replace("_", " "), *inputs.words.sense(relation)]).lower()
-    )
-    stems = {word[:4] for word in own if len(word) > 3} or {word[:4] for word in own}
+    senses = [relation.replace("_", " "), *inputs.words.sense(relation)]
+    own = _WORD.findall(" ".join(senses).lower())
+    # Four letters stand for a word in all of its forms. Short words, such as "of", are
+    # in every text, and count only where a relation has no other.
+    long = [word for word in own if len(word) > 3]
+    stems = {word[:4] for word in long or own}
     return (
         said.removesuffix(".") != text.removesuffix(".")
         and met == list(inputs.ends(fact))

@@ -73,9 +73,9 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
     prompts = node_prompts(nodes, prefix_of(worlds), model)
-    edges = {
-        i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()
-    }
+    edges = {}
+    for i, (_, u, v) in once_each(graphs).items():
+        edges[i] = np.unique(np.stack((u, v), 1), axis=0)
     found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
     step = max(1, MAX_LOGITS // max(nodes, len(model.candidates)))
     for start in range(0, nodes, step):

@@ -155,9 +155,8 @@ class _Sample:
         if len(np.unique(self.pairs.hops)) < 2:
             raise DataError(_EQUAL)
         apart = u != v
-        both = np.concatenate(
-            [np.stack([u, v])[:, apart], np.stack([v, u])[:, apart]], axis=1
-        )
+        forward = np.stack([u, v])[:, apart]
+        both = np.concatenate([forward, forward[::-1]], axis=1)
         one, other = np.unique(both, axis=1)
         degree = np.bincount(one, minlength=count)
         rng = Streams(seed).numpy(EVALUATION, "edges")

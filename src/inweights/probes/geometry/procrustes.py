@@ -71,13 +71,15 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     x = points - points.mean(0)
     y = onto - onto.mean(0)
     norms = np.linalg.norm(x), np.linalg.norm(y)
-    if min(norms) <= 1e-12 * max(
-        1.0, float(np.abs(points).max()), float(np.abs(onto).max())
-    ):
+    # What is left of equal points is rounding error, in proportion to where they lie.
+    size = max(1.0, float(np.abs(points).max()), float(np.abs(onto).max()))
+    if min(norms) <= 1e-12 * size:
         raise DataError(
             "all points of an arrangement are the same, so that it has no shape"
         )
-    inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
+    product = (x / norms[0]).T @ (y / norms[1])
+    # The sum of the singular values is the largest inner product of any rotation.
+    inner = np.linalg.svd(product, compute_uv=False).sum()
     return float(max(0.0, 1.0 - inner**2))
 
 

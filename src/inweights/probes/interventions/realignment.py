@@ -224,9 +224,8 @@ def _read_queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.n
             "realignment requires a world with first hops and two-hop queries"
         )
     hops, ends = world.facts.matrix(world.facts.with_role("first_hop"))
-    reached = {
-        tuple(hop): int(b) for hop, b in zip(hops.tolist(), ends[:, 0], strict=True)
-    }
+    starts = map(tuple, hops.tolist())
+    reached = dict(zip(starts, ends[:, 0].tolist(), strict=True))
     prompts, answers = world.queries.matrix(world.queries.with_role(role))
     if prompts.shape[1] != 3:
         raise DataError(

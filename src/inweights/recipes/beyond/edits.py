@@ -72,13 +72,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           what rank-one edits reach.
         - ``drawn``: the shares as rows, for the figure.
     """
-    edits = pl.concat(
-        table.with_columns(
-            method=pl.lit(name.partition(", ")[0]), role=pl.lit(name.partition(", ")[2])
-        )
-        for name, table in tables.items()
-        if ", " in name
-    )
+    parts = []
+    for name, table in tables.items():
+        method, _, role = name.partition(", ")
+        if role:  # else it is the accuracy before any edit
+            marked = table.with_columns(method=pl.lit(method), role=pl.lit(role))
+            parts.append(marked)
+    edits = pl.concat(parts)
     exact = edits.filter(method=RANK_ONE)
     long = edits.unpivot(
         ["reached", "facts", "others"],

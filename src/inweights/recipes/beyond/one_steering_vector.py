@@ -201,9 +201,9 @@ def _train(
     optimizer = torch.optim.AdamW(weights, weight_decay=tuning.weight_decay)
     for step in range(tuning.epochs):
         batch = []
-        for part in rows:
-            drawn = rng.permutation(len(part))[: 8 // len(rows)]
-            batch += [part[i] for i in drawn]
+        for encoded in rows:
+            drawn = rng.permutation(len(encoded))[: 8 // len(rows)]
+            batch += [encoded[i] for i in drawn]
         optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(
             step, tuning.epochs
         )
@@ -223,14 +223,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .group_by(*keys, "arm", maintain_order=True)
         .agg(pl.col("hit").mean())
     )
-    of = {
-        arm: pl.col("hit").filter(arm=arm).first().over(keys) for arm in (NOTHING, LORA)
-    }
-    return {
-        "accuracy": accuracy.with_columns(
-            half=pl.col("hit") - (of[NOTHING] + of[LORA]) / 2
-        )
-    }
+    hit = pl.col("hit")
+    untrained = hit.filter(arm=NOTHING).first().over(keys)
+    lora = hit.filter(arm=LORA).first().over(keys)
+    half_way = (untrained + lora) / 2
+    return {"accuracy": accuracy.with_columns(half=hit - half_way)}
 
 
 accuracy = share("accuracy", "hit")

@@ -124,8 +124,10 @@ def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
     from scipy.sparse.csgraph import connected_components
 
     apart = u != v
-    u, v = np.r_[u[apart], v[apart]], np.r_[v[apart], u[apart]]
-    graph = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+    starts = np.r_[u[apart], v[apart]]
+    ends = np.r_[v[apart], u[apart]]
+    ones = np.ones(len(starts))
+    graph = sparse.csr_array((ones, (starts, ends)), shape=(count, count))
     _, part = connected_components(graph, directed=False)
     # A node is far from another one of its component where it has fewer neighbours than
     # the component has other nodes.

@@ -134,7 +134,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
         Training(architecture='TinyNN', rate=0.01, steps=3, width=32, second=0.999, fades=True, \
 condition='ours')
     """
-    known = {}
+    known: dict[str, tuple[float, int, int]] = {}
     for name, graphs in _TRAINED.items():
         known |= {f"{name} on {graph}": on for graph, on in graphs.items()}
     name = f"{architecture} on {shape}"

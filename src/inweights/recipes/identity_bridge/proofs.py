@@ -25,6 +25,10 @@ def computations(
         "point": proof.point_42,
         "kkt": proof_kkt.at_optimum,
     }
+    by_matrices: dict[str, Callable[..., pl.DataFrame]] = {
+        "averaging": full_matrices.averaging,
+        "proof": full_matrices.certificate,
+    }
     return [
         *(
             experiments.Computation(
@@ -51,12 +55,7 @@ def computations(
                 seeded=name == "averaging",
             )
             for (name, compute), n, identity in product(
-                (
-                    ("averaging", full_matrices.averaging),
-                    ("proof", full_matrices.certificate),
-                ),
-                small,
-                (True, False),
+                by_matrices.items(), small, (True, False)
             )
         ),
         *(

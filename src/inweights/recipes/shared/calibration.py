@@ -33,7 +33,10 @@ def roc_auc(
     won = pl.col(hit) > 0.5
     hits = won.sum().cast(pl.Float64)
     misses = pl.len() - hits
-    area = (pl.col("_rank").filter(won).sum() - hits * (hits + 1) / 2) / (hits * misses)
+    # Hits that all rank lowest have the ranks 1 to the number of hits: what is above
+    # that sum counts the misses below each hit (Mann and Whitney's U).
+    lowest = hits * (hits + 1) / 2
+    area = (pl.col("_rank").filter(won).sum() - lowest) / (hits * misses)
     found = ranked.group_by(list(by), maintain_order=True).agg(auc=area)
     places = {
         name: i + 1 for i, name in enumerate(table[by[-1]].unique(maintain_order=True))

@@ -64,10 +64,11 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
         step=reached.fill_null(pl.col("step").max() + 1).cast(pl.Float64)
     )
     order = pl.corr("place", "step", method="spearman")
+    is_last = pl.col("place") == pl.col("place").max()
     span = when.group_by(list(keys), maintain_order=True).agg(
         order=order,
         hardest=pl.col("step").filter(pl.col("place") == 1).first(),
-        last=pl.col("step").filter(pl.col("place") == pl.col("place").max()).first(),
+        last=pl.col("step").filter(is_last).first(),
     )
     return when.join(
         span.with_columns(lead=pl.col("last") - pl.col("hardest")), on=list(keys)

@@ -204,7 +204,8 @@ def _colors(one: Mapping[str, Any]) -> list[str]:
     step = 0
     while front:
         hops[list(front)] = step
-        both = [(u, v) for u, v in one["links"]] + [(v, u) for u, v in one["links"]]
+        links = [(u, v) for u, v in one["links"]]
+        both = links + [(v, u) for u, v in links]
         front = {v for u, v in both if u in front and not np.isfinite(hops[v])}
         step += 1
     reached = np.isfinite(hops)

@@ -30,6 +30,7 @@ from inweights.report.figures import (  # noqa: F401
     sweeps,
     through_time,
 )
+from inweights.report.figures.line_panel import Panel
 
 __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
@@ -145,7 +146,7 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         raise ConfigError(
             f"'{kind}' creates its own figure; only 'lines' draws into axes"
         )
-    return _drawn(lines.Panel, figure, named, axes)
+    return _drawn(Panel, figure, named, axes)
 
 
 def _drawn(

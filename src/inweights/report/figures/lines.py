@@ -86,7 +86,9 @@ class Lines(Panel):
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
                 panels[0].set_ylim(*tidy.wider(self.y_limits))
-            if len(self.names) > 1 or next(iter(self.names)) != self.y or self.apart[1]:
+            # A single line without a name of its own is told by its axis.
+            is_named = len(self.names) > 1 or next(iter(self.names)) != self.y
+            if is_named or self.apart[1]:
                 add_legend(figure, self.handles)
         return figure
 

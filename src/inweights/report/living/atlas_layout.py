@@ -86,9 +86,13 @@ def build_content(
             f"the films take {size / 1e6:.0f} MB, more than the limit of a page (14); render fewer "
             "frames, or show fewer graphs"
         )
-    first = min(
-        found, key=lambda key: (int(key.split("/")[0]), -int(key.split("/")[1]))
-    )
+
+    def order_of(name: str) -> tuple[int, int]:
+        """Return the order of a film, GRAPH/ARCHITECTURE: first graph, last architecture."""
+        graph, architecture = name.split("/")[:2]
+        return int(graph), -int(architecture)
+
+    first = min(found, key=order_of)
     return {
         "graphs": [_scene(scene) for scene in scenes],
         "architectures": architectures,

@@ -125,7 +125,10 @@ def _curves(
         fine = np.isfinite(data.mean)
         at = [max(step, least) for step in data.at[fine].tolist()]
         around = [*at, *at[::-1]]
-        edge = [*data.high[fine].tolist(), *data.low[fine].tolist()[::-1]]
+        # Along the upper end of the interval, and back along the lower one.
+        upper = data.high[fine].tolist()
+        lower = data.low[fine].tolist()
+        edge = [*upper, *lower[::-1]]
         band = {
             "fill": "toself",
             "fillcolor": look.color,

@@ -60,7 +60,9 @@ def both_times(
     )
     chain = [*shared, "condition", "seed", "chain"]
     direct = both.filter(pl.col("kind") == "question", pl.col("role") == "composition")
-    place = pl.when("told").then(pl.lit("in")).when(~pl.col("told")).then(pl.lit("out"))
+    # Null where a question has no chain that could be trained.
+    told = pl.when("told").then(pl.lit("in"))
+    place = told.when(~pl.col("told")).then(pl.lit("out"))
     return (
         both.join(
             direct.select(*chain, set=kinds),
