@@ -1,0 +1,194 @@
+"""Program (2) of generated companies, from 200 to 20,000 facts, by four ways to solve it.
+
+Ours for thousands of facts (:func:`.solve_large`), ours for fewer (``solve``), the
+fastest solver of cvxpy, and plain gradient descent with decay on the two factors. Each
+row is processor seconds on one thread and the certified gap: that of others is taken
+against the best lower bound of the same run. A way that took too long at one size is
+not tried at the next.
+
+    OMP_NUM_THREADS=1 python benchmarks/large_programs.py [--people 25 50 …] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nuclear import other_solver
+
+from inweights import open_world
+from inweights.runs import environment
+from inweights.theory import Program, solve
+from inweights.theory.programs.large_scale import BYTES, solve_large
+from inweights.worlds import World
+
+PEOPLE = (25, 50, 100, 250, 500, 1_000, 2_000, 5_000)
+#: Processor seconds after which a way is not tried at the next size.
+LIMIT = 60.0
+#: The most people of each way: double precision takes twice the memory, and cvxpy took
+#: 15 GB and 139 s for 100 people.
+MOST = {"exact": 500, "gradient descent": 250, "cvxpy": 50}
+#: Gradient descent: decay, width of the factors, and steps.
+DECAY, STEPS = 1e-5, 2_000
+GAP = 1e-2
+
+
+def company(people: int, seed: int = 0) -> World:
+    """People with a town, a department, a manager and a language; towns have countries."""
+    rng, rows = np.random.default_rng(seed), []
+    towns, departments = max(people // 20, 2), max(people // 10, 2)
+    rows += [f"t{t},country,c{t % max(towns // 8, 2)}" for t in range(towns)]
+    rows += [f"d{d},located in,t{rng.integers(towns)}" for d in range(departments)]
+    for person in range(people):
+        rows.append(f"p{person},lives in,t{rng.integers(towns)}")
+        rows.append(f"p{person},works in,d{rng.integers(departments)}")
+        rows.append(f"p{person},reports to,p{(person - 1) // 6}")
+        rows.append(f"p{person},speaks,l{rng.integers(30)}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "facts.csv"
+        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+        return open_world(str(path))
+
+
+def large(program: Program) -> tuple[float, float]:
+    """Return the optimum and the bound of ours for thousands of facts."""
+    found = solve_large(program, gap=GAP)
+    return found.optimum, found.bound
+
+
+def exact(program: Program) -> tuple[float, float]:
+    """Return the optimum and the bound of ours for fewer facts."""
+    found = solve(program, gap=GAP)
+    return found.optimum, found.bound
+
+
+def convex(program: Program, failed: set[str]) -> tuple[float, float]:
+    """Return 1 and one minus the gap of the fastest solver of cvxpy; no bound if none did."""
+    found = other_solver(program, LIMIT, failed)
+    if not found:
+        return np.inf, 0.0
+    return 1.0, 1.0 - min(found, key=lambda row: row["seconds"])["gap"]
+
+
+def descent(program: Program) -> tuple[float, float]:
+    """Return the norm by the least margin that gradient descent with decay comes to."""
+    rng, counts = np.random.default_rng(0), program.counts
+    turned = counts.T.tocsr()
+    width = min(program.shape)
+    left = rng.normal(size=(program.shape[0], width)) * 0.1 / np.sqrt(width)
+    right = rng.normal(size=(program.shape[1], width)) * 0.1 / np.sqrt(width)
+    # A step suits the inputs that are in most prompts.
+    rate = len(program.row) / float(np.diff(turned.indptr).max())
+    best, shares = np.inf, program.right / program.right.sum(1, keepdims=True)
+    for step in range(STEPS):
+        hidden = counts @ left
+        logits = hidden @ right.T
+        logits -= logits.max(1, keepdims=True)
+        chances = np.exp(logits)
+        chances /= chances.sum(1, keepdims=True)
+        slope = (chances - shares) / len(shares)
+        by_left, by_right = turned @ (slope @ right), slope.T @ hidden
+        left = left - rate * (by_left + DECAY * left)
+        right = right - rate * (by_right + DECAY * right)
+        if step % 500 == 499:
+            templates = left @ right.T
+            least = float(program.least_margins(counts @ templates).min())
+            norm = float(np.linalg.svd(templates, compute_uv=False).sum())
+            best = min(best, norm / least) if least > 0 else best
+    return best, 0.0
+
+
+def measure(way: str, people: int, failed: set[str]) -> dict[str, Any]:
+    """Return a row: processor seconds, memory, optimum and bound of one way."""
+    program = Program.of(company(people), "several", held=BYTES)
+    solver = partial(convex, failed=failed) if way == "cvxpy" else WAYS[way]
+    began = time.process_time()
+    optimum, bound = solver(program)
+    return {
+        "way": way,
+        "facts": len(program.world.facts),
+        "inputs": program.shape[0],
+        "outputs": program.shape[1],
+        "processor": round(time.process_time() - began, 2),
+        "optimum": optimum,
+        "bound": bound,
+        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw processor seconds by the number of facts, a line for each way."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for way, marker in zip(WAYS, "osv^", strict=True):
+        own = [row for row in rows if row["way"] == way]
+        gaps = [row["gap"] for row in own if row["gap"] is not None]
+        label = f"{way} (gap up to {max(gaps, default=1.0):.2g})"
+        facts = [row["facts"] for row in own]
+        axes.loglog(
+            facts, [row["processor"] for row in own], marker=marker, label=label
+        )
+    axes.set_xlabel("facts")
+    axes.set_ylabel("processor seconds, one thread")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", nargs="*", type=int, default=PEOPLE)
+    parser.add_argument("--figure", type=Path, help="where the growth is drawn")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    failed: set[str] = set()
+    # One way after the other, so that the peak of the first is its own.
+    for way in WAYS:
+        if way == "cvxpy" and not find_spec("cvxpy"):
+            continue
+        for people in given.people:
+            if people > MOST.get(way, people):
+                continue
+            row = measure(way, people, failed)
+            rows.append(row)
+            print(row, file=sys.stderr, flush=True)
+            if row["processor"] > LIMIT and way != "one program":
+                break
+    bounds: dict[int, float] = {}
+    for row in rows:
+        if row["way"] in ("one program", "exact"):
+            bounds[row["facts"]] = max(bounds.get(row["facts"], 0.0), row["bound"])
+    for row in rows:
+        bound = row["bound"] or bounds[row["facts"]]
+        known = np.isfinite(row["optimum"])
+        row["gap"] = float(1 - bound / row["optimum"]) if known else None
+    if given.figure:
+        draw(rows, given.figure)
+    if given.json:
+        print(json.dumps({"environment": environment(), "rows": rows}, indent=2))
+
+
+#: Each way to solve a program.
+WAYS: dict[str, Callable[..., tuple[float, float]]] = {
+    "one program": large,
+    "exact": exact,
+    "gradient descent": descent,
+    "cvxpy": convex,
+}
+
+
+if __name__ == "__main__":
+    main()
