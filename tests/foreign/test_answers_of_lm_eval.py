@@ -46,9 +46,8 @@ def write_samples(folder: Path, task: str, hits: list[int], **more: object) -> N
 def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
     """Two evaluations of random models, logged by lm-eval's own tracker."""
     lm_eval = pytest.importorskip("lm_eval", reason="pip install lm-eval lifts this")
-    from lm_eval.loggers import EvaluationTracker
-    from lm_eval.tasks import TaskManager
-
+    loggers = pytest.importorskip("lm_eval.loggers")
+    tasks = pytest.importorskip("lm_eval.tasks")
     place = tmp_path_factory.mktemp("logged")
     made = augment(read_knowledge("@people"), strategies=["derive"], hold_out=0.5)
     with pytest.MonkeyPatch.context() as here:
@@ -58,12 +57,16 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Pat
             done = lm_eval.simple_evaluate(
                 model="dummy",
                 tasks=TASKS,
-                task_manager=TaskManager(include_path=".", include_defaults=False),
+                task_manager=tasks.TaskManager(
+                    include_path=".", include_defaults=False
+                ),
                 bootstrap_iters=0,
                 log_samples=True,
                 random_seed=seed,
             )
-            tracker = EvaluationTracker(output_path=str(place / f"model {seed}"))
+            tracker = loggers.EvaluationTracker(
+                output_path=str(place / f"model {seed}")
+            )
             tracker.save_results_aggregated(results=done, samples=done["samples"])
             for task in TASKS:
                 tracker.save_results_samples(task, done["samples"][task])

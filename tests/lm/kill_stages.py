@@ -31,7 +31,7 @@ def stop_at(stage: str, mark: Path) -> None:
             real(*given, **options)
             wait_here(mark)
 
-        job.load_model = loading
+        vars(job)["load_model"] = loading
     elif stage == "texts":
         keep = unfinished.BegunPart.keep
         written: list[int] = []
@@ -44,7 +44,7 @@ def stop_at(stage: str, mark: Path) -> None:
 
         unfinished.BegunPart.keep = kept  # type: ignore[method-assign]
     elif stage == "measuring":
-        tuning.remembered = lambda *_: wait_here(mark)  # type: ignore[assignment]
+        vars(tuning)["remembered"] = lambda *_: wait_here(mark)
     elif stage == "saving":
         load.LanguageModel.write = lambda *_: wait_here(mark)  # type: ignore[method-assign]
 

@@ -160,7 +160,7 @@ def test_logit_attribution_is_theirs() -> None:
         stack, names = cache.get_full_resid_decomposition(
             layer=-1, return_labels=True, expand_neurons=False, pos_slice=-1
         )
-        theirs = 0.0
+        theirs: Any = 0.0
         for other in answers.unique():
             wrong = other.expand_as(answers)
             theirs += cache.logit_attrs(stack, answers, wrong, pos_slice=-1).mean(-1)

@@ -76,7 +76,8 @@ def test_what_a_part_adds_is_what_is_missing_without_it() -> None:
 
 def test_a_trained_model_knows_and_an_untrained_one_does_not() -> None:
     stored = iw.load("two-hop/gpt")
-    control = stored.model.config.build(
+    config: Any = stored.model.config
+    control = config.build(
         vocabulary=len(stored.world.vocabulary),
         seeds=range(4),
         candidates=stored.model.candidates.tolist(),
@@ -85,7 +86,7 @@ def test_a_trained_model_knows_and_an_untrained_one_does_not() -> None:
     fresh = probes.logit_attribution(control, stored.world)
     assert trained["contribution"].sum() > 1.0
     by_seed = fresh.group_by("replica").agg(pl.sum("contribution"))
-    assert by_seed["contribution"].abs().max() < 0.1
+    assert (by_seed["contribution"].abs() < 0.1).all()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_a_linear_model_gives_what_patching_gives(config: Any) -> None:
     estimated = probes.attribution_patching(model, WORLD)
     exact = probes.activation_patching(model, WORLD)
     assert estimated.drop("effect").equals(exact.drop("effect", "accuracy"))
-    assert np.abs(estimated["effect"] - exact["effect"]).max() < 1e-4
+    assert np.abs((estimated["effect"] - exact["effect"]).to_numpy()).max() < 1e-4
 
 
 def test_it_agrees_with_patching_on_a_trained_model() -> None:
@@ -113,7 +114,7 @@ def test_it_agrees_with_patching_on_a_trained_model() -> None:
     large = both.filter(pl.col("effect_exact").abs() > 0.05)
     assert large.height > 8
     same_sign = large["effect"].sign() == large["effect_exact"].sign()
-    assert same_sign.mean() > 0.9
+    assert same_sign.sum() > 0.9 * len(same_sign)
 
 
 def test_at_the_deepest_layer_it_is_exact() -> None:
@@ -145,6 +146,7 @@ def test_the_gradient_is_that_of_a_plain_module() -> None:
     handle.remove()
     differences[0].backward()
     own, theirs = states
+    assert own.grad is not None
     moved = ((theirs - own) * own.grad).sum((0, 2))
     expected = moved / (differences[1] - differences[0])
     assert table["effect"].to_numpy() == pytest.approx(

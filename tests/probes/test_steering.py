@@ -287,7 +287,7 @@ def test_a_head_takes_the_state_of_another_prompt_and_has_a_control() -> None:
 @torch.no_grad()
 def test_a_change_within_another_gets_what_the_other_made() -> None:
     model, given = gpt_with_heads(), vector(16)
-    how = {"at": "block.0", "position": "r1"}
+    how: dict[str, Any] = {"at": "block.0", "position": "r1"}
     with iw.steered(model, WORLD, add=2 * given, **how):
         twice = model(PROMPTS)
     with (
