@@ -19,7 +19,8 @@ from inweights.probes import (
     spectral_energy,
 )
 from inweights.probes.geometry.procrustes import align
-from inweights.probes.pictures.film import _cosines, moments, positions, render_frames
+from inweights.probes.pictures.film import _cosines, render_frames
+from inweights.probes.pictures.frames import moments, positions
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 

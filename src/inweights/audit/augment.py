@@ -103,9 +103,8 @@ class Augmented:
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
         is_stated = pl.col("told").list.len() > 0
-        found = dict(rows)
         kinds = asked.agg(pl.len(), stated=is_stated.sum()).rows()
-        found |= {f"question: {role}": count for role, count, _ in kinds}
+        found = dict(rows) | {f"question: {role}": count for role, count, _ in kinds}
         for role, _, stated in kinds:
             if stated:
                 found[f"question: {role}, told"] = stated

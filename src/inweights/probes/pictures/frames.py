@@ -1,0 +1,76 @@
+"""Choose the moments of a film, and place nodes in space: what one frame needs.
+
+:mod:`~.film` records films and renders their frames with these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from inweights.worlds.arrays import Float, Floats
+
+
+def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
+    """Choose about ``frames`` of the recorded steps, denser at the start.
+
+    Args:
+        steps: Recorded steps, in any order.
+        frames: Largest number of chosen steps; below 2, all steps are chosen.
+
+    Returns:
+        The chosen steps, ascending, the first and the last one among them.
+
+    Example:
+        >>> moments(range(0, 501, 5), 8)
+        [0, 5, 10, 25, 50, 110, 230, 500]
+    """
+    known = np.array(sorted(set(steps)))
+    if frames < 2 or len(known) <= frames:
+        return [int(at) for at in known]
+    least = known[1]
+    last = known[-1]
+    found = {int(known[0]), int(last)}
+    # Early targets share a step: ask for more.
+    for points in range(max(2, frames - 1), 8 * frames):
+        wanted = np.geomspace(least, last, points)
+        near = known[np.abs(known[:, None] - wanted).argmin(0)]
+        more = {int(known[0]), *near.tolist()}
+        if len(more) > frames:
+            break
+        found = more
+    return sorted(found)
+
+
+def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
+    """Return the coordinates of nodes in their three leading principal directions.
+
+    Args:
+        gram: Inner products of the node vectors.
+
+    Returns:
+        Coordinates, centred, of root mean square length 1; and the share of the
+        variance that lies in these directions, from 0 to 1.
+
+    Example:
+        >>> where, share = positions(np.eye(4))
+        >>> where.shape, round(share, 6)
+        ((4, 3), 1.0)
+    """
+    centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
+    values, vectors = np.linalg.eigh((centred + centred.T) / 2)
+    # Largest first; rounding leaves tiny negative eigenvalues where the rank is less
+    # than the number of nodes.
+    values = np.maximum(values[::-1], 0.0)
+    total = values.sum()
+    share = float(values[:3].sum() / total) if total > 0 else 0.0
+    return in_space(vectors[:, ::-1][:, :3] * np.sqrt(values[:3])), share
+
+
+def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
+    """Return coordinates with zeros up to three dimensions, of root mean square length 1."""
+    place = np.zeros((len(where), 3))
+    place[:, : where.shape[1]] = where
+    size = np.sqrt(np.square(place).sum(1).mean())
+    return place / size if size > 0 else place
