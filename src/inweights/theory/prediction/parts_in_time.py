@@ -36,7 +36,7 @@ def check_seconds(seconds: float | None) -> None:
 
 def load_solvers() -> None:
     """Load what solves programs, so that loading it takes nothing of a time limit."""
-    for module in ("scipy.optimize", "scipy.sparse.csgraph"):
+    for module in ("scipy.optimize", "scipy.sparse.csgraph", "scipy.sparse.linalg"):
         import_module(module)
 
 

@@ -29,7 +29,6 @@ from inweights.theory.prediction.parts_in_time import (
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
 from inweights.theory.prediction.trust import has_phrased
-from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Answers, Program
 from inweights.theory.programs.soft_program import solve_soft
@@ -129,6 +128,9 @@ def predict(
         left = None if late is None else min(max(0.0, late - time.perf_counter()), most)
         solution, why = solver(of, seconds=left, progress=tell)
         return solution, query_table(solution, tie), why
+
+    # Loaded here, as it needs SciPy, which a list of recipes does not.
+    from inweights.theory.prediction.whole import solve_whole, whole_fits
 
     found, note = parts_within(world, seconds), ""
     # If it fails, the parts have the rest.
