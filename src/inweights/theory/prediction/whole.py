@@ -113,5 +113,6 @@ def _precision(solution: Solution) -> str:
     half, most = np.quantile(moved, [0.5, 0.95])
     return (
         f"{text}. A second solution of nearly the same norm has half of the margins within "
-        f"{half:.1g} and 95% within {most:.1g}; where their verdicts differ a question is tied."
+        f"{half:.1g} and 95% within {most:.1g}, which is no bound: single margins are not "
+        "certified. Where the two verdicts differ a question is tied."
     )
