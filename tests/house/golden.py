@@ -288,7 +288,8 @@ ON_GRAPHS = (
 ON_TWO_HOPS = (
     probes.accuracy, probes.alignment, probes.logit_lens, probes.attention, probes.margins,
     probes.shared_memory, probes.activation_patching, probes.templates, probes.stepwise,
-    probes.realignment, probes.by_loops,
+    probes.realignment, probes.by_loops, probes.attribution_patching,
+    probes.logit_attribution,
 )  # fmt: skip
 
 

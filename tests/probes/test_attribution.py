@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from polars.testing import assert_frame_equal
 from scipy import stats
 from tests.foreign.stranger import gpt
 
@@ -192,3 +193,21 @@ def test_what_cannot_be_attributed_is_refused() -> None:
         probes.attribution_patching(built(), WORLD, layers=["block.0.head.2"])
     with pytest.raises(ConfigError, match="unknown layer"):
         probes.attribution_patching(built(), WORLD, layers=["block.9"])
+
+
+@pytest.mark.parametrize(
+    "probe", [probes.attribution_patching, probes.logit_attribution]
+)
+def test_a_replica_says_alone_what_it_says_among_others(probe: Any) -> None:
+    """Each of its own world; no parameter is changed, and none keeps a gradient."""
+    worlds = [iw.TwoHop(n=6).build(seed=seed) for seed in (0, 1)]
+    model = built()
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    table = probe(model, worlds)
+    for parameter, old in zip(model.parameters(), before, strict=True):
+        assert torch.equal(parameter, old)
+        assert parameter.grad is None
+    alone = probe(model.select([1]), worlds[1])
+    assert_frame_equal(
+        table.filter(replica=1).drop("replica"), alone.drop("replica"), abs_tol=1e-4
+    )

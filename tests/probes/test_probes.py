@@ -101,6 +101,7 @@ def test_every_public_probe_is_tested_here() -> None:
     # file each.
     elsewhere = {"after_edits", "by_loops", "edits", "realignment", "steer", "steered"}
     elsewhere |= {"activations", "write_activations"}
+    elsewhere |= {"attribution_patching", "logit_attribution"}
     assert {p.__name__ for p in tested} == set(probes.__all__) - elsewhere
 
 
