@@ -55,6 +55,9 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
         (GPT, TWO_HOP),
     ),
     **dict.fromkeys((probes.activations, probes.steer), (GPT, TWO_HOP)),
+    **dict.fromkeys(
+        (probes.attribution_patching, probes.logit_attribution), (GPT, TWO_HOP)
+    ),
 }
 OPTIONS: dict[Any, dict[str, Any]] = {
     probes.after_edits: {"edit": iw.Edit()},
