@@ -22,7 +22,7 @@ from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.models import GPTConfig, TinyNNConfig
 from inweights.seeds import DATA_ORDER, INITIALISATION, WORLD, Streams
 from inweights.training import Curriculum, Phase, Schedule
-from inweights.worlds import Graph, Hops, Reversal, TwoHop
+from inweights.worlds import Analogy, Graph, Hops, TwoHop
 
 
 class Inner(Config):
@@ -280,7 +280,7 @@ def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
     assert identity(pooled)["phases"][0]["pooled"] is True
     assert digest(identity(pooled)) != digest(named)
     # Without later options it is what the config says, tags included.
-    assert identity(Reversal(n=4)) == to_plain(Reversal(n=4))
+    assert identity(Analogy(n=4)) == to_plain(Analogy(n=4))
 
 
 @pytest.mark.parametrize(

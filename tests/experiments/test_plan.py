@@ -151,7 +151,7 @@ def test_measures_go_by_what_they_do() -> None:
 def test_own_functions_go_by_their_code_in_every_process() -> None:
     """Names in a set have another order in each process; a key has not."""
     script = (
-        "from inweights.support.keys.sources import plain\n"
+        "from inweights.support.keys.plain import plain\n"
         "from inweights.config import digest\n"
         "def probe(model, worlds, kind='a'):\n"
         "    return kind in {'alpha', 'beta', 'gamma', 'delta', 'epsilon'}\n"

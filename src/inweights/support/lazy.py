@@ -31,7 +31,7 @@ def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) ->
     Example:
         >>> import inweights.training
         >>> inweights.training.__all__[:2], inweights.training.Curriculum.__module__
-        (['Checkpoint', 'Curriculum'], 'inweights.training.curriculum')
+        (['Checkpoint', 'Curriculum'], 'inweights.training.curriculum.phases')
     """
     module = sys.modules[package]
     homes = _homes(get_data(package, "__init__.py") or b"")
