@@ -187,7 +187,16 @@ def scores_of(outcome: Outcome) -> pl.DataFrame:
 
 
 def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
-    """Return the means over seeds of :func:`scores_of`, with the number of ``seeds``."""
+    """Return the means over seeds of :func:`scores_of`, with the number of ``seeds``.
+
+    Args:
+        scores: A row for each ``model``, ``identity``, ``trained``, ``hops`` and
+            ``seed``, with ``accuracy``, ``parameters`` and ``operations``.
+
+    Returns:
+        A row for each ``model``, ``identity``, ``trained`` and ``hops``: the mean
+        ``accuracy``, the number of ``seeds``, ``parameters`` and ``operations``.
+    """
     means = [pl.col("accuracy").mean(), pl.col("seed").n_unique().alias("seeds")]
     costs = pl.col("parameters", "operations").first()
     return scores.group_by(_ROW, maintain_order=True).agg(*means, costs)

@@ -141,7 +141,9 @@ class Model(ReadableStates):
         inputs: Packed | Int[Tensor, "*R B T"],
         at: Int[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "R *_ K"]:
-        """Compute logits over the candidates.
+        """Compute logits over the candidates: column ``k`` is that of token ``candidates[k]``.
+
+        By default all tokens are candidates, in the order of the vocabulary.
 
         Args:
             inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a

@@ -122,7 +122,15 @@ class Shards:
     def gather(
         self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]
     ) -> None:
-        """Fill in the columns of matrices from the ranks that own them, in place; scalars stay."""
+        """Fill in the columns of matrices from the ranks that own them, in place; scalars stay.
+
+        Every rank must call it at the same time with matrices of the same shapes in the
+        same order.
+
+        Args:
+            matrices: Parameters or states of the optimizer, under any names; names are
+                not compared.
+        """
         for matrix in matrices.values():
             if matrix.dim():
                 parts = self._parts(matrix)

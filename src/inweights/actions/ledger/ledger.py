@@ -170,6 +170,17 @@ class Ledger:
 def read_ledger(path: Path) -> Ledger:
     """Read a ledger and check its chain of hashes; an empty one where there is no file.
 
+    A ledger records claims: each line states one (before the run that it is judged by),
+    gives a verdict on one, changes its words or withdraws it, and holds the hash of the
+    line before.
+
+    Args:
+        path: The file, such as ``results/ledger.jsonl``.
+
+    Returns:
+        The lines, and an :class:`Entry` for each claim at each scale: its statement, its
+        wording now, its last verdict.
+
     Raises:
         DataError: The file is no ledger, or a line was changed or removed.
     """

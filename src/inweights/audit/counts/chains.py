@@ -160,7 +160,8 @@ def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
     """List the entities that end one fact and begin another.
 
     Args:
-        facts: A row for each fact, without identity statements.
+        facts: A row for each fact, without identity statements, with the columns
+            ``subject`` and ``object``.
         identities: Names of the entities whose identity (``b → b``) is stated.
 
     Returns:

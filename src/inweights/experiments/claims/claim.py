@@ -187,7 +187,9 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
     Args:
         id_: ``<recipe>/<short-name>``.
         text: The sentence.
-        judged: The score and its target.
+        judged: The score and its target, such as
+            ``share("runs", "accuracy").over("model") >= 0.9``; see
+            :class:`~inweights.experiments.Score`.
     """
     score = judged.score
     target = judged.target

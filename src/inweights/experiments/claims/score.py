@@ -132,6 +132,9 @@ class Score(Config):
 class Judged:
     """A score and its target: what a claim asserts.
 
+    A comparison of a score makes it: ``score >= 0.9``, ``score <= 0.1`` or
+    ``score.within(-0.1, 0.1)``.
+
     Attributes:
         score: The numbers, one per seed.
         target: Where they should lie.

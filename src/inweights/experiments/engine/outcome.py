@@ -175,13 +175,19 @@ class Outcome(Carded, About):
 
 
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, in question where results leave them open.
+    """Return the figures of a recipe; one whose claims do not all hold says nothing is found.
 
     A figure's claims are those on the tables that it draws, or all where there is none.
+    If any of them has another verdict than ``reproduced`` or ``consistent``, the figure
+    is replaced by :attr:`Figure.in_question`: its title and caption say what is drawn
+    and what the claims expect.
 
     Args:
         recipe: The recipe.
         results: Its claims with their verdicts.
+
+    Returns:
+        The figures, in the recipe's order.
     """
     shown = {claim.id: claim.agrees for claim in results}
     tables = {

@@ -126,11 +126,11 @@ def forecast(
         store: Where tables of single runs are.
         execution: Who would do the work; by default this process.
         version: The recipe's version.
-        budget: Processor seconds after which no further group is tried.
+        budget: Processor seconds after which no further group is tried; 0.4 by default.
 
     Returns:
-        Numbers of conditions, seeds, runs and stored runs, and the minutes and memory
-        that the missing ones take.
+        Numbers of conditions, seeds, runs and stored runs, and the minutes and bytes of
+        memory that the missing ones take.
     """
     execution = execution or ExecutionOptions()
     device = execution.device

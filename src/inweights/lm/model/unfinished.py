@@ -130,11 +130,16 @@ class BegunTexts:
 
 
 class BegunPart:
-    """The stored texts of one part, and the state of the random draws after them.
+    """Reads and stores the texts of one part: those of one stage and kind of an unfinished run.
+
+    :meth:`restore` returns what a run that was interrupted had written, and :meth:`keep`
+    stores what is written so far, with the state of the random draws after it. A name
+    that the file does not have is an empty part. It has no public attributes;
+    :meth:`BegunTexts.part` makes it.
 
     Args:
         whole: The file.
-        name: Name of the part in it.
+        name: Name of the part in it, such as ``prose``.
     """
 
     def __init__(self, whole: BegunTexts, name: str) -> None:
@@ -145,6 +150,9 @@ class BegunPart:
 
         Args:
             generator: Generator of the draws, if there are any.
+
+        Returns:
+            Stored texts by the index of their prompt (from 0); empty where none are.
         """
         import torch
 

@@ -42,7 +42,9 @@ class FineTuned:
     Attributes:
         losses: ``stage, step, loss`` (nats per token of the completions), a row per
             update; with ``until`` also the number of its examples (``new``) and how
-            many were ``known``.
+            many were ``known``. :attr:`FineTune.until` is the share of known examples
+            at which a stage ends early; an example is known where each token of its
+            completion was the likeliest, just before the update that learns from it.
         tokens: Tokens that the model read, without padding.
         padding: Share of positions that were padding.
         seconds: Wall-clock time of this call.

@@ -137,9 +137,13 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 class TrainedConfig(Config, tag_field="kind", tag="trained"):
     """Trained modules as an architecture, whose start is their weights.
 
+    :func:`inweights.wrap` and :meth:`WrapConfig.load` make it; it is not written by
+    hand.
+
     Attributes:
         label: Name of the modules' class.
-        weights: Hash of the content of each module: its numbers, settings and source.
+        weights: Hash of the content of each module, one a replica: its numbers,
+            settings and source.
         vocabulary: Number of tokens of a world that it reads.
         outputs: Number of tokens of which the module itself gives logits.
         tokens: The module's token ids of each token of the world; empty where both are
@@ -150,8 +154,9 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             first id; ``sum``: by the sum of the log-probabilities of all.
         logits: ``logits(output)`` returns the logits, where the module's output is not
             theirs.
-        source: The factory of modules whose weights were read from a file.
-        path: That file.
+        source: The factory (:class:`WrapConfig`) of modules whose weights were read from
+            a file; ``None`` for modules that were given as they are.
+        path: That file; empty without one.
     """
 
     later = {"answers": "first"}

@@ -97,8 +97,9 @@ def node_vectors(
     Args:
         model: ``R`` replicas.
         nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
-        layer: ``tokens`` for the table of token embeddings, or one of the model's
-            layers, whose state is read at the end of a prompt that the node ends.
+        layer: ``tokens`` for the table of token embeddings, or one of
+            ``model.layer_names``, whose state is read at the end of a prompt that the
+            node ends.
         before: Tokens before the node in that prompt, such as those of
             :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 

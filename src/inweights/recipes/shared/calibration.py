@@ -21,11 +21,12 @@ def roc_auc(
         table: A row per query.
         score: Column of the score.
         hit: Column that is above .5 where the query was answered rightly.
-        by: Columns that name the groups.
+        by: Columns that name the groups, at least one.
 
     Returns:
-        The columns ``by``, ``auc``, and ``place``, the number of the value in the last
-        of these columns.
+        A row per group: the columns ``by``; ``auc``; and ``place``, for figures, the
+        number (from 1) of the group's value in the last column of ``by``, in the order
+        in which the values first occur in the table.
     """
     # By the mean rank of ties, so that a predictor with few values is not favoured by
     # the order of the rows.

@@ -35,11 +35,13 @@ def two_hop(
     Args:
         width: Width of the GPT.
         steps: Number of updates.
-        roles: Roles of the facts that are trained on, each with its weight in the loss;
-            by default all facts, with weight 1.
+        roles: Roles of the facts that are trained on, each with its weight in the loss:
+            of a two-hop world ``first_hop``, ``second_hop`` and ``identity``, of any
+            world those in ``world.facts.role_names``. By default all facts, with
+            weight 1.
         random_offset: Whether each sequence starts at a random position in every step,
             so that all learned position embeddings are trained. Models without them
-            refuse it.
+            refuse it with a ``ConfigError`` when training starts.
 
     Example:
         >>> two_hop(width=128).phases[0].optimizer.rate

@@ -151,7 +151,9 @@ def right_places(
         indices: Indices of the ``M`` statements.
 
     Returns:
-        ``None`` if every statement has one right answer.
+        All pairs of a statement and a right answer, as flat lists of the world, the row
+        among ``indices`` and the logit column of each (:class:`RightPlaces`); ``None``
+        if every statement has one right answer.
     """
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):

@@ -102,6 +102,11 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
+        """Store copies of files as one artifact of the type ``results``, named as the group.
+
+        Args:
+            paths: The files.
+        """
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
@@ -140,6 +145,11 @@ class Trackio:
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
+        """Store copies of files as one artifact of the type ``results``, named as the run.
+
+        Args:
+            paths: The files.
+        """
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:
@@ -194,6 +204,11 @@ class MLflow:
         self._client.log_batch(self._id, metrics=metrics)
 
     def files(self, paths: Sequence[Path]) -> None:
+        """Store a copy of each file as an artifact of the run.
+
+        Args:
+            paths: The files.
+        """
         for path in paths:
             self._client.log_artifact(self._id, str(path))
 

@@ -259,11 +259,15 @@ def world_of(
     """Return the world of a set of triples.
 
     Args:
-        facts: The triples, which may state identities.
+        facts: The triples, which may state identities ``b → b``.
         identity: Indices of further entities that get an identity.
-        kinds: Kinds of questions that become queries.
-        settings: Settings that the world records.
-        seed: Seed that the world records.
+        kinds: Kinds of questions that become queries, some of
+            :data:`~inweights.worlds.knowledge.questions.KINDS`: ``composition`` (two
+            facts in a row), ``chain`` (three), ``reversal`` (a fact of a relation that
+            is the inverse of another), ``implication`` (what similar entities agree on)
+            and ``unstated`` (what no fact supports).
+        settings: Settings that the world records; by default none.
+        seed: Seed that the world records; nothing is drawn here.
     """
     vocabulary = Vocabulary(names_of(facts))
     stated = identities_of(facts)

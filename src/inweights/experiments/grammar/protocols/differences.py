@@ -16,7 +16,9 @@ from inweights.experiments.grammar.protocols.protocol_file import (
     in_words,
 )
 
-#: Whose a setting is: *unclassified* is an error, which a test looks for.
+#: Whose a setting is: the *paper* states it; it is as in the paper's *code*; it is
+#: *smaller* than in the paper, to save time; it is *ours*, as the paper does not state
+#: it or we chose otherwise. *unclassified* is an error, which a test looks for.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
 #: The same in words.
 WHOSE: dict[Whose, str] = {
@@ -35,7 +37,7 @@ class Difference:
     Attributes:
         leaf: Path of the setting, such as ``model.width``.
         value: Its value here.
-        whose: Whose value it is.
+        whose: Whose value it is, a key of :data:`WHOSE`.
         stated: What paper and code state; ``None`` where they do not speak of it.
         reason: Why it is ours; ``None`` where it is not, or no reason is given.
     """
@@ -70,7 +72,7 @@ class DifferenceRow:
     Attributes:
         setting: Path of the setting, without the places in lists.
         value: Its value here, in words.
-        whose: Whose value it is.
+        whose: Whose value it is, a key of :data:`WHOSE`.
         stated: What paper and code state, in words.
         why: Why it is ours; empty where it is not.
     """
@@ -105,8 +107,15 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
     """Return the rows of a table of differences, what is ours first, each once.
 
+    *Ours* are settings that we chose, as the paper does not state them or for a reason
+    that is given; then come smaller sizes, and what is as in the code or the paper.
+
     Args:
-        trials: The differences of each trial.
+        trials: The differences of each trial, as :mod:`~.compare` makes them.
+
+    Returns:
+        A row per setting and value: ``setting`` (its path), ``value``, ``whose``,
+        ``stated`` and ``why``, all in words (:class:`DifferenceRow`).
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare

@@ -60,6 +60,13 @@ def solve_symmetric(
 ) -> SymmetricSolution:
     """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
 
+    Program (2) of Identity Bridge (§4.3): the matrix of logits ``W`` (input tokens by
+    output tokens) of least nuclear norm with which each trained fact has a margin of at
+    least 1. In the world of complexity one each subject ``a_i`` leads by one relation to
+    its own bridge ``b_i``, and that by the other to its own object ``c_i``, so that
+    twelve parameters make the whole matrix
+    (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
+
     The whole program has one optimum, which is known
     (:func:`~.closed_form.closed_form`): margins are then right to rounding. On the
     central path the gap certifies the norm and no parameter: one whose share of the
@@ -70,8 +77,12 @@ def solve_symmetric(
         n: Number of entities of each kind, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
         complete: Whether all constraints of (2) are imposed, or only those that the
-            paper writes down. ``complete=False, zero_sum=True`` is problem (8), which
-            is (11), with identity, and problem (36) without.
+            paper writes down in (4), (5), (35) and (37). These leave out the margin over
+            the *other* wrong objects of a first hop or an identity, and over other
+            bridges of a second hop
+            (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
+            star). ``complete=False, zero_sum=True`` is problem (8), which is (11), with
+            identity, and problem (36) without.
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which

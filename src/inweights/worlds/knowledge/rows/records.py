@@ -89,6 +89,13 @@ class Records:
     def whole(self, found: Any) -> Iterator[Row]:
         """Yield the facts of the value of a whole file: a list, or an object with one.
 
+        Args:
+            found: A list of records; an object that has a list under one usual key
+                (``triples``, ``triplets``, ``triple_list``, ``facts``, ``statements``,
+                ``relations``, ``data`` or ``rows``), or only one list, under any key; a
+                graph of nodes and links; results of a SPARQL query; or an object of
+                objects, whose keys are subjects and theirs relations.
+
         Raises:
             DataError: The value has no facts.
         """

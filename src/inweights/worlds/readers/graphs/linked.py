@@ -42,11 +42,14 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
 def linked_facts(
     path: str | Path, found: Mapping[str, Any], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the links of a JSON object of nodes and links as facts, numbered in their order.
+    """Yield the links of a JSON object of nodes and links as facts, numbered from 1.
 
     Args:
         path: File that errors name.
-        found: The object.
+        found: The object. It has ``nodes`` (texts, or objects with an ``id`` and maybe a
+            name), and ``links`` or ``edges``: objects that have their ends under a pair
+            of words such as ``source`` and ``target``, and their relation under one such
+            as ``relation``, ``label`` or ``type``.
         remarks: Remarks on how it was read are appended to this list.
 
     Raises:
@@ -65,7 +68,7 @@ def links_with_names(
 
     Args:
         path: File that errors name.
-        found: The object.
+        found: The object, as for :func:`linked_facts`; links need no relation.
 
     Returns:
         Names of both ends of each link, and names of all nodes.

@@ -43,9 +43,11 @@ class Arranged(NamedTuple):
     """The rows of a table that hold facts or edges, and their columns.
 
     Attributes:
-        places: Index of the column of each role.
+        places: Index of the column (from 0) of each role: ``subject``, ``relation`` and
+            ``object``, or of an edge ``subject`` and ``object``.
         header: Cells of the header; empty where there is none.
-        rows: All other rows, each with its line.
+        rows: All other rows, as pairs of the number of the line in the file (from 1)
+            and the list of its cells.
         remarks: What was assumed.
     """
 

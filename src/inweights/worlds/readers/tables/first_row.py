@@ -61,10 +61,16 @@ def is_header(
         path: File that errors name.
         rows: Line and cells of each row; at least one.
         given: What the caller states; ``None`` to decide.
-        needed: Roles of the needed columns.
+        needed: Roles of the needed columns: ``FACTS`` (``subject``, ``relation``,
+            ``object``) or ``EDGES`` (``subject``, ``object``).
+
+    Returns:
+        Whether it is a header; the reason in words, for a remark; and whether that is
+        sure. It is not sure where the reason is good, but a table could be thought of
+        for which it is wrong: the caller should show the remark.
 
     Raises:
-        UnclearHeaderError: The rows do not show it.
+        UnclearHeaderError: There is no reason for either.
     """
     line, cells = rows[0]
     first = [cell.strip() for cell in cells]
