@@ -85,7 +85,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return trainings of both models on every world, and the features of predictions."""
+    """Return trainings of both models on every world, and the features of predictions.
+
+    Args:
+        settings: The recipe's settings, such as ``drawn``, ``n`` and ``complexity``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computations ``answered`` and ``features``, with the labels ``family``.
+    """
     computations = []
     for family, world in settings.worlds().items():
         compute = partial(

@@ -62,18 +62,34 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how good every predictor is on each world, with fits that have not seen its family.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``answered`` (``model,
+            predicted, share, lower, upper``), ``features`` (``expected, verdict,
+            margin, identity, identities, common, reached, rivals, complexity, steps,
+            world_facts, …``). All have the columns ``family, seed, prompt, answer``.
+
     Returns:
         - ``scores``: a row per world, model and ``predictor``: ``brier`` and
           ``log_loss`` of its probabilities, ``floor`` (the Brier score of the true
           shares), ``auc``, and mean probability (``said``) and outcome (``share``).
+          Columns: ``seed, model, family, predictor, queries, brier, floor, log_loss,
+          said, share, auc``.
         - ``overall``: means of these over the families, by seed, model and predictor.
-        - ``gain``: Brier score of every other predictor minus ours.
+          Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
+        - ``gain``: Brier score of every other predictor minus ours. Columns: ``seed,
+          model, other, gain``.
         - ``reliability``: mean probability and outcome in fifths of the probability.
+          Columns: ``seed, model, bin, probability, share, queries``.
         - ``errors``: a row per world and model: ``error`` of its mean probability, the
-          ``printed`` error, and whether it is ``within``.
+          ``printed`` error, and whether it is ``within``. Columns: ``seed, model,
+          family, error, printed, within``.
         - ``within``: share of the worlds whose error is within the printed one.
+          Columns: ``seed, model, within``.
         - ``queries``: a row per query and model, with the features that probabilities
-          are computed from.
+          are computed from. Columns: ``family, seed, prompt, answer, model, share,
+          probability, expected, margin, identity, identities, common, reached, rivals,
+          complexity, steps, world_facts, world_identities, world_evenness,
+          world_shared, world_symmetric, world_several, world_steps``.
     """
     known = calibration("pilot")
     queries, scores = judged(known, joined_queries(tables))

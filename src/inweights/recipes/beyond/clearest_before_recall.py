@@ -34,7 +34,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges as the paper's code does them, measured often."""
+    """Return trainings on edges as the paper's code does them, measured often.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``architectures`` and
+            ``most``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyGPT, TinySSM, TinyNN), ``condition`` (the code's); the
+        measures ``correlation`` and ``recall``. Values of labels are those of the
+        default settings. ``condition`` is how a model is trained: as the paper's code
+        does (the code's), maybe in bfloat16, or with the plainest world and start that
+        do (ours).
+    """
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
     )
@@ -55,12 +68,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return when geometries are clearest, when all edges are recalled, and what is left later.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``correlation``
+            (``spearman, null_mean, null_low, null_high, p``), ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``). All have the
+            columns ``graph, architecture, condition, seed, step``.
+
     Returns:
         - ``times``: a row per run: lowest Spearman's ρ (``best``), at which step
           (``when``), recall there, ``first`` step of full recall, ``ahead`` (when minus
-          first) and ``faded`` (last ρ minus best).
-        - ``steps``: both steps as rows, with their logarithm.
-        - ``course``: ρ and recall of every step but 0.
+          first) and ``faded`` (last ρ minus best). Columns: ``graph, architecture,
+          seed, best, when, recall, first, last, ahead, faded``.
+        - ``steps``: both steps as rows, with their logarithm. Columns: ``graph,
+          architecture, seed, what, step, log``.
+        - ``course``: ρ and recall of every step but 0. Columns: ``graph, architecture,
+          seed, spearman, null_mean, null_low, null_high, p, step, recall, panel``.
     """
     tables = judged(tables)
     keys = [*RUN, "step"]

@@ -20,7 +20,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        shares: How often ``(b, r1) → c`` counts in phase 1, where every other fact counts
+        shares: How often ``(b, r1) → c`` counts in phase 1, where every other fact
+            counts
             once: 0 is AS, 1 tells everything in phase 1.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT, which stops at the losses of AS.
@@ -53,7 +54,18 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every share, with and without rehearsal of the attribution, for both models."""
+    """Return every share, with and without rehearsal of the attribution, for both models.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``shares`` and ``one_layer``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (one-layer, GPT), ``share`` (0, 0.03, 0.1, 0.3,
+        1), ``rehearsed``; the measures ``accuracy`` and ``resemblance``; the
+        computation ``foretold``. Values of labels are those of the default settings.
+        ``foretold`` is the similarity that the facts alone predict, without training.
+    """
     one = settings.one_layer
     gpt = settings.gpt
     world = fr.world_of("AS", settings.n)
@@ -91,11 +103,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, similarity, what is kept of the attribution, and the predicted similarity.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``rehearsed,
+            part, role, distribution, statements, accuracy, accuracy_among, chance,
+            loss, right_answers``), ``resemblance`` (``rehearsed, prompt, layer, depth,
+            cosine, other, contrast``), ``foretold`` (``from_facts``). All have the
+            columns ``model, share, seed``.
+
     Returns:
         - ``table``: a row per run: ``success``, ``cosine``, ``attribution`` (accuracy
-          on it), the prediction ``from_facts`` and its ``error``.
-        - ``predicted``: those rows that have a prediction.
-        - ``shown``: three of the columns as rows, in the words of the figure.
+          on it), the prediction ``from_facts`` and its ``error``. Columns: ``model,
+          share, rehearsed, seed, cosine, other, success, attribution, from_facts,
+          error, phase_2``.
+        - ``predicted``: those rows that have a prediction. Columns as in ``table``.
+        - ``shown``: three of the columns as rows, in the words of the figure. Columns:
+          ``model, share, rehearsed, seed, phase_2, column, value, panel``.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

@@ -46,7 +46,16 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each condition."""
+    """Return one fine-tune for each condition.
+
+    Args:
+        settings: The recipe's settings, such as ``conditions``; :class:`Settings`
+            describes each.
+
+    Returns:
+        The computations ``before`` and ``after``, with the labels ``second``,
+        ``condition``.
+    """
     known = structs.replace(settings.world, second="known")
     tell = partial(
         computations,
@@ -68,12 +77,22 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies, rises of the right answers, and resemblance by layer.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
+            (``condition, steps, trained, loss``). All have the columns ``second, seed,
+            id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
+            probability, share, others, kind, thought, told, layer, cosine, other,
+            contrast``.
+
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
-          accuracy over chance.
-        - ``shown``: the same in the words of the figure.
-        - ``rises``: how the probability of right answers and of others rises.
-        - ``layers``: ``contrast`` of hidden states after training, by layer.
+          accuracy over chance. Columns: ``second, condition, seed, what, distribution,
+          accuracy, before, chance, excess``.
+        - ``shown``: the same in the words of the figure. Columns as in ``accuracy``.
+        - ``rises``: how the probability of right answers and of others rises. Columns:
+          ``second, condition, seed, set, decades, own, rise, share_rise``.
+        - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:
+          ``second, condition, seed, layer, contrast``.
     """
     measured = both_times(tables["before"], tables["after"], ["second"])
     accuracy = accuracies(measured, LABELS)

@@ -37,7 +37,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings of every arm, and every edit of the models that come of them."""
+    """Return trainings of every arm, and every edit of the models that come of them.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``model`` and ``steps``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``arm`` (hops alone, identities, two-hop facts, both);
+        the measures ``accuracy``, ``rank-one, first_hop``, ``rank-one, second_hop``,
+        ``training, first_hop`` and ``training, second_hop``. Values of labels are those
+        of the default settings.
+    """
     trials = [
         Trial(
             labels={"arm": arm},
@@ -63,14 +74,25 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, and how well shared keys predict what they reach.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``rank-one, first_hop``, ``rank-one, second_hop``,
+            ``training, first_hop`` and ``training, second_hop`` (each ``holds, reached,
+            unmoved, facts, others, overlap, apart``). All have the
+            columns ``arm, seed``.
+
     Returns:
         - ``edits``: a row per run, ``method`` and ``role`` of the edited fact; shares
           of what is ``reached``, and of other ``facts`` and other compositions
-          (``others``) that keep their answer.
-        - ``known``: accuracy on the facts before any edit.
+          (``others``) that keep their answer. Columns: ``arm, seed, holds, reached,
+          unmoved, facts, others, overlap, apart, method, role``.
+        - ``known``: accuracy on the facts before any edit. Columns: ``arm, seed,
+          accuracy``.
         - ``predicted``: a row per seed: ``correlation`` of the overlap of keys with
-          what rank-one edits reach.
-        - ``drawn``: the shares as rows, for the figure.
+          what rank-one edits reach. Columns: ``seed, correlation``.
+        - ``drawn``: the shares as rows, for the figure. Columns: ``arm, role, method,
+          seed, what, share, panel``.
     """
     parts = []
     for name, table in tables.items():

@@ -44,7 +44,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every world and edit: of single facts, of several at once, and in the first block."""
+    """Return every world and edit: of single facts, of several at once, and in the first block.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``model`` and ``node``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``world`` (hops; hops, no identities; hops, memory;
+        classes; reversals; cycle, tied; cycle, untied); the measures ``accuracy``,
+        and one measure per kind of edit and role of the edited fact, such as
+        ``rank-one; first_hop``. Values of labels are those of the default settings.
+    """
     n = settings.n
     model = settings.model
     node = settings.node
@@ -97,14 +108,25 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return all edits in one table, with what should follow, and what shared keys predict.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``rank-one; first_hop`` (``holds, reached, unmoved, facts,
+            others, overlap, apart``) and 18 more like the second. All have the columns
+            ``world, seed``.
+
     Returns:
         - ``edits``: a row per run, ``method`` and ``role``; ``follows``, whether the
-          edit should reach more than the fact.
-        - ``silent``: edits that should reach nothing else.
-        - ``sound``: ``holds``, whether edits hold and facts are known.
+          edit should reach more than the fact. Columns: ``world, seed, holds, reached,
+          unmoved, facts, others, overlap, apart, method, role, edited, moved,
+          follows``.
+        - ``silent``: edits that should reach nothing else. Columns as in ``edits``.
+        - ``sound``: ``holds``, whether edits hold and facts are known. Columns: ``seed,
+          holds, what``.
         - ``predicted``: a row per seed; correlation of the overlap of keys with what is
-          ``moved`` and ``reached``.
-        - ``drawn``: shares as rows, for the figure.
+          ``moved`` and ``reached``. Columns: ``seed, moved, reached``.
+        - ``drawn``: shares as rows, for the figure. Columns: ``edited, method, seed,
+          what, share``.
     """
     parts = []
     for name, table in tables.items():

@@ -20,17 +20,35 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return errors of four predictors by world, and how well each orders the queries.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``trained`` (``model, part,
+            role, distribution, prompt, answer, predicted, margin, margin_among,
+            right_answers``), ``accuracy`` (``model, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``),
+            ``predicted`` (``query, prompt, answer, right_answers, chance, predicted,
+            margin, verdict, tied, expected, role, …``), ``softly`` (``model, query,
+            prompt, answer, right_answers, chance, predicted, margin, verdict, tied,
+            expected, …``), ``tried`` (``model, predicted, share, lower, upper, prompt,
+            answer``). All have the columns ``world, identity, seed``.
+
     Returns:
         - ``complexity_one``: share of the predictions that came true at complexity one
-          (``agrees``).
+          (``agrees``). Columns: ``seed, model, world, identity, kind, agrees,
+          identities``.
         - ``by_world``: a row per run and ``forecaster``: mean ``expected`` and ``hit``,
-          and their ``error``.
-        - ``auc``: area under the ROC curve of each predictor.
+          and their ``error``. Columns: ``seed, model, world, identity, kind,
+          forecaster, hit, expected, error``.
+        - ``auc``: area under the ROC curve of each predictor. Columns: ``seed, model,
+          world, identity, kind, forecaster, auc, place``.
         - ``above``: by how much one predictor is better than another on the same world.
-        - ``reliability``: predicted margins beside answers, in bins.
-        - ``map``: ``by_world`` with areas, for the figure.
+          Columns: ``seed, model, world, identity, kind, pair, gain, spared``.
+        - ``reliability``: predicted margins beside answers, in bins. Columns: ``seed,
+          model, kind, bin, hit, queries, predicted_margin``.
+        - ``map``: ``by_world`` with areas, for the figure. Columns: ``seed, model,
+          world, identity, kind, forecaster, hit, expected, error, auc, cell, by,
+          above_chance``.
         - ``memorised``: accuracy on the facts; ``fair``, whether a model can know all
-          of them.
+          of them. Columns: ``model, world, identity, seed, accuracy, fair``.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(

@@ -44,6 +44,15 @@ def plan(settings: Settings) -> Plan:
     """Return the courses AS and SA, with the value matrix moving or frozen in phase 2.
 
     Everything moves in phase 1.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``width`` and ``hidden``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``course`` (AS, SA), ``mlp`` (linear, ReLU), ``sigma``
+        (0.001, 0.003, 0.01), ``value`` (moves, frozen); the measures ``accuracy`` and
+        ``resemblance``. Values of labels are those of the default settings.
     """
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
@@ -71,10 +80,19 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success and similarity of every run, and what it knows of the second phase.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``). All have the columns ``course, mlp, sigma, value, seed``.
+
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
-          the conclusion.
-        - ``taught``: accuracy on the facts that the second phase trains.
+          the conclusion. Columns: ``course, mlp, sigma, value, seed, cosine, other,
+          success, panel, line``.
+        - ``taught``: accuracy on the facts that the second phase trains. Columns:
+          ``course, mlp, sigma, value, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers``.
     """
     late = (
         pl.when(course="AS").then(pl.lit("similarity")).otherwise(pl.lit("attribution"))

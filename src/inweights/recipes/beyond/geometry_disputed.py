@@ -63,7 +63,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with every head on every graph; other trainings on bipartite graphs."""
+    """Return every model with every head on every graph; other trainings on bipartite graphs.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``width`` and ``steps``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph``, ``model`` (GPT; GPT, 3 layers; Mamba; TinyNN;
+        GPT, no residual), ``head`` (tied, untied), ``training`` (usual, low rate,
+        decay); the measures ``all``, ``even``, ``odd``, ``recall``, ``named``,
+        ``cosines`` and ``course``; the computation ``predicted``. Values of labels are
+        those of the default settings.
+    """
     trials = [
         _trial(settings, graph, name, head, USUAL)
         for graph, (name, head) in product(settings.graphs, _MODELS)
@@ -160,20 +172,45 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return orders and neighbours where every edge is stored, the head's cost, and the theory.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``all`` (``model, training,
+            spearman, null_mean, null_low, null_high, p``), ``even`` (``model, training,
+            spearman, null_mean, null_low, null_high, p``), ``odd`` (``model, training,
+            spearman, null_mean, null_low, null_high, p``), ``recall`` (``model,
+            training, recall, worst, recall_others, accuracy, ceiling, loss, floor``),
+            ``named`` (``model, training, measure, value, null_mean, null_low,
+            null_high, p``), ``cosines`` (``model, training, source, target, hops,
+            cosine``), ``course`` (``model, training, spearman, null_mean, null_low,
+            null_high, p, step``), ``predicted`` (``spearman, pairs``). All have the
+            columns ``graph, head, seed``.
+
     Returns:
         - ``order``: Spearman's ρ of cosine and hops over ``pairs`` (all, even or odd
-          distances), of the runs that store every edge.
-        - ``recall``: recall of all runs.
+          distances), of the runs that store every edge. Columns: ``graph, model, head,
+          training, seed, spearman, null_mean, null_low, null_high, p, pairs, bipartite,
+          named, star, beyond_chance``.
+        - ``recall``: recall of all runs. Columns: ``graph, model, head, training, seed,
+          recall, worst, recall_others, accuracy, ceiling, loss, floor``.
         - ``excluded``: whether a run is left out, as it does not store every edge.
+          Columns: ``graph, model, head, training, seed, excluded``.
         - ``neighbours``: how often a neighbour is nearest, ``beyond`` random vectors.
+          Columns: ``graph, model, head, training, seed, measure, value, null_mean,
+          null_low, null_high, p, beyond, bipartite, named, star``.
         - ``heads``: mean ρ of a model over the graphs, as a ``share`` of that of a tied
-          GPT.
-        - ``theory``: correlation of the predicted with the measured ρ.
-        - ``predicted``: ρ that the spectrum alone predicts.
-        - ``course``: ρ through training.
-        - ``by_hops``: mean cosine by distance.
-        - ``zigzag``: ``by_hops`` on bipartite graphs.
-        - ``shown``: ``order`` of all runs in the words of the figure.
+          GPT. Columns: ``model, head, seed, spearman, tied, share``.
+        - ``theory``: correlation of the predicted with the measured ρ. Columns: ``seed,
+          correlation``.
+        - ``predicted``: ρ that the spectrum alone predicts. Columns: ``graph, head,
+          seed, spearman, pairs``.
+        - ``course``: ρ through training. Columns: ``graph, model, head, training, seed,
+          spearman, null_mean, null_low, null_high, p, step``.
+        - ``by_hops``: mean cosine by distance. Columns: ``graph, model, head, training,
+          seed, hops, cosine, bipartite, named, star``.
+        - ``zigzag``: ``by_hops`` on bipartite graphs. Columns: ``graph, model, head,
+          training, seed, hops, cosine, bipartite, named, star, arm``.
+        - ``shown``: ``order`` of all runs in the words of the figure. Columns: ``graph,
+          model, head, training, seed, spearman, null_mean, null_low, null_high, p,
+          pairs, bipartite, named, star, beyond_chance, arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)

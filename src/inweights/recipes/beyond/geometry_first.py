@@ -74,7 +74,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph learnt geometry first, and its controls where it has any."""
+    """Return every graph learnt geometry first, and its controls where it has any.
+
+    Args:
+        settings: The recipe's settings, such as ``sizes``; :class:`Settings` describes
+            each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 5); (1000, 5); (5000, 5)),
+        ``embeddings`` (geometry first, permuted, random); the measures ``places`` and
+        ``navigation``. Values of labels are those of the default settings.
+    """
     trials = []
     for size in settings.sizes:
         controls = CONTROLS if size.controls else ()
@@ -87,10 +97,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what is known of held-out paths and of facts, and what embeddings say.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,
+            place, statements, accuracy, recall, exact``), ``navigation`` (``depth,
+            hops, nearest, ridge, explained, chance``). All have the columns ``graph,
+            embeddings, seed``.
+
     Returns:
         ``table``, a row per run
         (:func:`~inweights.recipes.shared.derived_paths.path_ends`), and ``shown``, four
-        of its columns as rows.
+        of its columns as rows. Columns of ``table``: ``graph, embeddings, seed, exact,
+        hardest, trained, edges, nearest, ridge, chance``. Columns of ``shown``:
+        ``graph, embeddings, seed, of, value``.
     """
     table = path_ends(tables, KEYS)
     shown = table.unpivot(

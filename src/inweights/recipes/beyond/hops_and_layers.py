@@ -27,7 +27,8 @@ class Settings(iw.Config):
         n: Number of entities of each level.
         relations: Number of relations from each level to the next.
         taught: Shares of the chains of a length that are trained.
-        depths: Numbers of layers that are tried beside ``layers``, with the most chains.
+        depths: Numbers of layers that are tried beside ``layers``, with the most
+            chains.
         layers: Number of layers of all other models.
         width: Width of every model.
         batch: Number of chains in an update, beside all facts.
@@ -49,7 +50,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each length by how much is trained, and by fewer layers; three hops with help, too."""
+    """Return each length by how much is trained, and by fewer layers; three hops with help, too.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``hops`` (2, 3, 4), ``chains``, ``layers`` (4, 1, 2, 3),
+        ``beside`` (alone, shorter mixed in, shorter first, identities); the measure
+        ``accuracy``. Values of labels are those of the default settings.
+    """
     most = max(settings.taught)
     layers = settings.layers
     lengths = (2, 3, 4)
@@ -114,13 +125,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     What no run learns needs twice the most chains that were tried, or one layer more.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``hops, chains, layers, beside, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
         - ``by_chains``: a row per run with all layers and nothing beside the chains.
-        - ``by_layers``: a row per run with the most chains.
+          Columns: ``hops, chains, layers, beside, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, length``.
+        - ``by_layers``: a row per run with the most chains. Columns as in
+          ``by_chains``.
         - ``helped``: runs on three hops, with what is trained ``beside`` the chains.
-        - ``growth``: chains that a length needs over those of one hop less.
-        - ``saved``: how many ``fewer`` chains are needed with help.
-        - ``deeper``: layers that a length needs beyond those of one hop less.
+          Columns as in ``by_chains``.
+        - ``growth``: chains that a length needs over those of one hop less. Columns:
+          ``hops, beside, seed, chains, alone, growth``.
+        - ``saved``: how many ``fewer`` chains are needed with help. Columns: ``hops,
+          beside, seed, chains, alone, fewer``.
+        - ``deeper``: layers that a length needs beyond those of one hop less. Columns:
+          ``hops, beside, seed, layers``.
     """
     role = (
         pl.when(pl.col("hops") == 2)

@@ -78,7 +78,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges alone in every cell at every length, and paths after them on graphs to read."""
+    """Return edges alone in every cell at every length, and paths after them on graphs to read.
+
+    Args:
+        settings: The recipe's settings, such as ``course``, ``read`` and ``nodes``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``arms`` (50, 200, 100, 400, 1000), ``width`` (32, 64),
+        ``decay`` (0.1, 3), ``nodes``, ``stage`` (edges, paths), ``fitted``; the
+        measures ``places`` and ``navigation``. Values of labels are those of the
+        default settings.
+    """
     trials = []
     cells = product(
         (*settings.fitted, *settings.judged), settings.widths, settings.decays
@@ -114,18 +125,30 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how far each cell reaches, the law of each seed, and what a model reads.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,
+            place, statements, accuracy, recall, exact``), ``navigation`` (``depth,
+            hops, nearest, ridge, explained, chance``). All have the columns ``arms,
+            width, decay, nodes, stage, fitted, seed``.
+
     Returns:
         - ``judged``: a row per cell that the law was not fitted on: ``reach``, the
           predicted one (``foretold``), ``error``, and ``gain`` over the mean of the
-          fitted cells.
+          fitted cells. Columns: ``arms, width, decay, fitted, by, seed, reach,
+          foretold, per_arms, per_width, per_decay, error, gain``.
         - ``law``: a row per reader and seed; what the law adds where arms, width or
-          decay double.
+          decay double. Columns: ``arms, width, decay, fitted, by, seed, reach,
+          foretold, per_arms, per_width, per_decay, error``.
         - ``hits``: share of the judged cells that are ``within`` one node of the law,
-          and mean ``gain``.
-        - ``cells``: a row per run on edges alone.
-        - ``read``: a row per run that learns paths after edges.
-        - ``shown``: measured and predicted reach, as rows.
+          and mean ``gain``. Columns: ``by, seed, gain, within``.
+        - ``cells``: a row per run on edges alone. Columns: ``arms, width, decay, nodes,
+          seed, stage, fitted, exact, hardest, trained, edges, nearest, ridge, chance``.
+        - ``read``: a row per run that learns paths after edges. Columns as in
+          ``cells``.
+        - ``shown``: measured and predicted reach, as rows. Columns: ``arms, panel,
+          seed, what, value``.
         - ``profile``: what is found at each length at the largest width, as rows.
+          Columns: ``nodes, cell, seed, of, value``.
     """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])
     cells = runs.filter(pl.col("stage") == EDGES)

@@ -44,7 +44,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph with each number of idle tokens, and what theory says at the start."""
+    """Return every graph with each number of idle tokens, and what theory says at the start.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``architectures`` and
+            ``counts``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyNN, TinyGPT), ``idle`` (0, 1, 4, 16, 64); the measures
+        ``raw``, ``centred``, ``energy`` and ``recall``; the computation ``drive``.
+        Values of labels are those of the default settings.
+    """
     worlds = {
         (shape, idle): Graph(shape=shape, idle_tokens=idle)
         for shape, idle in product(settings.graphs, settings.counts)
@@ -83,13 +94,26 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the order of embeddings by the number of idle tokens, and how steadily it grows.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``raw`` (``architecture,
+            spearman, null_mean, null_low, null_high, p``), ``centred`` (``architecture,
+            spearman, null_mean, null_low, null_high, p``), ``energy`` (``architecture,
+            space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
+            null_low, null_high``), ``recall`` (``architecture, recall, worst,
+            recall_others, accuracy, ceiling, loss, floor``), ``drive`` (``mean,
+            predicted, fastest, moved``). All have the columns ``graph, idle, seed``.
+
     Returns:
         - ``order``: Spearman's ρ of cosine and hops, of the vectors as they are and
-          without their mean.
+          without their mean. Columns: ``graph, architecture, idle, seed, spearman,
+          null_mean, null_low, null_high, p, vectors, log, panel``.
         - ``dose``: rank correlation of ρ with the number of idle tokens, by run.
-        - ``means``: share of the energy in the mean vector (``degenerate``).
+          Columns: ``graph, architecture, seed, vectors, dose``.
+        - ``means``: share of the energy in the mean vector (``degenerate``). Columns:
+          ``graph, architecture, seed, idle, degenerate, log``.
         - ``theory``: mean drive at the start, the predicted one, and the absolute
-          ``error``.
+          ``error``. Columns: ``graph, idle, seed, mean, predicted, fastest, moved,
+          error``.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))

@@ -150,7 +150,17 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each model with and without identities, at each share of two-hop facts in training."""
+    """Return each model with and without identities, at each share of two-hop facts in training.
+
+    Args:
+        settings: The recipe's settings, such as ``models``, ``entrant`` and ``name``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model``, ``identity``, ``trained`` (0, 0.25, 0.75); the
+        measures ``accuracy`` and ``cost``. Values of labels are those of the default
+        settings.
+    """
     models = {name: STANDING[name](settings.width) for name in settings.models}
     if settings.entrant is not None:
         models[settings.name] = settings.entrant
@@ -230,11 +240,20 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on queries by which hop is in no trained two-hop fact, and over all.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``cost`` (``parameters, operations``). All have the
+            columns ``model, identity, trained, seed``.
+
     Returns:
-        - ``known``: accuracy on the facts, of all models but Emb-MLP.
+        - ``known``: accuracy on the facts, of all models but Emb-MLP. Columns: ``model,
+          identity, trained, seed, accuracy``.
         - ``league``: accuracy by ``hops``: each kind of query, ``all`` of them, and the
-          ``facts``.
-        - ``drawn``: accuracy by kind of query, in the words of the figure.
+          ``facts``. Columns: ``model, identity, trained, seed, accuracy, hops``.
+        - ``drawn``: accuracy by kind of query, in the words of the figure. Columns:
+          ``model, identity, trained, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     # Where no two-hop fact is trained, both hops of every query are in none.

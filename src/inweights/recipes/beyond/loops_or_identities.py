@@ -61,7 +61,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each model with and without identities, with and without two-hop facts in training."""
+    """Return each model with and without identities, with and without two-hop facts in training.
+
+    Args:
+        settings: The recipe's settings, such as ``world``, ``width`` and ``steps``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (dense; loops; loops, injected), ``identity``,
+        ``compositions`` (none, some); the measures ``accuracy``, ``embedding``,
+        ``layer``, ``by_loops``, ``aligned`` and ``composed``. Values of labels are
+        those of the default settings.
+    """
     width = settings.width
     models = {
         DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
@@ -135,17 +146,40 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy by role and over all, realignment, and what comes first through time.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``embedding`` (``role, layer, depth, method, accuracy,
+            decodable, cosine, other, statements``), ``layer`` (``role, layer, depth,
+            method, accuracy, decodable, cosine, other, statements``), ``by_loops``
+            (``part, role, distribution, statements, accuracy, accuracy_among, chance,
+            loss, right_answers, loops``), ``aligned`` (``place, layer, depth, cosine,
+            other, contrast, nearest, step``), ``composed`` (``part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers, step``).
+            All have the columns ``model, identity, compositions, seed``.
+
     Returns:
-        - ``queries``: accuracy by role, with the ``arm`` that figures show.
-        - ``overall``: accuracy over all queries of a run.
-        - ``facts``: accuracy on the facts, of the role that is known least.
+        - ``queries``: accuracy by role, with the ``arm`` that figures show. Columns:
+          ``model, identity, compositions, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, arm``.
+        - ``overall``: accuracy over all queries of a run. Columns: ``model, identity,
+          compositions, seed, accuracy``.
+        - ``facts``: accuracy on the facts, of the role that is known least. Columns as
+          in ``overall``.
         - ``moved``: accuracy after hidden states are moved onto embeddings or onto a
-          layer (``onto``).
-        - ``moved_overall``: the same over all roles.
-        - ``gained``: ``moved`` at the first block, onto a layer.
-        - ``by_loops``: accuracy with other numbers of loops.
+          layer (``onto``). Columns: ``model, identity, compositions, seed, role, layer,
+          depth, method, accuracy, decodable, cosine, other, statements, onto``.
+        - ``moved_overall``: the same over all roles. Columns: ``model, identity,
+          compositions, seed, onto, layer, method, accuracy, decodable, cosine, other``.
+        - ``gained``: ``moved`` at the first block, onto a layer. Columns: ``model,
+          identity, compositions, seed, role, layer, depth, method, accuracy, decodable,
+          cosine, other, statements, onto, arm``.
+        - ``by_loops``: accuracy with other numbers of loops. Columns: ``model,
+          identity, compositions, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers, loops, arm``.
         - ``lead``: by how many steps alignment comes before accuracy (half-times).
-        - ``through_time``: both by step, as rows.
+          Columns: ``seed, alignment, accuracy, lead``.
+        - ``through_time``: both by step, as rows. Columns: ``seed, step, what, value``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")

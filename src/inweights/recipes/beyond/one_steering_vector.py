@@ -73,7 +73,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one computation for each task, which trains all arms and asks their questions."""
+    """Return one computation for each task, which trains all arms and asks their questions.
+
+    Args:
+        settings: The recipe's settings, such as ``model``, ``device`` and ``layer``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computation ``said``, with the labels ``task``.
+    """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
         Computation(
@@ -212,6 +220,11 @@ def _train(
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return a table ``accuracy``, with by how much an arm has more than half of LoRA's gain.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``said`` with the columns
+            ``task, seed, id, chain, role, prompt, answer, best, rank, hit, reciprocal,
+            chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
         A row per task, role, arm and seed: ``hit``, the share of right answers, and

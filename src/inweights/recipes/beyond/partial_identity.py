@@ -35,7 +35,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both models on every fraction, and what the facts alone predict of each chain."""
+    """Return both models on every fraction, and what the facts alone predict of each chain.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (one-layer, GPT), ``fraction`` (0, 0.25, 0.5,
+        0.75, 1); the measures ``accuracy``, ``resemblance`` and ``margins``; the
+        computation ``foretold``. Values of labels are those of the default settings.
+        ``foretold`` is the similarity that the facts alone predict, without training.
+    """
     one = settings.one_layer
     trials = []
     computations = []
@@ -61,14 +72,26 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what was predicted of each chain beside what was learnt of it.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, one, two, cosine,
+            other, contrast``), ``margins`` (``part, role, distribution, prompt, answer,
+            predicted, margin, margin_among, right_answers``), ``foretold`` (``one, two,
+            from_facts``). All have the columns ``model, fraction, seed``.
+
     Returns:
         - ``worlds``: a row per run: mean similarity, accuracy and prediction; ``off``,
           the error of the predicted similarity, and ``gap``, that of the fraction as
-          accuracy.
+          accuracy. Columns: ``model, fraction, seed, cosine, hit, from_facts, agrees,
+          off, gap``.
         - ``sides``: the same for chains that are predicted ``with identity``, and for
-          the others.
-        - ``shown``: accuracy and similarity as rows.
+          the others. Columns: ``model, fraction, seed, chain, cosine, hit, from_facts,
+          agrees``.
+        - ``shown``: accuracy and similarity as rows. Columns: ``model, fraction, seed,
+          from_facts, column, value``.
         - ``memorised``: accuracy on the facts, of the role that is known least.
+          Columns: ``model, fraction, seed, accuracy``.
     """
     trials = ["model", "fraction", "seed"]
     foreseen = pl.col("from_facts") > HALF

@@ -99,7 +99,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition on the path-star, and those with other ties and blocks on a grid."""
+    """Return every condition on the path-star, and those with other ties and blocks on a grid.
+
+    Args:
+        settings: The recipe's settings, such as ``arms``, ``layers`` and ``width``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba),
+        ``condition``; the measures ``paths``, ``share``, ``navigation``, ``even``,
+        ``odd`` and ``recall``. Values of labels are those of the default settings.
+        ``condition`` is how a model is trained: as the paper's code does (the code's),
+        maybe in bfloat16, or with the plainest world and start that do (ours).
+    """
     from inweights.probes.token_share import token_share
 
     on_star = partial(Measure, where={"world": STAR})
@@ -179,17 +191,34 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Where all scales of positions reach half accuracy at one step, or none does, they
     have no order: ``by_ratio`` is 0.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
+            hardest, accuracy, exact, statements, chance, step``), ``share`` (``token,
+            added, ratio, share, gradient, step``), ``navigation`` (``depth, hops,
+            nearest, ridge, explained, chance``), ``even`` (``spearman, null_mean,
+            null_low, null_high, p``), ``odd`` (``spearman, null_mean, null_low,
+            null_high, p``), ``recall`` (``recall, worst, recall_others, accuracy,
+            ceiling, loss, floor``). All have the columns ``world, model, condition,
+            seed``.
+
     Returns:
-        - ``curves``: a row per run on the path-star and step.
+        - ``curves``: a row per run on the path-star and step. Columns: ``world, model,
+          condition, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``shares``: which part of the state before the first block says which token it
-          is, by step.
+          is, by step. Columns: ``world, model, condition, seed, token, added, ratio,
+          share, gradient, step, panel``.
         - ``final``: a row per run at its end, with what it began with and when half of
-          the paths are found.
+          the paths are found. Columns: ``world, model, condition, seed, step, hardest,
+          exact, easiest_last, trained, chance, ratio, gradient, began, nearest, half``.
         - ``drowned``: ``final`` of the two conditions with long position vectors.
-        - ``ends``: three accuracies of GPTs as rows.
+          Columns as in ``final``.
+        - ``ends``: three accuracies of GPTs as rows. Columns: ``condition, seed, what,
+          accuracy``.
         - ``dose``: rank correlation of the length of positions with the step at which
-          paths are found (``by_ratio``).
+          paths are found (``by_ratio``). Columns: ``seed, by_ratio``.
         - ``grid``: Spearman's ρ of cosine and hops, at even and at odd distances.
+          Columns: ``world, model, condition, seed, spearman, null_mean, null_low,
+          null_high, p, pairs, which``.
     """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)

@@ -111,7 +111,17 @@ _TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return predictions of every query of every world, and trainings of both models on it."""
+    """Return predictions of every query of every world, and trainings of both models on it.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexities`` and ``drawn``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``world``, ``identity`` (0.5, 0, 1), ``model`` (Emb-MLP,
+        GPT); the measures ``trained`` and ``accuracy``; the computations ``predicted``,
+        ``softly`` and ``tried``. Values of labels are those of the default settings.
+    """
     models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, iw.Curriculum(phases=(settings.gpt.phase,))),

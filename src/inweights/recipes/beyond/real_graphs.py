@@ -72,7 +72,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return recorded trainings of every architecture on every graph, with the graphs' edges."""
+    """Return recorded trainings of every architecture on every graph, with the graphs' edges.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``own`` and ``width``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (karate-club, florentine-families,
+        davis-southern-women, les-miserables), ``architecture`` (associative, TinyNN,
+        TinyGPT, TinySSM, Node2Vec); the measures ``recall``, ``correlation``, ``film``
+        and ``far``; the computation ``links``. Values of labels are those of the
+        default settings.
+    """
     known = {name: Graph(shape=name).written_out() for name in settings.graphs}  # type: ignore[arg-type]
     graphs = known | {name: graph.written_out() for name, graph in settings.own.items()}
     for name, graph in graphs.items():
@@ -148,10 +160,21 @@ def _listed(world: Graph) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return frames of the recordings, and the tables of the claims.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``architecture,
+            recall, worst, recall_others, accuracy, ceiling, loss, floor``),
+            ``correlation`` (``architecture, spearman, null_mean, null_low, null_high,
+            p``), ``film`` (``architecture, gram, recall, recall_others, step``),
+            ``far`` (``architecture, spearman, null_mean, null_low, null_high, p``),
+            ``links`` (``from, to``). All have the columns ``graph, seed``.
+
     Returns:
         The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`;
         ``stored`` says which architectures are ``trained``, and ``correlation`` how far
-        Spearman's ρ is ``beyond_chance`` (above 0).
+        Spearman's ρ is ``beyond_chance`` (above 0). Columns of ``stored``: ``graph,
+        architecture, seed, recall, worst, recall_others, accuracy, ceiling, loss,
+        floor, edges, trained``. Columns of ``correlation``: ``graph, architecture,
+        seed, spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
     """
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():

@@ -83,7 +83,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every size at every width, and new subjects that are learnt after known ones."""
+    """Return every size at every width, and new subjects that are learnt after known ones.
+
+    Args:
+        settings: The recipe's settings, such as ``sizes``, ``widths`` and
+            ``relations``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``n`` (8, 32, 128), ``width``, ``arm`` (swept; known; new
+        embeddings; new embeddings, random block); the measures ``accuracy`` and
+        ``transferred``. Values of labels are those of the default settings.
+    """
     worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
     trials = [
         _trial(settings, world, width)
@@ -192,11 +202,19 @@ def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return recall, and the least width of full recall by size and seed.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``transferred`` (``explained, zero_shot``). All have the
+            columns ``n, width, arm, seed``.
+
     Returns:
-        - ``swept``: recall of known facts at every size and width.
+        - ``swept``: recall of known facts at every size and width. Columns: ``n, width,
+          arm, seed, role, recall, subjects``.
         - ``needed``: the least ``width`` of full recall, twice the largest where none
-          has it, and its ``growth`` over that of the smallest size.
-        - ``recall``: recall of known and of new subjects.
+          has it, and its ``growth`` over that of the smallest size. Columns: ``n, seed,
+          width, growth``.
+        - ``recall``: recall of known and of new subjects. Columns as in ``swept``.
     """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"

@@ -88,7 +88,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return TinyNN on the cycle, at every width under every condition."""
+    """Return TinyNN on the cycle, at every width under every condition.
+
+    Args:
+        settings: The recipe's settings, such as ``changes``, ``points`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``change`` (fp32, bf16, noise .1, ε 1e-3, β₂ .9),
+        ``width`` (64, 128); the measures ``order`` and ``margin``. Values of labels are
+        those of the default settings.
+    """
     trials = []
     for point, change in product(settings.points, settings.changes):
         how = gm.Training(
@@ -120,11 +130,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the order at its best and at the end, how long it lives, and margins at the end.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``order`` (``spearman,
+            null_mean, null_low, null_high``), ``margin`` (``over, margin, worst,
+            positive, null_positive, null_worst, null_all``). All have the columns
+            ``change, width, seed, p, step``.
+
     Returns:
         - ``ends``: a row per run: lowest Spearman's ρ (``best``), ``last`` ρ, what is
           ``lost``, ``life`` (the share of the training in which an order is there) and
-          ``margin``.
-        - ``order``: ρ by step.
+          ``margin``. Columns: ``change, seed, width, last, best, life, margin, lost``.
+        - ``order``: ρ by step. Columns: ``change, width, seed, spearman, null_mean,
+          null_low, null_high, p, step, panel``.
     """
     run = [*RUN, "width"]
     order = tables["order"].filter(pl.col("step") > 0)

@@ -37,7 +37,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP and a GPT on every choice of what is trained beside the forward facts."""
+    """Return Emb-MLP and a GPT on every choice of what is trained beside the forward facts.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``told`` and ``training``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``beside`` (nothing, targets, identities, both), ``told``
+        (0, 10), ``model`` (Emb-MLP; GPT, small); the measure ``accuracy``. Values of
+        labels are those of the default settings.
+    """
     trials = []
     for beside, world in BESIDE.items():
         for told in settings.told:
@@ -59,11 +69,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the reversals that are not trained, and recall of the facts.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``beside, told, model, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
         - ``reversals``: a row per run, with ``accuracy`` over all outputs and
-          ``accuracy_among`` the subjects.
+          ``accuracy_among`` the subjects. Columns: ``beside, told, model, seed, part,
+          role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers``.
         - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least.
+          least. Columns: ``model, beside, told, seed, accuracy``.
     """
     return {
         "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -64,7 +64,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every cell of the design."""
+    """Return a training of every cell of the design.
+
+    Args:
+        settings: The recipe's settings, such as ``shrink``; :class:`Settings` describes
+            each.
+
+    Returns:
+        Trials with the labels ``cell``, ``rate`` (0.5, 2), ``random_offset``,
+        ``tied_head``, ``small_initialisation``, ``decay`` (0, 0.1), ``layers`` (4, 2),
+        ``width`` (64, 32), ``steps`` (560, 280), ``facts`` (20, 10); the measure
+        ``accuracy``. Values of labels are those of the default settings.
+    """
     levels = design()
     trials = []
     for cell in range(CELLS):
@@ -103,15 +114,27 @@ def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the effect of each factor for each seed, and shares of variance with intervals.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``cell, rate, random_offset, tied_head, small_initialisation, decay,
+            layers, width, steps, facts, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
-        - ``composed``: accuracy on compositions of every run.
-        - ``recall``: accuracy on the facts, of the role that is known least.
+        - ``composed``: accuracy on compositions of every run. Columns: ``cell, rate,
+          random_offset, tied_head, small_initialisation, decay, layers, width, steps,
+          facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
+          chance, loss, right_answers``.
+        - ``recall``: accuracy on the facts, of the role that is known least. Columns:
+          ``cell, seed, recall``.
         - ``effects``: a row per term and seed: mean accuracy at the high level minus
-          that at the low one.
-        - ``main_effects``: ``effects`` of single factors.
+          that at the low one. Columns: ``term, order, seed, effect``.
+        - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,
+          effect, what``.
         - ``shares``: share of the variance between cells that each term explains, with
-          ``low`` and ``high``.
-        - ``shares_by_seed``: the same within each seed, of the largest terms.
+          ``low`` and ``high``. Columns: ``term, order, share, low, high``.
+        - ``shares_by_seed``: the same within each seed, of the largest terms. Columns:
+          ``term, seed, share, what``.
     """
     queries = compositions(tables["accuracy"])
     known = where_known(queries, tables["accuracy"], ["cell"])

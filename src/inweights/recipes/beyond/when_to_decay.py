@@ -89,7 +89,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every head, time and extent of decay at one width, and two times at other widths."""
+    """Return every head, time and extent of decay at one width, and two times at other widths.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexity`` and ``heads``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``head`` (tied, untied), ``width`` (64, 32, 128),
+        ``decayed`` (norms and biases spared, everything decays), ``when`` (never,
+        during, after, throughout); the measure ``accuracy``. Values of labels are those
+        of the default settings.
+    """
     spared: tuple[Decayed, ...] = ("matrices",)
     arms: list[tuple[bool, int, str, Decayed]] = []
     for tied, when in product(settings.heads, WHEN):
@@ -118,9 +129,20 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy beside recall, and the gain over the same GPT that never decays.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``head, width, decayed, when, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
         ``runs``, a row per run, and ``gain``, the same with ``gain`` in accuracy; it is
-        not a number for runs that do not know their facts, or whose control does not.
+        not a number for runs that do not know their facts (accuracy on a role of facts
+        is below :data:`KNOWN`, .99), or whose control does not. Columns of ``runs``:
+        ``head, width, decayed, when, seed, part, role, distribution, statements,
+        accuracy, accuracy_among, chance, loss, right_answers, recall, panel``. Columns
+        of ``gain``: ``head, width, decayed, when, seed, part, role, distribution,
+        statements, accuracy, accuracy_among, chance, loss, right_answers, recall,
+        gain``.
     """
     answered = compositions(tables["accuracy"])
     place = pl.col("when").replace_strict({when: i for i, when in enumerate(WHEN)})

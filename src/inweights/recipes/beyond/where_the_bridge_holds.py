@@ -74,7 +74,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every value of every axis, for both initialisations in three worlds."""
+    """Return every value of every axis, for both initialisations in three worlds.
+
+    Args:
+        settings: The recipe's settings, such as ``axes``, ``complexity`` and ``n``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``axis``, ``value``, ``init`` (standard, small),
+        ``world`` (C = 1, C = 2, no identity); the measures ``accuracy`` and
+        ``alignment``. Values of labels are those of the default settings.
+    """
     base = settings.base
     n = settings.n
     harder = settings.complexity
@@ -113,16 +123,27 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the final accuracy along every axis, and what alignment says of it.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
+            contrast, nearest``). All have the columns ``axis, value, init, world, seed,
+            step``.
+
     Returns:
-        - ``map_c1``: ``final`` with identity at complexity one.
-        - ``map_harder``: ``final`` with identity at the higher complexity.
-        - ``map_without``: ``final`` without identity.
+        - ``map_c1``: ``final`` with identity at complexity one. Columns: ``axis, value,
+          init, world, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers, step, contrast, nearest``.
+        - ``map_harder``: ``final`` with identity at the higher complexity. Columns as
+          in ``map_c1``.
+        - ``map_without``: ``final`` without identity. Columns as in ``map_c1``.
         - ``final``: a row per run at its last step: ``accuracy``, and ``contrast`` and
-          ``nearest`` of the alignment.
+          ``nearest`` of the alignment. Columns as in ``map_c1``.
         - ``alignment_tells``: correlation of accuracy and contrast over the runs with
-          identity.
+          identity. Columns: ``world, seed, correlation``.
         - ``leads``: by how many steps alignment comes before accuracy (half-times), of
-          the runs that compose.
+          the runs that compose. Columns: ``axis, value, init, world, seed, answered,
+          aligned, lead``.
     """
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]

@@ -42,7 +42,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each head with its controls, what every state carries, and activation patching."""
+    """Return each head with its controls, what every state carries, and activation patching.
+
+    Args:
+        settings: The recipe's settings, such as ``world``, ``heads`` and ``gpt``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``head`` (untied, tied), ``control`` (none, no-bridge,
+        untrained); the measures ``accuracy``, ``carries`` and ``patching``. Values of
+        labels are those of the default settings.
+    """
     trials = [
         Trial(
             labels={"head": head},
@@ -66,16 +76,32 @@ def patching() -> Measure:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what states carry at the last position and at most, and effects beside controls.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, accuracy, accuracy_among, chance, loss, right_answers``),
+            ``carries`` (``place, depth, position, bridge, relation, answer, unchanged,
+            other, clean, chance``), ``patching`` (``part, role, length, layer, depth,
+            position, effect, accuracy``). All have the columns ``head, control, seed,
+            statements``.
+
     Returns:
         - ``shares``: shares of ``carried`` bridge, relation and answer at the last
-          position, by depth.
-        - ``places``: what every state carries, without control.
-        - ``after``: the largest shares beyond the first depth.
+          position, by depth. Columns: ``head, control, seed, depth, carried, share``.
+        - ``places``: what every state carries, without control. Columns: ``head,
+          control, seed, place, depth, position, bridge, relation, answer, unchanged,
+          other, clean, chance, statements``.
+        - ``after``: the largest shares beyond the first depth. Columns: ``head,
+          control, seed, bridge, relation, answer``.
         - ``largest``: the largest share of bridge or answer anywhere (``either``).
-        - ``compositions``: accuracy on compositions.
+          Columns: ``head, control, seed, either``.
+        - ``compositions``: accuracy on compositions. Columns: ``head, control, seed,
+          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers``.
         - ``memorised``: accuracy on the facts, of the role that is known least.
+          Columns: ``head, control, seed, accuracy``.
         - ``influence``: effect of patching without a bridge, as a ``part`` of that with
-          one.
+          one. Columns: ``head, control, seed, part, role, length, layer, depth,
+          position, effect, accuracy, statements, whole``.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

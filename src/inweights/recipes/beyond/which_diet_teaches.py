@@ -71,7 +71,15 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each condition, and what the model knew before."""
+    """Return one fine-tune for each condition, and what the model knew before.
+
+    Args:
+        settings: The recipe's settings, such as ``world``, ``tokens`` and ``tuning``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computations ``before`` and ``after``, with the labels ``condition``.
+    """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
         Computation(
@@ -104,13 +112,23 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by what is asked, what was lost and wrongly asserted, and tokens.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``before`` (``chain, role,
+            prompt, answer, best, rank, reciprocal, probability, share, others, kind``),
+            ``after`` (``condition, wrong, what, held, trained, loss``). All have the
+            columns ``seed, id, hit, chance, runs_on, repeats, spilled, nats``.
+
     Returns:
         - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
-          accuracy over chance.
-        - ``shown``: the same in the words and order of the figure.
+          accuracy over chance. Columns: ``condition, seed, what, accuracy, chance,
+          excess``.
+        - ``shown``: the same in the words and order of the figure. Columns as in
+          ``accuracy``.
         - ``kept``: what of the general knowledge is ``lost``, and the ``rise`` of the
-          loss on other text in bits.
-        - ``wrong``: share of the wrong answers that are asserted.
+          loss on other text in bits. Columns: ``condition, seed, lost, rise, repeats,
+          spilled, trained, loss``.
+        - ``wrong``: share of the wrong answers that are asserted. Columns: ``condition,
+          seed, what, wrong``.
     """
     after = tables["after"]
     before = tables["before"]

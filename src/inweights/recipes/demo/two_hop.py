@@ -38,7 +38,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP and a GPT, with and without identity."""
+    """Return Emb-MLP and a GPT, with and without identity.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``models`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (emb-mlp, gpt-small), ``identity``; the
+        measures ``accuracy``, ``curves`` and ``two_hop``. Values of labels are those of
+        the default settings.
+    """
     training = settings.gpt, settings.emb_mlp
     trials = [
         ib.trial(
@@ -73,10 +83,24 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions, curves of recall, and two panels of templates.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``curves`` (``part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers, step``), ``two_hop``
+            (``row, row_group, column, column_group, value, top, answer``). All have the
+            columns ``model, identity, seed``.
+
     Returns:
-        - ``compositions``: a row per run, with ``accuracy``.
-        - ``learning``: accuracy by step and role, in the words of the figure.
-        - ``panels``: templates of Emb-MLP, with and without identity.
+        - ``compositions``: a row per run, with ``accuracy``. Columns: ``model,
+          identity, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers``.
+        - ``learning``: accuracy by step and role, in the words of the figure. Columns:
+          ``model, identity, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers, step, bridge, asked``.
+        - ``panels``: templates of Emb-MLP, with and without identity. Columns: ``model,
+          identity, seed, row, row_group, column, column_group, value, top, answer,
+          panel``.
     """
     given = pl.when("identity").then(pl.lit("with b → b")).otherwise(pl.lit("without"))
     asked = pl.col("role").replace_strict(_ASKED, default=None)

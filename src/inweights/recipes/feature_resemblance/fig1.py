@@ -53,7 +53,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return the linear network layer by layer, with its prediction, and the GPT at once."""
+    """Return the linear network layer by layer, with its prediction, and the GPT at once.
+
+    Args:
+        settings: The recipe's settings, such as ``world``, ``linear`` and ``rate``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (linear network, GPT); the measure ``cosines``;
+        the computation ``foretold``. Values of labels are those of the default
+        settings. ``foretold`` is the similarity that the facts alone predict, without
+        training.
+    """
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
     world = settings.world
@@ -95,14 +106,24 @@ def plan(settings: Settings) -> experiments.Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how similarity rises from layer to layer, and the prediction beside it.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``layer,
+            depth, same, other, other_size``), ``foretold`` (``depth, foretold``),
+            ``losses`` (``phase, step, loss``). All have the columns ``model, seed``.
+
     Returns:
         - ``steps``: a row per run; the ``least`` rise from one layer to the next.
+          Columns: ``model, seed, least``.
         - ``ends``: the ``rise`` from first to last layer, the last layer's ``contrast``
-          of same and other label, and ``other_rise``.
+          of same and other label, and ``other_rise``. Columns: ``model, seed, rise,
+          contrast, other_rise``.
         - ``predicted``: the first layers of the linear network, with the absolute
-          ``error`` of the prediction.
-        - ``final_loss``: the training loss that was recorded last.
-        - ``shown``: measured and predicted cosines by depth, for the figure.
+          ``error`` of the prediction. Columns: ``model, seed, layer, depth, same,
+          other, other_size, foretold, error``.
+        - ``final_loss``: the training loss that was recorded last. Columns: ``model,
+          seed, loss``.
+        - ``shown``: measured and predicted cosines by depth, for the figure. Columns:
+          ``model, seed, depth, pairs, cosine``.
     """
     keys = ["model", "seed"]
     foretold = tables["foretold"]

@@ -47,7 +47,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each reading with both models of Table 1, and the courses of Table 3 at each start."""
+    """Return each reading with both models of Table 1, and the courses of Table 3 at each start.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (one-layer, GPT, end-to-end), ``course`` (AS,
+        AS-pair, AS-target, joint, SA), ``std`` (0.001, 0.02, 0.0025, 0.0075, 0.01); the
+        measures ``accuracy`` and ``resemblance``. Values of labels are those of the
+        default settings. ``course`` is what is trained in which order: joint, all
+        premises together; SA, the similarity premise before the attribution; AS, the
+        similarity last (:func:`~.trainings.phase_roles`).
+    """
     world = fr.world_of("AS", settings.n)
     one_layer = settings.one_layer
     gpt = settings.gpt
@@ -93,14 +106,22 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return which printed numbers each reading gives, and which starts give all of Table 3.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``). All have the columns ``model, course, std, seed``.
+
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
-          the conclusion.
-        - ``shown``: the same with the words of the figure.
+          the conclusion. Columns: ``model, course, std, seed, cosine, other, success``.
+        - ``shown``: the same with the words of the figure. Columns: ``model, course,
+          std, seed, cosine, success, start``.
         - ``given``: a row per seed; ``most``, how many of the six printed numbers the
-          best reading gives.
+          best reading gives. Columns: ``seed, most``.
         - ``starts``: a row per reading and seed; at how many starts all three
-          similarities are as printed (``matching``).
+          similarities are as printed (``matching``). Columns: ``course, seed,
+          matching``.
     """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)

@@ -30,7 +30,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return a random network of each width, walked layer by layer."""
+    """Return a random network of each width, walked layer by layer.
+
+    Args:
+        settings: The recipe's settings, such as ``widths``, ``layers`` and ``labels``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computation ``states``, with the labels ``width``.
+    """
     from inweights.theory.feature_resemblance.depth import lemma_18
 
     sizes = {
@@ -55,12 +63,17 @@ def plan(settings: Settings) -> experiments.Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the widest network, its nearness to the limit, and curves by layer.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``states`` with the columns
+            ``width, seed, layer, length, same, other, cosine``.
+
     Returns:
         - ``widest``: a row per layer and seed of the widest network, with its distances
-          from the limit.
+          from the limit. Columns: ``width, seed, layer, length, same, other, cosine``.
         - ``nearness``: ``ratio`` of the mean distance of the widest network to that of
-          the narrowest.
-        - ``shown``: distances of every width by layer, as rows.
+          the narrowest. Columns: ``seed, ratio``.
+        - ``shown``: distances of every width by layer, as rows. Columns: ``width,
+          layer, seed, what, value``.
     """
     states = tables["states"]
     width = pl.col("width")

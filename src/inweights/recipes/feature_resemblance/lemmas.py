@@ -65,7 +65,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return starts, stage 1 at several widths, and stage 2 step by step at two rates."""
+    """Return starts, stage 1 at several widths, and stage 2 step by step at two rates.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``few`` and ``rho``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``course`` (AS, two-hop without identity), ``width``
+        (512, 1024, 2048); the measure ``alike``; the computations ``starts``, ``deep``
+        and ``stage_two``. Values of labels are those of the default settings.
+    """
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 
@@ -150,13 +160,23 @@ def _descent(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return where each descent ends beside its bound, and cosines of the unlike over 1/√d.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``alike`` (``course, width,
+            prompt, layer, depth, one, two, cosine, other, contrast``), ``starts``
+            (``task, vectors, length, product``), ``deep`` (``width, above, length,
+            product``), ``stage_two`` (``course, slower, steps, least, bound, step_size,
+            phase, guess``). All have the columns ``seed``.
+
     Returns:
         - ``proven``: a row per course and phase of the descents at the small rate:
           largest ``ratio`` of loss to bound, ``exponent`` of the fall of the loss,
-          ``step_size``, and ``says`` (bound over the loss of a guess).
-        - ``as_in_table_1``: the same at the rate of Table 1.
+          ``step_size``, and ``says`` (bound over the loss of a guess). Columns:
+          ``course, phase, slower, seed, ratio, exponent, step_size, says``.
+        - ``as_in_table_1``: the same at the rate of Table 1. Columns as in ``proven``.
         - ``unlike``: mean size of the cosine of unlike entities; ``scaled``, times √d.
-        - ``curves``: loss and bound by step, in powers of ten (``digits``).
+          Columns: ``course, width, seed, size, scaled``.
+        - ``curves``: loss and bound by step, in powers of ten (``digits``). Columns:
+          ``panel, seed, steps, what, value, digits``.
     """
     twice = pl.when(pl.col("phase").max().over("course") > 1)
     taken = tables["stage_two"].with_columns(

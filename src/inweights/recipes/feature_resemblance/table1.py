@@ -43,7 +43,21 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every course with both models, and what the facts alone predict of it."""
+    """Return every course with both models, and what the facts alone predict of it.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rho`` and ``one_layer``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (one-layer, GPT), ``course`` (joint, SA, AS,
+        two-hop, two-hop without identity); the measures ``accuracy`` and
+        ``resemblance``; the computation ``foretold``. Values of labels are those of the
+        default settings. ``course`` is what is trained in which order: joint, all
+        premises together; SA, the similarity premise before the attribution; AS, the
+        similarity last (:func:`~.trainings.phase_roles`). ``foretold`` is the
+        similarity that the facts alone predict, without training.
+    """
     one = settings.one_layer
     rho = settings.rho
     trials = []
@@ -62,12 +76,24 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table itself, predictions beside measurements, and recall by statement.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``), ``foretold`` (``from_facts, closed_form``), ``losses``
+            (``phase, step, loss``). All have the columns ``model, course, seed``.
+
     Returns:
         - ``table``: a row per run: ``cosine``, ``success`` and the last ``loss``.
+          Columns: ``model, course, seed, cosine, other, success, loss``.
         - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`).
-        - ``shown``: measured, predicted and printed similarities, as rows.
-        - ``kept``: accuracy by ``role``, in the words of the figure.
+          (:func:`~.common.compared`). Columns: ``model, course, seed, cosine, other,
+          success, loss, from_facts, closed_form, from_facts_error, closed_form_error``.
+        - ``shown``: measured, predicted and printed similarities, as rows. Columns:
+          ``model, course, seed, similarity, what``.
+        - ``kept``: accuracy by ``role``, in the words of the figure. Columns: ``model,
+          course, seed, part, role, distribution, statements, accuracy, accuracy_among,
+          chance, loss, right_answers``.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

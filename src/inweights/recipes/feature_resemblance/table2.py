@@ -47,7 +47,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition; in the one without training the model answers as it is."""
+    """Return every condition; in the one without training the model answers as it is.
+
+    Args:
+        settings: The recipe's settings, such as ``model``, ``rows`` and ``training``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computation ``answers``, with the labels ``condition``.
+    """
     return Plan(
         computations=[
             Computation(
@@ -74,10 +82,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return success, recall and similarity (penultimate layer) of every condition and seed.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``answers`` with the
+            columns ``condition, seed, id, chain, role, prompt, answer, best, rank, hit,
+            reciprocal, chance, probability, share, others, kind, thought, told, layer,
+            cosine, other, contrast, steps, trained, loss``.
+
     Returns:
         - ``table``: a row per run: ``success``, ``recall``, ``chance``, ``similarity``,
-          that of ``other`` pairs, ``contrast`` and ``gain``.
-        - ``shown``: four of its columns as rows, in the words of the figure.
+          that of ``other`` pairs, ``contrast`` and ``gain``. Columns: ``condition,
+          seed, success, recall, chance, similarity, other, contrast, gain``.
+        - ``shown``: four of its columns as rows, in the words of the figure. Columns:
+          ``condition, seed, column, value``.
     """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))

@@ -55,7 +55,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return three courses, and the course AS over the grid; everything moves in every phase."""
+    """Return three courses, and the course AS over the grid; everything moves in every phase.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rho`` and ``training``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``course`` (joint, SA, AS), ``setting``; the measures
+        ``accuracy`` and ``resemblance``. Values of labels are those of the default
+        settings. ``course`` is what is trained in which order: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        last (:func:`~.trainings.phase_roles`).
+    """
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
     grid = settings.grid
@@ -87,13 +99,22 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table, its columns beside the printed ones, and the grid with its extremes.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``). All have the columns ``course, setting, seed``.
+
     Returns:
         - ``table``: a row per course and seed, with ``cosine`` and ``success``.
-        - ``shown``: measured and printed values, as rows.
+          Columns: ``course, seed, cosine, other, success``.
+        - ``shown``: measured and printed values, as rows. Columns: ``course, seed,
+          what, column, value``.
         - ``grid``: ``cosine`` and ``success`` of the course AS at every setting, as
-          rows.
+          rows. Columns: ``setting, seed, column, value``.
         - ``extremes``: a row per seed: ``least_success`` on the grid, and how many
-          settings are ``matching`` the printed row.
+          settings are ``matching`` the printed row. Columns: ``seed, least_success,
+          matching``.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

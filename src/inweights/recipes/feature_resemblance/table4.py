@@ -49,7 +49,22 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the joint course for every ρ with both models, and what the facts alone predict."""
+    """Return the joint course for every ρ with both models, and what the facts alone predict.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (one-layer, GPT), ``rho`` (1, 3, 5); the
+        measures ``accuracy`` and ``resemblance``; the computation ``foretold``. Values
+        of labels are those of the default settings. The world and the training task are
+        those of the joint course: all premises (category, similarity, attribution) are
+        trained together, in one phase. ``rho`` is the number ρ of copies of the two
+        sentences of the similarity premise for one of the attribution; the paper varies
+        it. ``foretold`` is the similarity that the facts alone predict, without
+        training.
+    """
     world = fr.world_of("joint", settings.n)
     one = settings.one_layer
     trials = []
@@ -67,11 +82,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the table, predictions beside measurements, and both beside the printed numbers.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``), ``foretold`` (``from_facts, closed_form``). All have the
+            columns ``model, rho, seed``.
+
     Returns:
-        - ``table``: a row per run, with ``cosine`` and ``success``.
+        - ``table``: a row per run, with ``cosine`` and ``success``. Columns: ``model,
+          rho, seed, cosine, other, success``.
         - ``predicted``: absolute errors of both predictions
-          (:func:`~.common.compared`).
-        - ``shown``: measured, predicted and printed similarities, as rows.
+          (:func:`~.common.compared`). Columns: ``model, rho, seed, cosine, other,
+          success, from_facts, closed_form, from_facts_error, closed_form_error``.
+        - ``shown``: measured, predicted and printed similarities, as rows. Columns:
+          ``model, rho, seed, similarity, what``.
     """
     table = fr.similarities(tables, LABELS)
     return {

@@ -33,7 +33,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every course, stage 1 of each in closed form, and the closed form beside autograd."""
+    """Return every course, stage 1 of each in closed form, and the closed form beside autograd.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``rho`` and ``checked``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``course`` (joint, SA, AS, two-hop, two-hop without
+        identity); the measures ``accuracy`` and ``resemblance``; the computations
+        ``stage_one`` and ``lemma_1``. Values of labels are those of the default
+        settings. ``course`` is what is trained in which order: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        last (:func:`~.trainings.phase_roles`).
+    """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
     how = settings.training
@@ -66,11 +79,23 @@ def plan(settings: Settings) -> experiments.Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return similarity, success, and the loss at the end of each phase.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``course,
+            part, role, distribution, statements, accuracy, accuracy_among, chance,
+            loss, right_answers``), ``resemblance`` (``course, prompt, layer, depth,
+            cosine, other, contrast``), ``stage_one`` (``course, attention, span,
+            linear, learnt``), ``lemma_1`` (``mlp, matrix, error``), ``losses``
+            (``course, phase, step, loss``). All have the columns ``seed``.
+
     Returns:
         - ``table``: a row per course and seed, with ``cosine`` and ``success``.
+          Columns: ``course, seed, cosine, other, success``.
         - ``fitted``: the last ``loss`` of each phase but that of the attention.
-        - ``shown``: similarity and success, as rows.
-        - ``lemmas``: how far stage 1 is from what the lemmas assume, as rows.
+          Columns: ``course, seed, phase, loss``.
+        - ``shown``: similarity and success, as rows. Columns: ``course, seed, column,
+          value``.
+        - ``lemmas``: how far stage 1 is from what the lemmas assume, as rows. Columns
+          as in ``shown``.
     """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])

@@ -40,7 +40,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on the tiny graphs, and every test on embeddings whose geometry is known."""
+    """Return trainings on the tiny graphs, and every test on embeddings whose geometry is known.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``architectures`` and
+            ``descent``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN), ``condition`` (the
+        code's); the measure ``energy``; the computation ``known``. Values of labels are
+        those of the default settings. ``condition`` is how a model is trained: as the
+        paper's code does (the code's), maybe in bfloat16, or with the plainest world
+        and start that do (ours).
+    """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
     known = [
@@ -65,14 +78,26 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how far embeddings are skewed beyond the graph's spectrum, and what each test shows.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``energy`` (``architecture,
+            condition, space, eigenvalue, size, energy, cumulative, degenerate,
+            null_mean, null_low, null_high``), ``known`` (``embedding, width,
+            neighbours, others, heatmap, picture, probe, beyond``). All have the columns
+            ``graph, seed``.
+
     Returns:
-        The measured tables under the judged condition, and by name:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
 
         - ``skew``: a row per run; ``beyond``, the mean of the skew over all eigenspaces
-          but the first, weighted by their dimensions.
+          but the first, weighted by their dimensions. Columns: ``graph, architecture,
+          seed, beyond``.
         - ``profile``: a row per run and eigenspace, with the graph's own spectrum as
-          one more ``architecture``.
+          one more ``architecture``. Columns: ``graph, architecture, seed, space,
+          eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+          null_high, spectrum, relative, magnitude, beyond, number``.
         - ``tests``: a row per known embedding and ``test``, with its ``value``.
+          Columns: ``graph, embedding, seed, test, value``.
     """
     tables = judged(tables)
     spaces = iw.probes.skew(tables["energy"], RUN).with_columns(

@@ -59,7 +59,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every architecture twice from one start: with free and with frozen embeddings."""
+    """Return every architecture twice from one start: with free and with frozen embeddings.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``architectures`` and
+            ``most``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyGPT; TinySSM; TinyNN; TinyNN, wide; TinyNN, own rate),
+        ``condition`` (the code's, ours), ``embeddings`` (free, frozen); the measures
+        ``cosines`` and ``recall``. Values of labels are those of the default settings.
+        ``condition`` is how a model is trained: as the paper's code does (the code's),
+        maybe in bfloat16, or with the plainest world and start that do (ours).
+    """
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials = []
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
@@ -113,17 +126,30 @@ def _frozen(trial: Trial) -> Trial:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what each run stores at its end and when, and how its cosines follow the hops.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
+            target, hops, cosine``), ``recall`` (``recall, worst, recall_others,
+            accuracy, ceiling, loss, floor, step``). All have the columns ``graph,
+            architecture, condition, embeddings, seed``.
+
     Returns:
-        The measured tables under the judged condition, and by name:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
 
         - ``beside``: the last recall of every run with frozen embeddings, under all
-          conditions.
+          conditions. Columns: ``graph, architecture, condition, embeddings, seed,
+          recall, worst, recall_others, accuracy, ceiling, loss, floor, step``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,
           ``above_floor`` (loss minus the smallest that the graph allows) and ``first``,
-          the first step of recall 1.
+          the first step of recall 1. Columns: ``graph, architecture, embeddings, seed,
+          recall, worst, recall_others, accuracy, ceiling, loss, floor, step,
+          above_floor, first``.
         - ``correlation``: a row per run; Spearman's ρ of cosine and hops
-          (:func:`~.derived.far_correlation`).
-        - ``curves``: recall and loss of every step but 0.
+          (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
+          embeddings, seed, all, far, near, drop``.
+        - ``curves``: recall and loss of every step but 0. Columns: ``graph,
+          architecture, embeddings, seed, recall, worst, recall_others, accuracy,
+          ceiling, loss, floor, step, above_floor, panel``.
     """
     ends = tables["recall"].filter(pl.col("embeddings") == FROZEN)
     beside = at_the_end(ends, ["condition", *RUN])

@@ -54,7 +54,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges and paths together, with embeddings that are learnt or frozen."""
+    """Return trainings on edges and paths together, with embeddings that are learnt or frozen.
+
+    Args:
+        settings: The recipe's settings, such as ``star``, ``search`` and ``width``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``embeddings`` (learnt; frozen, rate 0.005, σ 0.05;
+        frozen, rate 0.002, σ 0.05); the measures ``paths`` and ``edges``. Values of
+        labels are those of the default settings.
+    """
     star = settings.star
     trials = [star.trial({"embeddings": LEARNT}, how=ways.INTERLEAVED)]
     for point in settings.search:
@@ -78,13 +88,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what runs know at their end, with frozen and with learnt embeddings, and curves.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
+            chance, step``), ``edges`` (``role, hub, recall``). All have the columns
+            ``embeddings, seed, part, place, accuracy, exact, statements``.
+
     Returns:
         - ``frozen``: a row per run with frozen embeddings at its last step: accuracies
           of held-out paths, ``best`` (the highest accuracy of the hardest token at any
           step), ``trained``, and recall of edges at the ``root`` and elsewhere
-          (``recall``).
-        - ``learnt``: the same for runs with learnt embeddings.
-        - ``curves``: ``accuracy`` at every step, in two ``series``.
+          (``recall``). Columns: ``embeddings, seed, step, hardest, exact, easiest_last,
+          trained, chance, best, recall, root``.
+        - ``learnt``: the same for runs with learnt embeddings. Columns as in
+          ``frozen``.
+        - ``curves``: ``accuracy`` at every step, in two ``series``. Columns:
+          ``embeddings, seed, step, series, accuracy``.
     """
     runs = whole(tables["paths"])
     # The best step stands beside the last one: a control that found paths on the way

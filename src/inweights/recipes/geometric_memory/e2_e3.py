@@ -42,7 +42,16 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return costs of growing graphs in one direction and in both, and every construction."""
+    """Return costs of growing graphs in one direction and in both, and every construction.
+
+    Args:
+        settings: The recipe's settings, such as ``nodes``, ``most`` and ``path``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computations ``costs``, ``constructions`` and ``squeezed``, with the labels
+        ``graph``, ``directions``, ``size``, ``arms``.
+    """
     stored = []
     for count, edges in product(settings.nodes, ("forward", "both")):
         graphs = _graphs(count, edges, settings.path, settings.most)
@@ -101,17 +110,33 @@ def _graphs(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how costs of a geometry compare with those of a list of edges, as graphs grow.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``costs`` (``graph,
+            directions, size, measure, tied, associations, associative, geometric,
+            ratio``), ``constructions`` (``graph, construction, edges, width, on_edges,
+            off_edges, across, itself, recall, width_over_edges, width_over_nodes``),
+            ``squeezed`` (``arms, dimensions, over_log, over_arms, associative,
+            geometric, ratio``). All have the columns ``seed, nodes``.
+
     Returns:
         - ``squeezing``: a row per seed: how the dimensions of a star grow with its
-          arms.
-        - ``squeezed``: dimensions and arms of each star as rows.
+          arms. Columns: ``seed, growth, most, few, many``.
+        - ``squeezed``: dimensions and arms of each star as rows. Columns: ``seed,
+          nodes, embedding, value``.
         - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
-        - ``ratios``: those, and the norms of the complete bipartite graph.
+          Columns: ``graph, directions, size, seed, measure, tied, nodes, associations,
+          associative, geometric, ratio, storage, panel``.
+        - ``ratios``: those, and the norms of the complete bipartite graph. Columns as
+          in ``sparse``.
         - ``growth``: the last ratio over the first, by size, of each graph and measure.
+          Columns: ``seed, graph, measure, directions, tied, storage, growth``.
         - ``built``: a row per construction; ``error``, the larger of its errors on
-          edges and off them.
-        - ``three``: the same for proposition 3 alone.
-        - ``widths``: width of each construction over the number of nodes.
+          edges and off them. Columns: ``graph, seed, construction, nodes, edges, width,
+          on_edges, off_edges, across, itself, recall, width_over_edges,
+          width_over_nodes, error``.
+        - ``three``: the same for proposition 3 alone. Columns as in ``built``.
+        - ``widths``: width of each construction over the number of nodes. Columns:
+          ``seed, graph, construction, value``.
     """
     words = {"forward": "one direction", "both": "both directions"}
     directions = pl.col("directions").replace_strict(words, return_dtype=pl.String)

@@ -36,7 +36,20 @@ def _world(shape: gm.Shape) -> Graph:
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every architecture on every graph, of which the first seed is filmed."""
+    """Return a training of every architecture on every graph, of which the first seed is filmed.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (associative, TinyNN, TinyGPT, TinySSM, Node2Vec),
+        ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
+        ``film``. Values of labels are those of the default settings. ``condition`` is
+        how a model is trained: as the paper's code does (the code's), maybe in
+        bfloat16, or with the plainest world and start that do (ours).
+    """
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
         lambda architecture, shape: gm.training(
@@ -52,9 +65,16 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the frames that the pictures show, the graphs of them, and what the claims judge.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``correlation``
+            (``spearman, null_mean, null_low, null_high, p``), ``film`` (``gram, recall,
+            recall_others, step``). All have the columns ``graph, architecture,
+            condition, seed``.
+
     Returns:
-        The measured tables under the judged condition, and those of
-        :func:`~.filming.pictures`.
+        The measured tables in the condition that the claims read (the code's: as the
+        paper's code trains), and those of :func:`~.filming.pictures`.
     """
     tables = judged(tables)
     return tables | filming.pictures(

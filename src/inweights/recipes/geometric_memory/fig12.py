@@ -28,7 +28,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on whole paths, edges together with them or before, measured by token."""
+    """Return trainings on whole paths, edges together with them or before, measured by token.
+
+    Args:
+        settings: The recipe's settings, such as ``stars`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
+        (interleaved, geometry first); the measure ``paths``. Values of labels are those
+        of the default settings.
+    """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star, how in product(settings.stars, (ways.INTERLEAVED, ways.GEOMETRY))
@@ -39,13 +49,22 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the exact match of whole paths, and when each of their tokens is learnt.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
+            ``graph, condition, seed, part, place, hardest, accuracy, exact, statements,
+            chance, step``.
+
     Returns:
         - ``final``: a row per run at its last step
-          (:func:`~inweights.recipes.shared.derived_paths.whole`).
-        - ``exact``: the same for every step.
+          (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
+          condition, seed, step, hardest, exact, easiest_last, trained, chance``.
+        - ``exact``: the same for every step. Columns as in ``final``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
+          Columns: ``graph, condition, seed, part, place, hardest, accuracy, exact,
+          statements, chance, step, token, panel``.
         - ``order``: a row per run; when its tokens are learnt
-          (:func:`~inweights.recipes.shared.derived_paths.learnt`).
+          (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns: ``graph,
+          condition, seed, place, step, order, hardest, last, lead``.
     """
     told = tables["paths"]
     runs = whole(told)

@@ -117,7 +117,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition on its graphs in context, measured token by token."""
+    """Return every condition on its graphs in context, measured token by token.
+
+    Args:
+        settings: The recipe's settings, such as ``stars``, ``hidden`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((2, 5); (3, 4); (2, 3)), ``arms`` (2, 3),
+        ``condition`` (next token, first token alone, reverse path, teacherless); the
+        measure ``paths``. Values of labels are those of the default settings.
+    """
     pairs = [
         (star, how) for star, how in product(settings.stars, (NEXT, FIRST, REVERSE))
     ]
@@ -139,13 +149,26 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of every token, what each run ends with, and when each token is learnt.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
+            ``graph, arms, condition, seed, part, place, hardest, accuracy, exact,
+            statements, chance, step``.
+
     Returns:
-        - ``final``: a row per run: accuracy of the hardest token ``above`` chance
-          (1/d), of the worst ``later`` token, and of whole paths (``exact``,
-          ``above_whole``).
+        - ``final``: a row per run: ``above``, accuracy of the hardest token minus
+          chance (1/d of ``d`` arms); ``later``, accuracy of the worst token after it;
+          ``exact``, share of whole paths that are right; ``above_whole``, that minus
+          1/d. Columns: ``graph, condition, seed, above, later, exact, above_whole``.
         - ``tokens``: ``accuracy`` of every ``token`` by step; with the loss on the
-          hardest token alone, of that one only.
-        - ``order``: a row per teacherless run; when its tokens are learnt.
+          hardest token alone, of that one only. Columns: ``graph, arms, condition,
+          seed, part, place, hardest, accuracy, exact, statements, chance, step, token,
+          panel``.
+        - ``order``: a row per teacherless run: ``order``, the rank correlation of a
+          token's place with the step at which it is learnt, that is, first has an
+          accuracy of :data:`LEARNT` (.9) or more (−1: the last token first);
+          ``hardest`` and ``last``, that step of the first and last token; ``lead``,
+          their difference; ``step`` of the token at ``place``. Columns: ``graph,
+          condition, seed, place, step, order, hardest, last, lead``.
     """
     place = pl.col("place")
     chance = pl.col("chance").first()

@@ -51,7 +51,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Mamba with and without residual stream: three ways to teach paths, and edges alone."""
+    """Return Mamba with and without residual stream: three ways to teach paths, and edges alone.
+
+    Args:
+        settings: The recipe's settings, such as ``stars``, ``every`` and ``arms``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4)), ``block`` (residual, no residual),
+        ``condition`` (interleaved, geometry first, edges alone), ``taught`` (full path,
+        first token); the measures ``paths``, ``cosines``, ``navigation``, ``edges`` and
+        ``hops``. Values of labels are those of the default settings.
+    """
     trials = []
     for star, block in product(settings.stars, (ADDS, REPLACES)):
         model = structs.replace(star.model, residual=block == ADDS)
@@ -88,17 +99,33 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and ends of paths, when each token is learnt, and what embeddings show.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
+            hardest, accuracy, exact, statements, chance, step``), ``cosines`` (``leaf,
+            first, own, cosine``), ``navigation`` (``depth, hops, nearest, ridge,
+            explained, chance``), ``edges`` (``part, role, place, statements, accuracy,
+            recall, exact``), ``hops`` (``spearman, null_mean, null_low, null_high,
+            p``). All have the columns ``graph, block, condition, taught, seed``.
+
     Returns:
-        - ``curves``: a row per run that is taught paths, and step.
-        - ``final``: its rows of the last step.
+        - ``curves``: a row per run that is taught paths, and step. Columns: ``graph,
+          block, condition, taught, seed, step, hardest, exact, easiest_last, trained,
+          chance, line, panel``.
+        - ``final``: its rows of the last step. Columns: ``graph, block, condition,
+          taught, seed, step, hardest, exact, easiest_last, trained, chance``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
-          on whole paths.
-        - ``order``: a row per run; when its tokens are learnt.
+          on whole paths. Columns: ``graph, block, condition, taught, seed, part, place,
+          hardest, accuracy, exact, statements, chance, step, token, panel``.
+        - ``order``: a row per run; when its tokens are learnt. Columns: ``graph, block,
+          condition, taught, seed, place, step, order, hardest, last, lead``.
         - ``geometry``: a row per run; cosines within an arm and across arms, and
-          whether the own first node is ``nearest``.
-        - ``matrix``: cosines of the first seed, for the heat-maps.
+          whether the own first node is ``nearest``. Columns: ``graph, block, condition,
+          taught, seed, own, others, gap, nearest, ridge``.
+        - ``matrix``: cosines of the first seed, for the heat-maps. Columns: ``graph,
+          block, condition, taught, seed, leaf, first, own, cosine, panel``.
         - ``correlation``: Spearman's ρ of cosine and hops, where edges alone are
-          learnt.
+          learnt. Columns: ``graph, block, condition, taught, seed, spearman, null_mean,
+          null_low, null_high, p``.
     """
     taught_paths = pl.col("condition") != ways.ALONE
     runs = derived_paths.whole(tables["paths"]).filter(taught_paths)

@@ -59,7 +59,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both splits, learnt together, geometry first, or with frozen random embeddings."""
+    """Return both splits, learnt together, geometry first, or with frozen random embeddings.
+
+    Args:
+        settings: The recipe's settings, such as ``trees`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((40, 2, 4)), ``condition`` (interleaved,
+        geometry first, random), ``split`` (leaf, first token); the measures ``paths``
+        and ``edges``. Values of labels are those of the default settings.
+    """
     trials = [
         tree.star.trial(
             {"graph": tree.name, "condition": how, "split": split},
@@ -78,13 +88,23 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves and ends of every run, and the accuracy of every token at the end.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
+            chance, step``), ``edges`` (``role, recall``). All have the columns ``graph,
+            condition, split, seed, part, place, accuracy, exact, statements``.
+
     Returns:
-        - ``curves``: a row per run and step.
-        - ``final``: its rows of the last step.
+        - ``curves``: a row per run and step. Columns: ``graph, condition, split, seed,
+          step, hardest, exact, easiest_last, trained, chance, panel``.
+        - ``final``: its rows of the last step. Columns as in ``curves``.
         - ``judged``: the same; ``exact`` and ``hardest`` are not a number where the run
-          knows less than :data:`KNOWN` of its trained paths.
-        - ``ends``: accuracy of the last token of each path.
-        - ``places``: accuracy of every token, at the last step.
+          knows less than :data:`KNOWN` of its trained paths. Columns as in ``curves``.
+        - ``ends``: accuracy of the last token of each path. Columns: ``graph,
+          condition, split, seed, part, place, hardest, accuracy, exact, statements,
+          chance, step``.
+        - ``places``: accuracy of every token, at the last step. Columns: ``graph,
+          condition, split, seed, part, place, hardest, accuracy, exact, statements,
+          chance, step, panel``.
     """
     panel = pl.format("{}, {}", "graph", "condition")
     runs = whole(tables["paths"]).with_columns(panel=panel)

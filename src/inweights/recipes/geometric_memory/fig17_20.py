@@ -35,7 +35,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every architecture on every graph, with three measures of geometry."""
+    """Return a training of every architecture on every graph, with three measures of geometry.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``architectures`` and
+            ``descent``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN, associative),
+        ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
+        ``energy``. Values of labels are those of the default settings. ``condition`` is
+        how a model is trained: as the paper's code does (the code's), maybe in
+        bfloat16, or with the plainest world and start that do (ours).
+    """
     draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(
@@ -52,21 +65,36 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how geometric each memory is, beside random vectors.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``correlation``
+            (``spearman, null_mean, null_low, null_high, p``), ``energy`` (``space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+            null_high``). All have the columns ``graph, architecture, condition, seed``.
+
     Returns:
-        The measured tables under the judged condition, and by name:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
 
         - ``correlation``: Spearman's ρ of cosine and hops, its ``size``, and how far it
-          is ``beyond_chance``.
+          is ``beyond_chance``. Columns: ``graph, architecture, seed, spearman,
+          null_mean, null_low, null_high, p, size, beyond_chance``.
         - ``recall``: recall of the edges; ``above_floor``, the loss minus the smallest
-          that the graph allows.
+          that the graph allows. Columns: ``graph, architecture, seed, recall, worst,
+          recall_others, accuracy, ceiling, loss, floor, above_floor``.
         - ``top``: a row per run; energy in the top eigenspaces
-          (:func:`~.derived.top_energy`).
-        - ``flat``: ``correlation`` on the grid and the cycle.
-        - ``stored``: ``recall`` of all architectures but Node2Vec.
-        - ``correlations``: ``correlation`` with rows of random vectors.
-        - ``energies``: ``top`` with rows of random vectors.
+          (:func:`~.derived.top_energy`). Columns: ``graph, architecture, seed, first,
+          top, by_chance, beyond_chance``.
+        - ``flat``: ``correlation`` on the grid and the cycle. Columns as in
+          ``correlation``.
+        - ``stored``: ``recall`` of all architectures but Node2Vec. Columns as in
+          ``recall``.
+        - ``correlations``: ``correlation`` with rows of random vectors. Columns as in
+          ``correlation``.
+        - ``energies``: ``top`` with rows of random vectors. Columns as in ``top``.
         - ``spectra``: energy by eigenspace, ``number`` from 1, with rows of random
-          vectors.
+          vectors. Columns: ``graph, architecture, seed, space, eigenvalue, size,
+          energy, cumulative, degenerate, null_mean, null_low, null_high, number``.
     """
     tables = judged(tables)
     correlation = beside_random(tables["correlation"])

@@ -42,7 +42,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return TinyNN with frozen and with free embeddings, and TinyGPT, on every graph."""
+    """Return TinyNN with frozen and with free embeddings, and TinyGPT, on every graph.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``width`` and
+            ``frozen_rate``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (frozen, free), ``condition``
+        (the code's); the measures ``recall``, ``margin`` and ``hops``. Values of labels
+        are those of the default settings. ``condition`` is how a model is trained: as
+        the paper's code does (the code's), maybe in bfloat16, or with the plainest
+        world and start that do (ours).
+    """
     wide = partial(gm.Training, width=settings.width)
     nn = {
         LOOKUP: wide(
@@ -85,13 +98,22 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return when the wide TinyNN and TinyGPT store edges, and when their geometry is there.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
+            (``rivals, over, margin, worst, positive``), ``hops`` (``spearman,
+            null_mean, null_low, null_high, p``). All have the columns ``graph,
+            architecture, embeddings, condition, seed, step``.
+
     Returns:
         - ``steps``: a row per graph and seed; first step at which the frozen TinyNN has
           ``stored`` all edges, at which the free one has a positive margin (``alone``),
-          and their ``ratio``.
+          and their ``ratio``. Columns: ``graph, seed, stored, alone, ratio``.
         - ``gpt``: a row per graph and seed; half-time of TinyGPT's recall (``edges``)
           and of its geometry (``shape``), and ``lead``, the first minus the second.
+          Columns: ``graph, seed, edges, shape, lead``.
         - ``first``: both curves of TinyNN up to step 20, as ``value`` of a ``series``.
+          Columns: ``graph, seed, step, value, series``.
     """
     margin = tables["margin"].filter(
         pl.col("over") == "min", pl.col("rivals") == "nodes"

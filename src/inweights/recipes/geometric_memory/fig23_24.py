@@ -39,6 +39,18 @@ def plan(settings: Settings) -> Plan:
     """Return trainings on graphs whose labels are in order, so that neighbours are side by side.
 
     Labels alone are not shuffled; every start is drawn anew.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (Node2Vec, TinyGPT, TinyNN, associative), ``condition`` (the
+        code's, ours); the measures ``cosines`` and ``early``. Values of labels are
+        those of the default settings. ``condition`` is how a model is trained: as the
+        paper's code does (the code's), maybe in bfloat16, or with the plainest world
+        and start that do (ours).
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -59,15 +71,24 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the first seed's matrices of cosines, and how cosines fall with hops in every seed.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines``, ``early``
+            (``step``). All have the columns ``graph, architecture, condition, seed,
+            source, target, hops, cosine``.
+
     Returns:
         - ``conditions``: a row per run under each condition; Spearman's ρ of cosine and
-          hops.
-        - ``far``: a row per run under the judged condition
-          (:func:`~.derived.far_correlation`).
+          hops. Columns: ``graph, architecture, condition, seed, spearman, far, near,
+          drop``.
+        - ``far``: a row per run in the condition that the claims read (the code's: as
+          the paper's code trains) (:func:`~.derived.far_correlation`). Columns:
+          ``graph, architecture, seed, all, far, near, drop``.
         - ``early``: the same for TinyNN at the step at which the code's notebook draws
-          it.
-        - ``by_hops``: mean cosine by distance.
-        - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed.
+          it. Columns as in ``far``.
+        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
+          hops, cosine``.
+        - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed. Columns:
+          ``graph, architecture, seed, source, target, hops, cosine``.
     """
     all_pairs = far_correlation(tables["cosines"], (*LABELS, "condition"))
     table = judged(tables)["cosines"]

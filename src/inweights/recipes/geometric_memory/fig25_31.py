@@ -91,7 +91,22 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every way to train TinyNN on a cycle whose labels are in order."""
+    """Return every way to train TinyNN on a cycle whose labels are in order.
+
+    Args:
+        settings: The recipe's settings, such as ``ablations``, ``n`` and ``width``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``setting`` (self-edges, rate .01; GPT start, rate .01;
+        GPT start, rate .0001; unit normal, rate .0001; unit normal, rate .1; unit
+        normal, weight decay 10; unit normal, dropout .4; unit normal, rate .001),
+        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
+        ``margin``, ``own_margin``, ``correlation``, ``energy``, ``zigzag`` and
+        ``cosines``. Values of labels are those of the default settings. ``condition``
+        is how a model is trained: as the paper's code does (the code's), maybe in
+        bfloat16, or with the plainest world and start that do (ours).
+    """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     draws = {"draws": settings.draws}
@@ -148,16 +163,36 @@ def _trial(name: str, condition: str, settings: Settings) -> Trial:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how geometric every seed is, by three measures, beside random vectors.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
+            (``rivals, over, margin, worst, positive``), ``own_margin`` (``over, margin,
+            worst, positive, null_positive, null_worst, null_all, p``), ``correlation``
+            (``spearman, null_mean, null_low, null_high, p``), ``energy`` (``space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
+            null_high``), ``zigzag`` (``zigzag, bottom, null_mean, null_low, null_high,
+            bottom_null``), ``cosines`` (``source, target, hops, cosine``). All have the
+            columns ``setting, condition, seed``.
+
     Returns:
         The measured tables under the condition in bfloat16, and by name:
 
-        - ``conditions``: Spearman's ρ of cosine and hops under all conditions.
+        - ``conditions``: Spearman's ρ of cosine and hops under all conditions. Columns:
+          ``setting, condition, seed, spearman, null_mean, null_low, null_high, p,
+          graph``.
         - ``correlation``: the same under the judged one; ``geometry``, −ρ, and its
-          ``size``.
-        - ``correlations``: those, with rows of random vectors.
-        - ``margins``: margins of edges over other nodes, under all conditions.
-        - ``zigzags``: energy along negative eigendirections.
-        - ``spectra``: energy by eigenspace, ``number`` from 1.
+          ``size``. Columns: ``setting, seed, spearman, null_mean, null_low, null_high,
+          p, geometry, size``.
+        - ``correlations``: those, with rows of random vectors. Columns: ``setting,
+          seed, spearman, null_mean, null_low, null_high, p, geometry, size, graph``.
+        - ``margins``: margins of edges over other nodes, under all conditions. Columns:
+          ``setting, condition, seed, rivals, over, margin, worst, positive,
+          neighbour``.
+        - ``zigzags``: energy along negative eigendirections. Columns: ``setting, seed,
+          zigzag, bottom, null_mean, null_low, null_high, bottom_null``.
+        - ``spectra``: energy by eigenspace, ``number`` from 1. Columns: ``setting,
+          seed, space, eigenvalue, size, energy, cumulative, degenerate, null_mean,
+          null_low, null_high, number, model``.
     """
     conditions = tables["correlation"].with_columns(graph=pl.lit("cycle"))
     every = tables["margin"].filter(pl.col("rivals") == "nodes")

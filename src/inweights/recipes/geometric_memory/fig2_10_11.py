@@ -30,7 +30,15 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return pictures and counts of both tasks, read off their statements; nothing is trained."""
+    """Return pictures and counts of both tasks, read off their statements; nothing is trained.
+
+    Args:
+        settings: The recipe's settings, such as ``star``, ``context`` and ``examples``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computations ``stars`` and ``design``, with the labels ``task``, ``arms``.
+    """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,
         IN_CONTEXT: settings.context,
@@ -59,7 +67,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return a table ``task``: how many first nodes there are for each arm, as ``choices``."""
+    """Return a table ``task``: how many first nodes there are for each arm, as ``choices``.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``stars`` (``panel, note,
+            arm, depth, kind, node, x, y``), ``design`` (``arms, told, edges, first,
+            later``). All have the columns ``task, seed``.
+
+    Returns:
+        ``task``: the table ``design`` with ``choices``, first nodes per arm.
+    """
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}
 

@@ -57,7 +57,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both ways to learn paths with both losses on every graph, and the controls."""
+    """Return both ways to learn paths with both losses on every graph, and the controls.
+
+    Args:
+        settings: The recipe's settings, such as ``stars``, ``memorising`` and
+            ``every``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4); (200, 5); (1000, 5)), ``condition``
+        (interleaved, geometry first, random, permuted, forward edges only, reverse
+        path), ``taught`` (full path, first token); the measures ``paths`` and
+        ``edges``. Values of labels are those of the default settings.
+    """
     task = settings.own or PathStar()
     stars = settings.stars[:1] if settings.own else settings.stars
     trials = [
@@ -97,14 +108,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return where every run ends, curves of the hardest token, and what was memorised.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
+            chance, step``), ``edges`` (``role, recall``). All have the columns ``graph,
+            condition, taught, seed, part, place, accuracy, exact, statements``.
+
     Returns:
         - ``final``: a row per run at its last step: accuracies of held-out paths,
           ``trained``, and of the edges ``recall`` and ``answered`` (the share of nodes
-          whose one answer is right).
+          whose one answer is right). Columns: ``graph, condition, taught, seed, step,
+          hardest, exact, easiest_last, trained, chance, recall, answered``.
         - ``curves``: accuracy of the hardest token by step, of the runs that are no
-          controls.
+          controls. Columns: ``graph, condition, taught, seed, part, place, hardest,
+          accuracy, exact, statements, chance, step, line``.
         - ``conditions``: the accuracies of the first graph as rows, ``what`` and
-          ``accuracy``.
+          ``accuracy``. Columns: ``condition, seed, what, accuracy``.
     """
     curves = hardest(tables["paths"]).with_columns(
         line=pl.format("{}, {}", "condition", "taught")

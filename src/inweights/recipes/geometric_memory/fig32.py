@@ -39,7 +39,21 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on each edge as written, turned round, or both ways."""
+    """Return trainings on each edge as written, turned round, or both ways.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``most`` and ``draws``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyGPT, TinySSM, associative), ``edges`` (both, forward,
+        backward), ``condition`` (the code's, ours); the measures ``recall``,
+        ``cosines``, ``correlation`` and ``energy``. Values of labels are those of the
+        default settings. ``condition`` is how a model is trained: as the paper's code
+        does (the code's), maybe in bfloat16, or with the plainest world and start that
+        do (ours).
+    """
     from inweights.probes.geometry.reference_graph import both_ways
 
     trials = []
@@ -65,17 +79,32 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how far geometries are from chance, over all pairs and those that no edge joins.
 
-    Returns:
-        The measured tables under the judged condition, and by name:
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``cosines``
+            (``source, target, hops, cosine``), ``correlation`` (``spearman, null_mean,
+            null_low, null_high, p``), ``energy`` (``space, eigenvalue, size, energy,
+            cumulative, degenerate, null_mean, null_low, null_high``). All have the
+            columns ``graph, architecture, edges, condition, seed``.
 
-        - ``conditions``: TinyGPT's Spearman's ρ under all conditions.
+    Returns:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
+
+        - ``conditions``: TinyGPT's Spearman's ρ under all conditions. Columns: ``graph,
+          architecture, edges, condition, seed, spearman, null_mean, null_low,
+          null_high, p``.
         - ``correlation``: ρ of cosine and hops, its ``size`` and how far it is
-          ``beyond_chance``.
-        - ``top``: energy in the top eigenspaces.
-        - ``one_way``: ``correlation`` of the runs on one direction.
-        - ``one_way_top``: ``top`` of the runs on one direction.
+          ``beyond_chance``. Columns: ``graph, architecture, edges, seed, spearman,
+          null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``top``: energy in the top eigenspaces. Columns: ``graph, architecture, edges,
+          seed, first, top, by_chance, beyond_chance``.
+        - ``one_way``: ``correlation`` of the runs on one direction. Columns as in
+          ``correlation``.
+        - ``one_way_top``: ``top`` of the runs on one direction. Columns as in ``top``.
         - ``far``: ρ over pairs two hops apart or more
-          (:func:`~.derived.far_correlation`), of the runs on one direction.
+          (:func:`~.derived.far_correlation`), of the runs on one direction. Columns:
+          ``graph, architecture, edges, seed, all, far, near, drop``.
     """
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
     tables = derived.judged(tables)

@@ -44,7 +44,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges from the root, towards it, and both, each with forward and reverse paths."""
+    """Return edges from the root, towards it, and both, each with forward and reverse paths.
+
+    Args:
+        settings: The recipe's settings, such as ``stars`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4)), ``edges`` (both, forward,
+        backward), ``task`` (forward path; reverse path; reverse path, leaf first); the
+        measure ``paths``. Values of labels are those of the default settings.
+    """
     trials = []
     for star, task in product(settings.stars, TASKS):
         # Only with edges towards the root does the leaf decide: nothing leads to it.
@@ -62,9 +72,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     With edges towards the root alone nothing leads to a leaf: it is an answer in
     trained paths only, and those that are held out never are.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
+            ``graph, edges, task, seed, part, place, hardest, accuracy, exact,
+            statements, chance, step``.
+
     Returns:
         ``curves``, a row per run and step, and ``final``, its rows of the last step;
-        ``but_leaf`` is the accuracy of the worst token that is not the leaf.
+        ``but_leaf`` is the accuracy of the worst token that is not the leaf. Columns of
+        ``curves``: ``graph, edges, task, seed, step, hardest, exact, easiest_last,
+        trained, chance, but_leaf, panel``. Columns of ``final``: ``graph, edges, task,
+        seed, step, hardest, exact, easiest_last, trained, chance, but_leaf``.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")

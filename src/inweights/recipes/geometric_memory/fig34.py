@@ -30,7 +30,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on one graph with edges in both directions, and paths said either way."""
+    """Return trainings on one graph with edges in both directions, and paths written either way.
+
+    Args:
+        settings: The recipe's settings, such as ``stars`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``task`` (forward path,
+        reverse path); the measure ``paths``. Values of labels are those of the default
+        settings. A *forward path* is written from the root to the leaf, a *reverse
+        path* from the leaf to the root; the leaf is the prompt of both.
+    """
     trials = [
         star.trial(
             {"graph": star.name, "task": task}, task=PathStar(reverse=task == REVERSE)
@@ -43,12 +54,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of held-out and trained paths, their ends, and when half are right.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
+            ``graph, task, seed, part, place, hardest, accuracy, exact, statements,
+            chance, step``.
+
     Returns:
         - ``curves``: a row per run and step
-          (:func:`~inweights.recipes.shared.derived_paths.whole`).
-        - ``final``: its rows of the last step.
+          (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
+          task, seed, step, hardest, exact, easiest_last, trained, chance``.
+        - ``final``: its rows of the last step. Columns as in ``curves``.
         - ``when``: ``first``, the first step at which half of the held-out paths are
-          right.
+          right. Columns: ``graph, task, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -37,6 +37,14 @@ def plan(settings: Settings) -> Plan:
     """Return trainings on one graph with more and more pause tokens between leaf and path.
 
     A task token says what is asked in all of them, so that pauses are all that differs.
+
+    Args:
+        settings: The recipe's settings, such as ``stars``, ``pauses`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((600, 5)), ``pauses`` (0, 1, 2, 5); the
+        measure ``paths``. Values of labels are those of the default settings.
     """
     trials = [
         structs.replace(star, pauses=pauses).trial(
@@ -50,13 +58,20 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves, their means and ends, and when half of the held-out paths are right.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
+            ``graph, pauses, seed, part, place, hardest, accuracy, exact, statements,
+            chance, step``.
+
     Returns:
         - ``curves``: a row per run and step
-          (:func:`~inweights.recipes.shared.derived_paths.whole`).
-        - ``final``: its rows of the last step.
-        - ``mean``: ``exact``, the mean over the steps of a run.
+          (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
+          pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
+        - ``final``: its rows of the last step. Columns as in ``curves``.
+        - ``mean``: ``exact``, the mean over the steps of a run. Columns: ``graph,
+          pauses, seed, exact``.
         - ``when``: ``first``, the first step at which half of the held-out paths are
-          right.
+          right. Columns: ``graph, pauses, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -33,7 +33,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return paths after edges: alone, with edges rehearsed, and with embeddings frozen, too."""
+    """Return paths after edges: alone, with edges rehearsed, and with embeddings frozen, too.
+
+    Args:
+        settings: The recipe's settings, such as ``stars``, ``paths`` and ``every``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4)), ``condition`` (two phases, edges
+        first, geometry first); the measures ``paths`` and ``edges``. Values of labels
+        are those of the default settings.
+    """
     trials = [
         structs.replace(star, paths=settings.paths).trial(
             {"graph": star.name, "condition": how}, how=how
@@ -47,11 +57,18 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves of paths and edges, their peak, and how much of it is lost.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
+            chance``), ``edges`` (``role, recall``). All have the columns ``graph,
+            condition, seed, part, place, accuracy, exact, statements, step``.
+
     Returns:
-        - ``curves``: ``value`` of four ``series`` by step.
+        - ``curves``: ``value`` of four ``series`` by step. Columns: ``graph, condition,
+          seed, step, series, value``.
         - ``final``: a row per run at its last step; ``peak``, the highest exact match
           of any step, and what is ``lost`` of it, also of the hardest token
-          (``lost_hardest``).
+          (``lost_hardest``). Columns: ``graph, condition, seed, step, hardest, exact,
+          easiest_last, trained, chance, peak, lost, lost_hardest``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

@@ -30,7 +30,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges and paths learnt together, edges alone, and frozen random embeddings."""
+    """Return edges and paths learnt together, edges alone, and frozen random embeddings.
+
+    Args:
+        settings: The recipe's settings, such as ``stars`` and ``arms``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` ((200, 4); (200, 5)), ``condition``
+        (interleaved, edges alone, random); the measures ``cosines``, ``navigation`` and
+        ``paths``. Values of labels are those of the default settings.
+    """
     trials = [
         star.trial({"graph": star.name, "condition": how}, how=how)
         for star, how in product(
@@ -50,12 +60,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how close a leaf is to the first node of its own arm and of other arms.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``leaf, first,
+            own, cosine``), ``navigation`` (``depth, hops, nearest, ridge, explained,
+            chance``), ``paths`` (``part, place, hardest, accuracy, exact, statements,
+            chance``). All have the columns ``graph, condition, seed``.
+
     Returns:
         - ``runs``: a row per run; cosine to the ``own`` first node and to the
-          ``others``, their ``gap``, and how often the own is ``nearest``.
+          ``others``, their ``gap``, and how often the own is ``nearest``. Columns:
+          ``graph, condition, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: cosines of leaves and first nodes of the first seed, for a
-          heat-map.
-        - ``pairs``: ``cosine`` to own and other arms, as rows.
+          heat-map. Columns: ``graph, condition, seed, leaf, first, own, cosine,
+          panel``.
+        - ``pairs``: ``cosine`` to own and other arms, as rows. Columns: ``graph,
+          condition, seed, arm, cosine``.
     """
     cosines = tables["cosines"]
     runs = own_and_other_arms(cosines, tables["navigation"], KEYS)

@@ -38,7 +38,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges, each a sequence of two tokens, measured on the way."""
+    """Return trainings on edges, each a sequence of two tokens, measured on the way.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``most`` and ``looks``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (TinyGPT, TinySSM, associative), ``condition`` (the code's,
+        ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
+        labels are those of the default settings. ``condition`` is how a model is
+        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
+        plainest world and start that do (ours).
+    """
     made = gm.trials(settings.graphs, MODELS, settings.most)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
     draws = {"draws": settings.draws}
@@ -60,15 +73,30 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how geometric a memory of edges is at the end and at its best, and cosine by hops.
 
-    Returns:
-        The measured tables under the judged condition, and by name:
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
+            target, hops, cosine``), ``correlation`` (``spearman, null_mean, null_low,
+            null_high, p, step``), ``recall`` (``recall, worst, recall_others, accuracy,
+            ceiling, loss, floor, step``). All have the columns ``graph, architecture,
+            condition, seed``.
 
-        - ``course``: correlation and recall of every step but 0.
-        - ``last``: their last step, with ``size`` and ``beyond_chance``.
+    Returns:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
+
+        - ``course``: correlation and recall of every step but 0. Columns: ``graph,
+          architecture, seed, spearman, null_mean, null_low, null_high, p, step, recall,
+          recall_others``.
+        - ``last``: their last step, with ``size`` and ``beyond_chance``. Columns:
+          ``graph, architecture, seed, spearman, null_mean, null_low, null_high, p,
+          step, recall, recall_others, size, beyond_chance``.
         - ``lost``: the last step; ``loss``, Spearman's ρ minus its lowest value of any
-          step.
-        - ``far``: ρ over pairs two hops apart or more, and its ``size``.
-        - ``by_hops``: mean cosine by distance.
+          step. Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
+          null_high, p, step, recall, recall_others, loss``.
+        - ``far``: ρ over pairs two hops apart or more, and its ``size``. Columns:
+          ``graph, architecture, seed, all, far, near, drop, size``.
+        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
+          hops, cosine``.
     """
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]

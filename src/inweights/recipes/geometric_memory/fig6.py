@@ -56,7 +56,21 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero."""
+    """Return frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``width`` and
+            ``frozen_rate``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (associative, TinyNN, TinyGPT, Node2Vec), ``horizon`` (early;
+        late; late, β₂ = .9995), ``condition`` (the code's, bf16; the code's; ours); the
+        measures ``recall``, ``energy``, ``margin`` and ``correlation``; the computation
+        ``one_step``. Values of labels are those of the default settings. ``condition``
+        is how a model is trained: as the paper's code does (the code's), maybe in
+        bfloat16, or with the plainest world and start that do (ours).
+    """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
         architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps
@@ -128,19 +142,39 @@ def _measures(settings: Settings) -> list[Measure]:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the steps at which edges are stored, a margin is positive, and a geometry half there.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``architecture,
+            horizon, condition, recall, worst, recall_others, accuracy, ceiling, loss,
+            floor, step``), ``energy`` (``architecture, horizon, condition, space,
+            eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low, …``),
+            ``margin`` (``architecture, horizon, condition, rivals, over, margin, worst,
+            positive, step``), ``correlation`` (``architecture, horizon, condition,
+            spearman, null_mean, null_low, null_high, p, step``), ``one_step`` (``width,
+            on_edges, off_edges, recall, expected``). All have the columns ``graph,
+            seed``.
+
     Returns:
         - ``times``: a row per run: ``stored``, ``positive``, ``half_time`` of the
           energy in the top eigenspaces, ``lag`` (half-time minus stored) and ``ratio``
-          (positive over stored).
+          (positive over stored). Columns: ``graph, architecture, horizon, seed, stored,
+          positive, half_time, lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
-        - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``.
-        - ``node2vec``: half-time of Node2Vec.
+          Columns as in ``times``.
+        - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``. Columns: ``graph,
+          architecture, horizon, seed, half_time, stored, lag``.
+        - ``node2vec``: half-time of Node2Vec. Columns: ``graph, architecture, horizon,
+          seed, half_time``.
         - ``soon``: smallest margins at the first step of the long runs that is
-          measured.
-        - ``end``: smallest margins at the last step.
-        - ``margins``: those of every step, with the ``moment`` of AdamW.
-        - ``curves``: recall and top energy of TinyNN up to step 20.
-        - ``gpt_curves``: recall and geometry of TinyGPT.
+          measured. Columns: ``graph, architecture, horizon, condition, seed, rivals,
+          over, margin, worst, positive, step, stored``.
+        - ``end``: smallest margins at the last step. Columns as in ``soon``.
+        - ``margins``: those of every step, with the ``moment`` of AdamW. Columns:
+          ``graph, architecture, horizon, condition, seed, rivals, over, margin, worst,
+          positive, step, stored, moment``.
+        - ``curves``: recall and top energy of TinyNN up to step 20. Columns: ``graph,
+          seed, step, value, series``.
+        - ``gpt_curves``: recall and geometry of TinyGPT. Columns: ``graph,
+          architecture, horizon, seed, step, series, value``.
     """
     by = [*LABELS, "seed"]
     keys = [*LABELS, "seed", "step"]

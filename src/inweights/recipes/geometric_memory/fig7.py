@@ -48,7 +48,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Node2Vec at every width and from every scale, and TinyGPT, which is deeper."""
+    """Return Node2Vec at every width and from every scale, and TinyGPT, which is deeper.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``widths`` and ``stds``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``axis``
+        (width, initial scale), ``value`` (2, 8, 17, 100, 400, 0.02, 0.3, 1.0),
+        ``architecture`` (TinyGPT), ``condition`` (the code's, ours); the measures
+        ``energy`` and ``deeper``. Values of labels are those of the default settings.
+        ``condition`` is how a model is trained: as the paper's code does (the code's),
+        maybe in bfloat16, or with the plainest world and start that do (ours).
+    """
     models = [
         *(
             (WIDTH, str(width), Node2VecConfig(width=width))
@@ -85,15 +98,27 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energy in the top eigenspaces, and how many dimensions are used.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``energy`` (``axis,
+            value``), ``deeper`` (``architecture, condition``). All have the columns
+            ``graph, seed, space, eigenvalue, size, energy, cumulative, degenerate,
+            null_mean, null_low, null_high``.
+
     Returns:
         - ``top``: a row per run; energy in the top eigenspaces
-          (:func:`~.derived.top_energy`).
-        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards.
-        - ``swept``: ``top`` of Node2Vec at all widths and scales.
+          (:func:`~.derived.top_energy`). Columns: ``graph, axis, value, seed, first,
+          top, by_chance, beyond_chance``.
+        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards. Columns as in
+          ``top``.
+        - ``swept``: ``top`` of Node2Vec at all widths and scales. Columns as in
+          ``top``.
         - ``dimensions``: dimensions whose energy is more than :data:`USED` times that
-          of chance; ``extra``, beyond those of the top eigenspaces.
+          of chance; ``extra``, beyond those of the top eigenspaces. Columns: ``graph,
+          axis, value, seed, dimensions, extra``.
         - ``spectra``: energy by eigenspace of Node2Vec and TinyGPT, with rows of random
-          vectors.
+          vectors. Columns: ``graph, axis, value, seed, space, eigenvalue, size, energy,
+          cumulative, degenerate, null_mean, null_low, null_high, number, architecture,
+          condition``.
     """
     by = ["graph", "axis", "value"]
     # Node2Vec's trials have no condition, as it is the same under all; TinyGPT is shown

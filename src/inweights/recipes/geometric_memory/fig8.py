@@ -46,7 +46,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return descents on every graph with C, S and V along the way, and one trained by autograd."""
+    """Return descents on every graph with C, S and V along the way, and one trained by autograd.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``descent`` and
+            ``moments``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (cycle); the measure ``autograd``; the
+        computations ``spaces``, ``moments`` and ``long``. Values of labels are those of
+        the default settings.
+    """
     from inweights.probes.dynamics import along_descent, off_descent
 
     how = settings.descent
@@ -87,16 +97,37 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return what the claims judge: ends, extremes over each run, and curves for the figures.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``autograd`` (``distance,
+            travelled``), ``spaces`` (``step, space, size, coefficient, energy,
+            length``), ``moments`` (``step, loss, outside_c, outside_s, outside_v,
+            outside_random, s_low, s_high, s_trace, walk_low, walk_high, …``), ``long``
+            (``step, loss, outside_c, outside_s, outside_v, outside_random, s_low,
+            s_high, s_trace, walk_low, walk_high, …``). All have the columns ``graph,
+            seed``.
+
     Returns:
-        - ``ends``: a row per graph and seed at the last step.
-        - ``starts``: the same at step 0.
-        - ``extremes``: least and largest values over a run.
-        - ``curves``: of the smoothest eigenspaces, by step.
+        - ``ends``: a row per graph and seed at the last step. Columns: ``graph, seed,
+          step, loss, outside_c, outside_s, outside_v, outside_random, s_low, s_high,
+          s_trace, walk_low, walk_high, c_top, c_second, null_size, null_gap,
+          null_angle, top, degenerate, norm, change``.
+        - ``starts``: the same at step 0. Columns as in ``ends``.
+        - ``extremes``: least and largest values over a run. Columns: ``graph, seed,
+          s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second, outside_c,
+          outside_v``.
+        - ``curves``: of the smoothest eigenspaces, by step. Columns: ``graph, seed,
+          step, space, size, coefficient, energy, length, name``.
         - ``shares``: ``share`` of each matrix outside of the eigenvectors, by step.
-        - ``rest``: ``ratio`` of the gap beside the null space to its size.
+          Columns: ``graph, seed, step, matrix, share``.
+        - ``rest``: ``ratio`` of the gap beside the null space to its size. Columns:
+          ``graph, seed, ratio``.
         - ``longer``: a descent of ``long`` updates beside the usual one: what its
-          ``share`` in the degenerate direction adds, and its ``growth``.
-        - ``uneven``: ``longer`` without the cycle.
+          ``share`` in the degenerate direction adds, and its ``growth``. Columns:
+          ``graph, seed, step, loss, outside_c, outside_s, outside_v, outside_random,
+          s_low, s_high, s_trace, walk_low, walk_high, c_top, c_second, null_size,
+          null_gap, null_angle, top, degenerate, norm, change, degenerate_before,
+          norm_before, share, growth``.
+        - ``uneven``: ``longer`` without the cycle. Columns as in ``longer``.
     """
     moments = tables["moments"]
     by = ["graph", "seed"]

@@ -43,7 +43,21 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with and without self-edges, measured on the graph without them."""
+    """Return every model with and without self-edges, measured on the graph without them.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``steps`` and ``std``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular), ``model``
+        (Node2Vec; untied Node2Vec; untied, unit normal; TinyNN), ``self_edges``,
+        ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
+        ``margin``, ``own_margin``, ``zigzag``, ``energy`` and ``correlation``. Values
+        of labels are those of the default settings. ``condition`` is how a model is
+        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
+        plainest world and start that do (ours).
+    """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
@@ -79,17 +93,41 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return energies less those of random vectors, for both conditions, and margins.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
+            worst, recall_others, accuracy, ceiling, loss, floor``), ``margin``
+            (``rivals, over, margin, worst, positive``), ``own_margin`` (``over, margin,
+            worst, positive, null_positive, null_worst, null_all, p``), ``zigzag``
+            (``zigzag, bottom, null_mean, null_low, null_high, bottom_null``),
+            ``energy`` (``space, eigenvalue, size, energy, cumulative, degenerate,
+            null_mean, null_low, null_high``), ``correlation`` (``spearman, null_mean,
+            null_low, null_high, p``). All have the columns ``graph, model, self_edges,
+            condition, seed``.
+
     Returns:
         The measured tables under the condition in bfloat16, and by name:
 
         - ``zigzags``: energy along negative eigendirections; ``excess`` and
-          ``bottom_excess`` over random vectors.
-        - ``beside_chance``: ``zigzags`` with rows of random vectors.
+          ``bottom_excess`` over random vectors. Columns: ``graph, model, self_edges,
+          seed, zigzag, bottom, null_mean, null_low, null_high, bottom_null, condition,
+          excess, bottom_excess``.
+        - ``beside_chance``: ``zigzags`` with rows of random vectors. Columns as in
+          ``zigzags``.
         - ``trained_spectra``: energy by eigenspace of TinyNN and untied Node2Vec.
+          Columns: ``graph, model, self_edges, seed, space, eigenvalue, size, energy,
+          cumulative, degenerate, null_mean, null_low, null_high, condition, number,
+          panel``.
         - ``least``: the smallest margins, with and without self-edges (``loops``).
-        - ``cycle_margins``: margins on the cycle.
+          Columns: ``graph, model, self_edges, condition, seed, rivals, over, margin,
+          worst, positive, loops``.
+        - ``cycle_margins``: margins on the cycle. Columns: ``graph, model, self_edges,
+          condition, seed, rivals, over, margin, worst, positive``.
         - ``cycle_own``: margins on the cycle beside those of random embeddings.
-        - ``stored``: recall of all models but the tied Node2Vec.
+          Columns: ``graph, model, self_edges, seed, over, margin, worst, positive,
+          null_positive, null_worst, null_all, p``.
+        - ``stored``: recall of all models but the tied Node2Vec. Columns: ``graph,
+          model, self_edges, seed, recall, worst, recall_others, accuracy, ceiling,
+          loss, floor``.
     """
     loops = pl.when(pl.col("self_edges")).then(pl.lit("with self-edges"))
     without = loops.otherwise(pl.lit("without"))

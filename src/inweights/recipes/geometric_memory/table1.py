@@ -35,7 +35,20 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph stored associatively, with a Transformer, and with Node2Vec."""
+    """Return every graph stored associatively, with a Transformer, and with Node2Vec.
+
+    Args:
+        settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
+        ``architecture`` (associative, TinyGPT, Node2Vec), ``condition`` (the code's,
+        ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
+        labels are those of the default settings. ``condition`` is how a model is
+        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
+        plainest world and start that do (ours).
+    """
     draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
@@ -50,15 +63,30 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return correlations of cosine and hops over all pairs and beyond neighbours.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
+            target, hops, cosine``), ``correlation`` (``spearman, null_mean, null_low,
+            null_high, p``), ``recall`` (``recall, worst, recall_others, accuracy,
+            ceiling, loss, floor``). All have the columns ``graph, architecture,
+            condition, seed``.
+
     Returns:
-        The measured tables under the judged condition, and by name:
+        The measured tables in the one condition that the claims read (the code's: as
+        the paper's code trains), without its column, and by name:
 
         - ``far``: a row per run; Spearman's ρ over ``all`` and over ``far`` pairs, and
-          their sizes.
-        - ``pairs``: both as rows, ``pairs`` and ``rho``.
-        - ``by_hops``: mean cosine by distance.
-        - ``chance``: ρ with how far it is ``beyond_chance``.
-        - ``stored``: recall; ``memory``, that of other nodes for Node2Vec.
+          their sizes. Columns: ``graph, architecture, seed, all, far, near, drop,
+          all_size, far_size``.
+        - ``pairs``: both as rows, ``pairs`` and ``rho``. Columns: ``graph,
+          architecture, seed, pairs, rho``.
+        - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
+          hops, cosine``.
+        - ``chance``: ρ with how far it is ``beyond_chance``. Columns: ``graph,
+          architecture, seed, spearman, null_mean, null_low, null_high, p, size,
+          beyond_chance``.
+        - ``stored``: recall; ``memory``, that of other nodes for Node2Vec. Columns:
+          ``graph, architecture, seed, recall, worst, recall_others, accuracy, ceiling,
+          loss, floor, memory``.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

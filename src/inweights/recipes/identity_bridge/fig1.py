@@ -21,7 +21,16 @@ MIXES = {
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the model as it is, asked about real people, and a fine-tune for each training mix."""
+    """Return the model as it is, asked about real people, and a fine-tune for each training mix.
+
+    Args:
+        settings: The recipe's settings; the fields are described at
+            :class:`~inweights.recipes.shared.language.invented.InventedSettings`.
+
+    Returns:
+        The computations ``before`` and ``after``, with the labels ``facts``,
+        ``condition``.
+    """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
         for name, mix in MIXES.items()
@@ -40,11 +49,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracies by kind of question, and whether they were trained.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
+            (``condition, steps, trained, loss``). All have the columns ``facts, seed,
+            id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
+            probability, share, others, kind, thought, told, layer, cosine, other,
+            contrast``.
+
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
           with ``accuracy``, that ``before`` training, and ``excess`` over chance.
+          Columns: ``facts, condition, seed, what, distribution, accuracy, before,
+          chance, excess``.
         - ``shown``: those of two-hop questions, with the words of the figure
-          (``asked``).
+          (``asked``). Columns: ``facts, condition, seed, what, distribution, accuracy,
+          before, chance, excess, asked``.
     """
     before = tables["before"]
     # Nothing is trained of real people: they are asked about once.

@@ -38,7 +38,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both models in worlds of one and more second relations, with and without identity."""
+    """Return both models in worlds of one and more second relations, with and without identity.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``relations`` and ``told``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (emb-mlp, gpt), ``relations`` (1, 2), ``told``
+        (0.5), ``identity``; the measure ``accuracy``. Values of labels are those of the
+        default settings.
+    """
     training = settings.gpt, settings.emb_mlp
     trials = []
     for several, told, identity, name in product(
@@ -64,11 +74,21 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on the two-hop questions that were not trained, and recall of the facts.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``model, relations, told, identity, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
-        - ``queries``: a row per run and ``distribution``, with ``accuracy``.
+        - ``queries``: a row per run and ``distribution``, with ``accuracy``. Columns:
+          ``model, relations, told, identity, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers``.
         - ``shown``: the same with the words of the figure, ``given`` and ``world``.
+          Columns: ``model, relations, told, identity, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, given,
+          world``.
         - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least.
+          least. Columns: ``model, relations, told, identity, seed, accuracy``.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

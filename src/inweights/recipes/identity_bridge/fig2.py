@@ -30,8 +30,8 @@ class Settings(iw.Config):
         tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
         tied_complexities: Values of ``C`` with identity for models with a tied head.
         tied_controls: Values of ``C`` without identity for models with a tied head.
-        fixed_complexities: Values of ``C`` with identity of ``gpt-fixed``, whose sequences
-            all start at the first position.
+        fixed_complexities: Values of ``C`` with identity of ``gpt-fixed``, whose
+            sequences all start at the first position.
         gpt: The GPTs with an untied head, and their training.
         tied: The GPTs with a tied head, and their training.
         emb_mlp: The Emb-MLP and its training.
@@ -53,7 +53,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with identity, and without it at fewer complexities."""
+    """Return every model with identity, and without it at fewer complexities.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexities`` and
+            ``controls``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
+        gpt-tied-decay, gpt-fixed), ``identity``, ``complexity`` (1, 2, 3, 5); the
+        measure ``accuracy``. Values of labels are those of the default settings.
+    """
     training = settings.gpt, settings.emb_mlp, settings.tied
     arms = (
         (settings.models, True, settings.complexities),
@@ -75,14 +85,30 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions beside 1/C, its excess over it, and recall of the facts.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``model, identity, complexity, seed, part, role, distribution,
+            statements, accuracy, accuracy_among, chance, loss, right_answers``.
+
     Returns:
         - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
+          Columns: ``model, identity, complexity, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
+          bridge``.
         - ``excess``: those of complexity above 1, with ``excess``, accuracy minus 1/C.
+          Columns: ``model, identity, complexity, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
+          excess``.
         - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least.
-        - ``known``: ``compositions``; accuracy is not a number where a fact is not
-          known.
+          least. Columns: ``model, identity, complexity, seed, accuracy``.
+        - ``known``: ``compositions``; accuracy is not a number where the accuracy on a
+          role of facts is below .99. Columns: ``model, identity, complexity, seed,
+          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers, one_over_c, recall``.
         - ``controls``: ``compositions`` of the runs without identity, by ``head``.
+          Columns: ``model, identity, complexity, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
+          head``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

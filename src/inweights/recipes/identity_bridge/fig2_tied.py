@@ -23,8 +23,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, the number of objects that a subject leads to, with
-            identity.
+        complexities: Values of ``C``, the number of objects that a subject leads to,
+            with identity.
         controls: Values of ``C`` without identity.
         uniform_controls: Values of ``C`` without identity, where all matrices start
             alike.
@@ -39,7 +39,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings with identity, without it, and without it from a uniform start."""
+    """Return trainings with identity, without it, and without it from a uniform start.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexities`` and
+            ``controls``; :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (gpt-tied, gpt-tied-decay), ``start`` (GPT-2's,
+        uniform), ``identity``, ``complexity`` (1, 3); the measure ``accuracy``. Values
+        of labels are those of the default settings. ``start`` is how the matrices that
+        write into the residual stream are drawn at first: smaller by depth, as in
+        GPT-2, or with the same standard deviation as all other matrices (uniform).
+    """
     arms = (
         (GPT2, True, settings.complexities),
         (GPT2, False, settings.controls),
@@ -72,11 +84,19 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on compositions beside 1/C, and recall of the facts.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``model, start, identity, complexity, seed, part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``.
+
     Returns:
         - ``compositions``: a row per run, with ``accuracy``, ``one_over_c`` and ``arm``
-          (its identity and start).
+          (its identity and start). Columns: ``model, start, identity, complexity, seed,
+          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers, one_over_c, arm``.
         - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least.
+          least. Columns: ``model, start, identity, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

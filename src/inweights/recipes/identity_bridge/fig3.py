@@ -57,7 +57,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP at complexity one for every ``N``, with and without identity."""
+    """Return Emb-MLP at complexity one for every ``N``, with and without identity.
+
+    Args:
+        settings: The recipe's settings, such as ``shown`` and ``sizes``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``n`` (10, 20, 50), ``identity``; the measures
+        ``accuracy``, ``tokens``, ``one_hop`` and ``two_hop``. Values of labels are
+        those of the default settings.
+    """
     trials = [
         Trial(
             labels={"n": size.n, "identity": identity},
@@ -77,15 +87,29 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return the panels of the figure, and what wins in each row of the templates.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``tokens`` (``row, row_group, column, column_group, value,
+            top, answer``), ``one_hop`` (``row, row_group, column, column_group, value,
+            top, answer``), ``two_hop`` (``row, row_group, column, column_group, value,
+            top, answer``). All have the columns ``n, identity, seed``.
+
     Returns:
         - ``panels``: the templates of the first seed, with the ``panel`` that shows
-          them.
+          them. Columns: ``n, identity, seed, row, row_group, column, column_group,
+          value, top, answer, panel``.
         - ``peaks``: share of the rows of subjects and bridges whose largest logit is
-          their ``own`` bridge or object.
+          their ``own`` bridge or object. Columns: ``seed, n, identity, row_group,
+          column_group, own``.
         - ``selectors``: how much more each relation raises bridges than objects
-          (``toward_bridges``).
-        - ``compositions``: accuracy on compositions.
+          (``toward_bridges``). Columns: ``seed, n, identity, row_group,
+          toward_bridges``.
+        - ``compositions``: accuracy on compositions. Columns: ``n, identity, seed,
+          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers``.
         - ``memorised``: accuracy on the facts, of the role that is known least.
+          Columns: ``n, identity, seed, accuracy``.
     """
     tokens = tables["tokens"]
     panels = [

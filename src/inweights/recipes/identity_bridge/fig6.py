@@ -34,7 +34,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the GPTs on one world with identity."""
+    """Return the GPTs on one world with identity.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (gpt, gpt-small, gpt-tied, gpt-tied-decay); the
+        measures ``accuracy``, ``alignment`` and ``states``. Values of labels are those
+        of the default settings.
+    """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
     trials = [ib.trial(name, world, *training) for name in settings.models]
@@ -54,13 +64,27 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return mean alignment over the blocks, and how far each projection can be trusted.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
+            contrast, nearest``), ``states`` (``pair, kind, layer, depth, x, y,
+            trustworthiness``). All have the columns ``model, seed``.
+
     Returns:
         - ``states``: two-dimensional projections of hidden states, with a ``note`` on
-          their trustworthiness.
-        - ``alignment``: a row per run, layer and place in the prompt.
+          their trustworthiness. Columns: ``model, seed, pair, kind, layer, depth, x, y,
+          trustworthiness, note``.
+        - ``alignment``: a row per run, layer and place in the prompt. Columns: ``model,
+          seed, place, layer, depth, cosine, other, contrast, nearest, compared``.
         - ``by_model``: mean ``cosine``, ``contrast`` and ``nearest`` over the blocks.
-        - ``known``: accuracy on compositions; not a number where a fact is not known.
+          Columns: ``model, seed, place, cosine, contrast, nearest``.
+        - ``known``: accuracy on compositions; not a number where the accuracy on a role
+          of facts is below .99.
+          Columns: ``model, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers, recall``.
         - ``memorised``: accuracy on the facts, of the role that is known least.
+          Columns: ``model, seed, accuracy``.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
     # that can be trusted.

@@ -22,8 +22,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexity: ``C``, the number of objects that a subject leads to; the paper takes
-            2.
+        complexity: ``C``, the number of objects that a subject leads to; the paper
+            takes 2.
         models: Names of the conditions, as in Figure 2; the first is shown in the film.
         every: Steps between measurements.
         gpt: The GPTs and their training.
@@ -37,7 +37,17 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return two GPTs on one world with identity, measured all along."""
+    """Return two GPTs on one world with identity, measured all along.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (gpt-small, gpt); the measures ``accuracy``,
+        ``alignment``, ``memory``, ``logits`` and ``states``. Values of labels are those
+        of the default settings.
+    """
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
     trials = [ib.trial(name, world, *training) for name in settings.models]
@@ -60,17 +70,31 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return curves between 0 and 1 for the film, half-times, and correlations over training.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``alignment`` (``place, layer, depth, cosine, other,
+            contrast, nearest``), ``memory`` (``prompt, contrast, reached``), ``logits``
+            (``row, row_group, column, column_group, value, top, answer``), ``states``
+            (``pair, kind, layer, depth, x, y, trustworthiness``). All have the columns
+            ``model, seed, step``.
+
     Returns:
-        - ``curves``: ``value`` of five ``series`` by step.
-        - ``film_curves``: those of the model that is filmed.
+        - ``curves``: ``value`` of five ``series`` by step. Columns: ``model, seed,
+          step, series, value``.
+        - ``film_curves``: those of the model that is filmed. Columns as in ``curves``.
         - ``leads``: a row per run; by how many steps alignment and memory reach half of
-          their rise before accuracy does.
-        - ``at_recall``: accuracy at the first step at which the facts are known; not a
-          number where they never are.
+          their rise before accuracy does. Columns: ``model, seed, accuracy, recall,
+          alignment at r1, alignment at r2, memory a → c, alignment_r1_leads,
+          memory_leads``.
+        - ``at_recall``: accuracy at the first step at which the facts are known (recall
+          of :data:`KNOWN`, .99, or more); not a number where they never are. Columns:
+          ``model, seed, step, accuracy``.
         - ``in_step``: ``correlation`` of accuracy with cosine and with contrast over
-          the steps of a run.
+          the steps of a run. Columns: ``model, seed, place, correlation, by``.
         - ``states``: projections of the hidden states, each turned to fit the frame
-          before.
+          before. Columns: ``model, seed, pair, kind, layer, depth, x, y,
+          trustworthiness, step``.
     """
     keys = ["model", "seed", "step"]
     answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")

@@ -54,7 +54,16 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each model and condition, on real facts."""
+    """Return one fine-tune for each model and condition, on real facts.
+
+    Args:
+        settings: The recipe's settings, such as ``models``, ``device`` and ``tokens``;
+            :class:`Settings` describes each.
+
+    Returns:
+        The computations ``before`` and ``after``, with the labels ``model``,
+        ``condition``.
+    """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()
     }
@@ -70,14 +79,25 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how the answer rises under the prompt ``(e1, r2)``, by set, and accuracies.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
+            (``condition, steps, trained, loss``). All have the columns ``model, seed,
+            id, chain, role, prompt, answer, best, rank, hit, reciprocal, chance,
+            probability, share, others, kind, thought, told, layer, cosine, other,
+            contrast``.
+
     Returns:
         - ``accuracy``: a row per run and kind of question; ``gain``, accuracy minus
-          that before training.
+          that before training. Columns: ``model, condition, seed, what, distribution,
+          accuracy, before, chance, excess, gain``.
         - ``sets``: rises of probability by ``set`` of questions (correct, partial,
-          incorrect).
-        - ``all``: the same over all questions.
-        - ``shown``: ``sets`` as rows, with the words of the figure.
-        - ``kept``: ``accuracy`` with the words of the figure.
+          incorrect). Columns: ``model, condition, seed, set, decades, own, rise,
+          share_rise``.
+        - ``all``: the same over all questions. Columns as in ``sets``.
+        - ``shown``: ``sets`` as rows, with the words of the figure. Columns: ``model,
+          condition, seed, set, what, value``.
+        - ``kept``: ``accuracy`` with the words of the figure. Columns: ``model,
+          condition, seed, what, distribution, accuracy, before, chance, excess``.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])
     accuracy = accuracies(measured, LABELS)

@@ -70,14 +70,28 @@ def plan(settings: Settings, identity: bool) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return panels of the figure, peaks of its rows, worst margins, and gaps of the norms.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``tokens`` (``row,
+            row_group, column, column_group, value, top, answer``), ``margins`` (``part,
+            role, distribution, prompt, answer, predicted, margin, margin_among,
+            right_answers``), ``norms`` (``least_margin, norm``), ``first_hop`` (``row,
+            row_group, column, column_group, value, top, answer``), ``composition``
+            (``row, row_group, column, column_group, value, top, answer``), ``bounds``
+            (``check, value``). All have the columns ``n, seed``.
+
     Returns:
         - ``panels``: templates of the world that is drawn, with their ``panel``.
+          Columns: ``n, seed, row, row_group, column, column_group, value, top, answer,
+          panel``.
         - ``peaks``: share of the rows that peak on their ``own`` bridge or object.
-        - ``blocks``: ``contrast`` and ``spread`` of each block of logits.
+          Columns: ``seed, n, row_group, column_group, own``.
+        - ``blocks``: ``contrast`` and ``spread`` of each block of logits. Columns:
+          ``seed, n, row_group, column_group, contrast, spread``.
         - ``extremes``: ``least`` and ``largest`` margin over the compositions of a
-          world.
+          world. Columns: ``n, seed, least, largest``.
         - ``norms``: nuclear norm of each solution; ``gap``, its distance from the
-          proven bound, as a share.
+          proven bound, as a share. Columns: ``n, seed, least_margin, norm, bound,
+          gap``.
     """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()

@@ -54,7 +54,19 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every step of the proofs at every size, and trainings with and without identity."""
+    """Return every step of the proofs at every size, and trainings with and without identity.
+
+    Args:
+        settings: The recipe's settings, such as ``sizes``, ``full`` and ``ties``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``identity``, ``training`` (standard, small
+        initialisation, large initialisation, weight decay); the measures
+        ``directions``, ``ends`` and ``accuracy``; the computations ``with``,
+        ``without``, ``point``, ``kkt``, ``random``, ``averaging``, ``proof`` and
+        ``full``. Values of labels are those of the default settings.
+    """
     worlds = [(n, 1) for n in settings.full] + [
         (settings.ties, c) for c in settings.complexities
     ]
@@ -85,12 +97,22 @@ def plan(settings: Settings) -> experiments.Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return margins by ``n``, expected accuracy beside 1/C, and whether signs agree.
 
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``directions`` (``identity,
+            training, cosine, least_margin, excess, query_margin, expected, step``),
+            ``ends`` (``identity, training, cosine, least_margin, excess, query_margin,
+            expected``) and 9 more like the second. All have the columns ``seed``.
+
     Returns:
-        - ``margins``: margins of theorems 1 and 2 by ``n``.
+        - ``margins``: margins of theorems 1 and 2 by ``n``. Columns: ``n, seed, check,
+          value, identity``.
         - ``expected``: ``excess`` of the accuracy that the program expects over 1/C.
+          Columns: ``n, identity, complexity, seed, check, value, excess``.
         - ``ends``: a row per training at its end; ``agrees``, 1 where trained and
-          predicted margin have one sign.
-        - ``curves``: direction of the weights by step.
+          predicted margin have one sign. Columns: ``identity, training, seed, cosine,
+          least_margin, excess, query_margin, expected, agrees``.
+        - ``curves``: direction of the weights by step. Columns: ``identity, training,
+          seed, cosine, least_margin, excess, query_margin, expected, step, condition``.
     """
     shown = (("with", "thm 1", "with identity"), ("without", "thm 2", "without"))
     margins = [

@@ -41,6 +41,15 @@ def plan(settings: Settings) -> experiments.Plan:
     """Return a product of two matrices and one matrix on every world.
 
     Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``.
+
+    Args:
+        settings: The recipe's settings, such as ``groups``, ``cells`` and ``width``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``members`` (8, 16), ``told`` (1, 3), ``model`` (two
+        matrices, one matrix); the measures ``accuracy``, ``ends``, ``nuclear`` and
+        ``frobenius``. Values of labels are those of the default settings.
     """
     init = iw.Init(std=settings.std)
     models: dict[str, experiments.ModelConfig] = {
@@ -77,7 +86,21 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on what is asked, ``questions``, and on the facts, ``memorised``."""
+    """Return accuracy on what is asked, ``questions``, and on the facts, ``memorised``.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``ends`` (``cosine, least_margin, excess, query_margin,
+            expected``), ``nuclear`` (``least_margin, norm``), ``frobenius``
+            (``least_margin, norm``). All have the columns ``members, told, model,
+            seed``.
+
+    Returns:
+        - ``questions``: the rows of ``accuracy`` for queries, with the same columns.
+        - ``memorised``: a row per run; ``accuracy`` on the facts, of the role that is
+          known least. Columns: ``model, members, told, seed, accuracy``.
+    """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),
         "memorised": memorised(tables["accuracy"], ["model", "members", "told"]),

@@ -31,7 +31,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every number of examples and counter-examples that leaves members to ask about."""
+    """Return every number of examples and counter-examples that leaves members to ask about.
+
+    Args:
+        settings: The recipe's settings, such as ``groups``, ``members`` and ``told``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``told`` (1, 3), ``denied`` (0, 1, 3, 4), ``model``
+        (Emb-MLP; Emb-MLP, decay; GPT, small); the measures ``trained`` and
+        ``accuracy``; the computation ``predicted``. Values of labels are those of the
+        default settings.
+    """
     worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (
             {"told": told, "denied": denied},

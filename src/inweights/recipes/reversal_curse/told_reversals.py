@@ -36,7 +36,18 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every number of trained reversals with every choice of identities."""
+    """Return every number of trained reversals with every choice of identities.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``told`` and ``identities``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``identities`` (none; first; both; both, phrased),
+        ``told`` (0, 5, 10, 2), ``phrased``, ``model`` (Emb-MLP; Emb-MLP, decay; GPT,
+        small); the measures ``trained`` and ``accuracy``; the computation
+        ``predicted``. Values of labels are those of the default settings.
+    """
     n = settings.n
     training = settings.training
     ends = [
