@@ -79,7 +79,9 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     assert {name for name in kept if "__pycache__" not in name} <= set(names)
 
 
-@pytest.mark.parametrize("page", ["own-model", "own-function"])
+@pytest.mark.parametrize(
+    "page", ["own-model", "own-function", "trained-model", "looking"]
+)
 def test_pages_run_where_nothing_else_is(
     installed: Path, page: str, tmp_path: Path
 ) -> None:
