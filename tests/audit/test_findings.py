@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from inweights.audit import Audit, audit, findings, headline, outlook
-from inweights.audit.findings import _late
+from inweights.audit.findings import _asserted, _late
 from inweights.worlds import read_knowledge
 from inweights.worlds.readers.remark import Remark
 
@@ -152,3 +152,20 @@ def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> N
     assert near.level == "act"
     assert near.text.startswith("'Marta Ilvse', 'Marta Ilves': 1 letter apart")
     assert near.text.endswith(". `--fix FOLDER --near` takes the second name.")
+
+
+def test_the_statements_named_first_have_the_largest_margins() -> None:
+    """Of five that will be asserted three are named, and equal margins keep their order."""
+    rows = [("p", 0.1), ("q", 0.7), ("r", 0.3), ("s", 0.7), ("t", 0.2)]
+    queries = pl.DataFrame(
+        {
+            "verdict": ["asserted"] * 5 + ["follows"],
+            "prompt": [*(name for name, _ in rows), "u"],
+            "predicted": ["x"] * 6,
+            "margin": [*(margin for _, margin in rows), 9.0],
+        }
+    )
+    made = cast(Audit, SimpleNamespace(forecast=SimpleNamespace(queries=queries)))
+    [finding] = _asserted(made)
+    assert finding.title == "5 statements will be asserted without a fact"
+    assert "With the largest margins: q → x; s → x; r → x." in finding.text
