@@ -92,7 +92,7 @@ def beside(
 
     Args:
         outcome: A run of the league's recipe; ``None`` for the stored rows alone.
-        scale: Scale of the stored rows.
+        scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs.
     """
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]

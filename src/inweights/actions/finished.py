@@ -81,7 +81,7 @@ def verdicts(
     run are not judged, and say why; other runs are not affected.
 
     Args:
-        scale: Which run of each recipe.
+        scale: Which run of each recipe: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
     """
@@ -128,7 +128,7 @@ def open_run(
         name: A recipe (its last part is enough where only one has that), the first
             letters of a run's hash, the run's folder or page, or ``last``: the newest
             finished run.
-        scale: Scale of the run, if a recipe is given.
+        scale: Scale of the run, if a recipe is given: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs.
         again: Whether it is judged and drawn again, as this version does; nothing is
             trained.

@@ -229,7 +229,7 @@ def settle(
     time.
 
     Args:
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         minutes: Time for all recipes together.
         runs: Folder of all runs.

@@ -46,7 +46,7 @@ def activations(
     Args:
         model: ``R`` replicas.
         worlds: One world, or one a replica.
-        layers: Names of layers; all if left out.
+        layers: Names of layers, among ``model.layer_names``; all if left out.
         position: A number (negative ones from the end), or names of tokens; all if left
             out.
         parts: ``facts``, ``queries`` or both.

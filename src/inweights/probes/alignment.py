@@ -44,7 +44,7 @@ def alignment(
     Args:
         model: ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
-        layers: Names of layers; by default all.
+        layers: Names of layers, among ``model.layer_names``; by default all.
         places: ``first_hop``, ``query`` or both.
 
     Returns:

@@ -48,7 +48,8 @@ def logit_lens(
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        layers: Names of layers; by default all that can be decoded.
+        layers: Names of layers, among ``model.layer_names``; by default all that can be
+            decoded.
         most: Largest number of statements of each slice that are read, the first ones.
 
     Returns:

@@ -184,7 +184,8 @@ def answers_among(
         model: Gives the candidates.
         worlds: Worlds of the replicas: one, or one for each.
         part: ``facts`` or ``queries``.
-        role: Role of the statements.
+        role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
+            ``world.queries``.
 
     Returns:
         Whether each candidate is a right answer to one of them, in the order of the

@@ -39,7 +39,7 @@ def last_states(
     Args:
         model: ``R`` replicas.
         prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
-        layers: Names of layers; by default all.
+        layers: Names of layers, among ``model.layer_names``; by default all.
     """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(

@@ -35,7 +35,8 @@ def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataF
         model: ``R`` replicas with a table of token embeddings and a state
             ``embedding``.
         worlds: One world, or one for each replica.
-        role: Role of the facts whose prompts are read.
+        role: Role of the facts whose prompts are read; one of
+            ``world.facts.role_names``.
 
     Returns:
         A row for each replica: ``replica``; ``token`` and ``added``, the root mean

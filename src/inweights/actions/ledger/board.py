@@ -124,7 +124,7 @@ def read_board(
 
     Args:
         results: Folder of the results.
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Names of recipes; by default all.
         more: Rows of scores that the folder does not hold yet.
 

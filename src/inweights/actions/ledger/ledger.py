@@ -109,7 +109,7 @@ class Ledger:
 
         Args:
             name: Id of the claim.
-            scale: Scale at which it is judged.
+            scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
         """
         return self.entries.get(f"{name} {scale}", Entry())
 

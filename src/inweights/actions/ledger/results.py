@@ -54,7 +54,7 @@ def board(
     ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
 
     Args:
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         results: Folder of the results; :func:`stored_root` if left out.
 
@@ -83,7 +83,7 @@ def state(
     """Add to the ledger what the claims of recipes need, and return the lines.
 
     Args:
-        scale: Scale at which the claims are judged.
+        scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         anew: Why all claims that were not judged in their present version are stated
             again; by default they are not.
@@ -126,7 +126,7 @@ def withdraw(
     Args:
         claim: Its full name.
         why: The reason.
-        scale: Scale at which it was judged.
+        scale: Scale at which it was judged: ``smoke``, ``cpu`` or ``paper``.
         results: Folder of the results; by default :func:`results_root`.
 
     Returns:
@@ -151,7 +151,7 @@ def history(
 
     Args:
         claim: Its full name, or the last part of it.
-        scale: Scale at which it is judged.
+        scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
         results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
@@ -200,7 +200,7 @@ def record(
     warning gives the reason. Seeds that are there already stay as they are.
 
     Args:
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
         results: Folder of the results; by default :func:`results_root`.
@@ -233,7 +233,7 @@ def open_parts(
     recipe comes once for each block of seeds on which such claims are stated.
 
     Args:
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
         results: Folder of the results.

@@ -27,7 +27,7 @@ def scores_of_runs(
 
     Args:
         recipe: The recipe.
-        scale: Scale of the runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         store: Where runs are.
         path: The ledger's file, whose earlier versions git has.
         ledger: The ledger as it is now.

@@ -43,7 +43,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
     Args:
         recipe: The recipe.
-        scale: Scale at which its claims are judged.
+        scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
         The hash of each claim, by its id.
@@ -160,7 +160,7 @@ def state(
 
     Args:
         recipes: The recipes.
-        scale: Scale at which the claims are judged.
+        scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
         date: Of today, as ``2026-11-27``.
         anew: Why every claim that was not judged in its present version is stated
@@ -218,7 +218,7 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 
     Args:
         name: Id of the claim.
-        scale: Scale at which it is judged.
+        scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
         why: The reason.
         ledger: The ledger.
         date: Of today, as ``2026-11-27``.
@@ -256,7 +256,7 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
 
     Args:
         recipe: The recipe.
-        scale: Scale at which its claims are judged.
+        scale: Scale at which its claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
     """
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]

@@ -55,7 +55,8 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
     out.
 
     Args:
-        facts: A row for each fact, without identity statements.
+        facts: A row for each fact (``subject``, ``relation``, ``object``), without
+            identity statements.
 
     Returns:
         ``first``, ``second`` (names of relations) and ``chains``, most chains first.
@@ -77,7 +78,8 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     fixed seed; those with more than a twentieth of the limit are left out.
 
     Args:
-        facts: A row for each fact, without identity statements.
+        facts: A row for each fact (``subject``, ``relation``, ``object``), without
+            identity statements.
 
     Returns:
         The chains (``subject``, ``first``, ``bridge``, ``second``, ``answer``), and the
@@ -113,7 +115,8 @@ def compositions(
     """Describe each pair of relations that form chains.
 
     Args:
-        facts: A row for each fact, identity statements included.
+        facts: A row for each fact (``subject``, ``relation``, ``object``), identity
+            statements included.
         chains: The listed chains, from :func:`chains_in`.
         counts: Exact numbers of chains, from :func:`chain_counts`.
 

@@ -15,7 +15,7 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     """List the chains whose answer the facts state directly.
 
     Args:
-        facts: A row for each fact.
+        facts: A row for each fact (``subject``, ``relation``, ``object``).
         chains: The listed chains, from :func:`chains_in`.
 
     Returns:
@@ -32,7 +32,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     """Measure how often the name of a subject contains that of its object, or the other way round.
 
     Args:
-        facts: A row for each fact.
+        facts: A row for each fact (``subject``, ``relation``, ``object``).
 
     Returns:
         ``relation`` and ``contained``, the share of its facts where one name is part of
@@ -59,7 +59,7 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
     are pairs listed, so that each counts once.
 
     Args:
-        facts: A row for each fact.
+        facts: A row for each fact (``subject``, ``relation``, ``object``).
         identifying: Names of relations with another value for each subject, which do
             not transfer.
 

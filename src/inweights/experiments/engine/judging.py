@@ -43,7 +43,7 @@ def judge_all(
     Args:
         recipe: The recipe.
         tables: Its tables, by name.
-        scale: The scale that was run.
+        scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds of the run.
     """
     results = []
@@ -71,7 +71,7 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 
     Args:
         recipe: The recipe.
-        scale: The scale.
+        scale: The scale: ``smoke``, ``cpu`` or ``paper``.
     """
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []

@@ -70,7 +70,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     Args:
         part: The recipe with some of its trials.
         whole: The recipe.
-        scale: The scale.
+        scale: The scale: ``smoke``, ``cpu`` or ``paper``.
     """
     some = _work_of(part, scale)
     all_of_it = _work_of(whole, scale)

@@ -24,7 +24,8 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
     Args:
         recipe: A recipe of a paper.
-        scale: The scale at which its claims are judged.
+        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
+            ``paper``.
 
     Raises:
         ConfigError: The recipe has no such scale.
@@ -48,7 +49,8 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
 
     Args:
         recipe: A recipe of a paper whose protocol is stated.
-        scale: The scale at which its claims are judged.
+        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
+            ``paper``.
         claim: One of its claims.
 
     Returns:

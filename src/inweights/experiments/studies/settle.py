@@ -75,7 +75,8 @@ def settle(
 
     Args:
         recipe: The recipe.
-        scale: The scale at which its claims are judged.
+        scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
+            ``paper``.
         store: Where runs are.
         seconds: Time for all of it.
         execution: Who does the work; by default this process.
@@ -202,7 +203,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 
     Args:
         recipe: The recipe.
-        scale: The scale.
+        scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: Where runs are.
 
     Returns:
@@ -236,7 +237,7 @@ def own_folders(
 
     Args:
         recipe: The recipe.
-        scale: The scale.
+        scale: The scale: ``smoke``, ``cpu`` or ``paper``.
         store: Where runs are.
         first: The first seed.
         further: Whether analyses of new seeds alone, which double the number of seeds

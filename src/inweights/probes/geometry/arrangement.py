@@ -52,7 +52,7 @@ def agreement(
     Args:
         model: ``R`` replicas, at least two.
         worlds: Worlds of one graph: one, or one for each replica.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of leading principal directions that are compared; 0 for all,
             which mean little where the width is at least the number of nodes.
@@ -219,7 +219,7 @@ def arrangement(
         model: ``R`` replicas.
         worlds: Worlds of one graph: one, or one for each replica.
         method: ``pca`` or ``umap``; see :func:`arrange`.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of dimensions, 1 to 3.
         neighbours: Number of nearest neighbours that UMAP considers for each node.

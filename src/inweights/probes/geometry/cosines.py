@@ -167,7 +167,8 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see :func:`node_vectors`.
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+            :func:`node_vectors`.
 
     Returns:
         A row for each replica and ordered pair: ``replica, source, target`` (names),

@@ -71,7 +71,7 @@ def hop_correlation(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         least: Smallest number of hops of a pair that counts; 2 leaves out pairs that
             are facts.

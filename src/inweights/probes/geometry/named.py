@@ -71,7 +71,7 @@ def named_geometry(
         model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` returns.
         worlds: Worlds of graphs: one, or one for each replica. Edges count in both
             directions.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         together: Whether ``p`` is corrected for choosing the best replica: each draw
             then counts with its own best replica. Without it, ``p`` is valid only for a

@@ -61,7 +61,7 @@ def spectral_energy(
         worlds: Worlds of graphs: one, or one for each replica.
         kind: Which negative Laplacian; see
             :func:`inweights.theory.geometric_memory.spectral.operator`.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
@@ -118,7 +118,7 @@ def zigzag(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.

@@ -133,7 +133,8 @@ def placed(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see :func:`node_vectors`.
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+            :func:`node_vectors`.
 
     Raises:
         DataError: A world is not a graph; see also :func:`graph_edges` and

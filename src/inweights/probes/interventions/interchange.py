@@ -62,7 +62,8 @@ def carries(
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
-        role: Role of the queries, which have three tokens.
+        role: Role of the queries, which have three tokens; one of
+            ``world.queries.role_names``.
         places: Some of the model's ``layer_names`` or ``part_names``, or a head of a
             GPT such as ``block.0.head.1``. The states of a list of names are replaced
             at once. By default each layer.

@@ -127,7 +127,8 @@ def stepwise(
         model: ``R`` replicas.
         worlds: One world, or one for each replica; the statements of a role have one
             shape.
-        roles: Roles of facts and queries that are evaluated; by default all.
+        roles: Roles of facts and queries that are evaluated, among ``role_names`` of
+            ``world.facts`` and ``world.queries``; by default all.
         most: Largest number of statements of a role that are read, evenly spread; 0 for
             all.
         apart: Whether prompts with most answers, such as the root of a star, get rows

@@ -41,7 +41,8 @@ def path_accuracy(
     Args:
         model: ``R`` replicas.
         worlds: Worlds with paths: one, or one for each replica.
-        role: Role of the statements.
+        role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
+            ``world.queries``.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
         hardest: Place of the hardest token, 0-based: by default the first node after
             the root (Fig. 3), which decides all that follow.

@@ -53,7 +53,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see
+        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
 
     Returns:

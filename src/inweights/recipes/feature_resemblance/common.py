@@ -24,7 +24,8 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
     """Return the world of a training task.
 
     Args:
-        course: Name of the task.
+        course: Name of the task, as in
+            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`.
         n: Number of tuples or chains.
     """
     if course.startswith("two-hop"):
@@ -125,7 +126,8 @@ def both_models(
         world: The world.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
-        course: Name of the task.
+        course: Name of the task, as in
+            :func:`~inweights.recipes.feature_resemblance.trainings.phase_roles`.
         rho: Number of copies of the similarity premise.
     """
     return [

@@ -48,7 +48,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     that of the multiset of ``ρ`` copies.
 
     Args:
-        course: Name of the task.
+        course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``, ``AS-target``,
+            ``two-hop`` or ``two-hop without identity``.
         rho: Number of copies of the similarity premise, at least 1.
 
     Raises:
@@ -105,7 +106,8 @@ class OneLayerTraining(iw.Config):
         """Return the phases of a task: both stages of its first facts, then the MLP on the second.
 
         Args:
-            course: Name of the task.
+            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
+                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
             rho: Number of copies of the similarity premise.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
@@ -203,7 +205,8 @@ class EndToEndTraining(iw.Config):
         """Return the phases of a task, each of all parameters.
 
         Args:
-            course: Name of the task.
+            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
+                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
             rho: Number of copies of the similarity premise.
             frozen: Whether the value matrix is frozen in the second phase.
         """
@@ -247,7 +250,8 @@ class GPTTraining(iw.Config):
         """Return the phases of a task; everything is trained.
 
         Args:
-            course: Name of the task.
+            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
+                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
             rho: Number of copies of the similarity premise.
         """
         return self.phases(phase_roles(course, rho), self.losses[course])

@@ -195,7 +195,8 @@ def trials(
         descent: Settings of Node2Vec; by default the usual ones.
         shuffled: Whether nodes are named in a drawn order; if not, neighbours are side
             by side.
-        conditions: Names of the conditions.
+        conditions: Names of the conditions: :data:`CODE`, :data:`PLAIN` or
+            :data:`BF16`.
 
     Raises:
         ConfigError: There is no such training or condition.

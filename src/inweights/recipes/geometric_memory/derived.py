@@ -20,7 +20,8 @@ def judged(
 
     Args:
         tables: Measured tables, by name.
-        condition: The condition.
+        condition: The condition; as the paper's code trains (:data:`~.common.CODE`) by
+            default.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}

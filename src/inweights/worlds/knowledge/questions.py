@@ -60,7 +60,7 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
 
     Args:
         rows: Subject, relation and object of the facts, as tokens; no identities.
-        kinds: Kinds of questions.
+        kinds: Kinds of questions, some of :data:`KINDS`; all by default.
 
     Returns:
         Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right

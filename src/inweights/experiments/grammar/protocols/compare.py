@@ -31,7 +31,7 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
     Args:
         recipe: A recipe of a paper whose protocol is stated.
-        scale: The scale whose settings are compared.
+        scale: The scale whose settings are compared: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
         A list for each trial and computation. The last list is of the recipe as a
@@ -60,7 +60,8 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
 
     Args:
         recipe: A recipe of a paper whose protocol is stated.
-        scale: The scale for which reasons are looked up.
+        scale: The scale for which reasons are looked up: ``smoke``, ``cpu`` or
+            ``paper``.
         plan: The trials and computations.
 
     Returns:
