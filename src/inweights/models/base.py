@@ -238,6 +238,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
+        """Return numbers of replicas, parameters, tokens and candidates, for ``repr``."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

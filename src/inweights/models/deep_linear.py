@@ -79,9 +79,11 @@ class DeepLinear(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return tuple(f"layer{i + 1}" for i in range(self.config.layers))
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("layer1", self._first(batch))
         states = {"layer1": x}
         others = list(self.layers)[1:]
@@ -91,6 +93,7 @@ class DeepLinear(Model):
         return states
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
         if self.readout is None:
             return state[..., : len(self.candidates)]
         logits: Tensor = self.readout(state)

@@ -57,13 +57,16 @@ class EmbMLP(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("embedding", "sum")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "sum": self.hook("sum", running_sums(x, batch.shapes))}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:

@@ -52,6 +52,7 @@ class GPT(Model):
 
     Attributes:
         loops: Number of loops; may be changed after training.
+        waves: Sinusoidal position vectors ``[T, D]``, where the config asks for them.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -84,6 +85,7 @@ class GPT(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("embedding", *(f"block.{i}" for i in range(len(self.passes))), "final")
 
     @property
@@ -100,6 +102,7 @@ class GPT(Model):
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("embedding", self._embed(batch))
         states = {"embedding": x}
         for i, block in enumerate(self.passes):
@@ -125,6 +128,7 @@ class GPT(Model):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
+        """Compute the state that :meth:`unembed` reads."""
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
         x = embedding = self._embed(batch)
@@ -152,11 +156,13 @@ class GPT(Model):
         return x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
+        """Return a state after the norm before the head."""
         return self.norm(state)
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.

@@ -75,9 +75,11 @@ class Mamba(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("embedding", *(f"block.{i}" for i in range(len(self.blocks))), "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("embedding", self.tokens(batch.tokens))
         states = {"embedding": x}
         for i, block in enumerate(self.blocks):
@@ -87,6 +89,7 @@ class Mamba(Model):
         return states
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
+        """Return a state after the norm before the head."""
         return self.norm(state)
 
 
@@ -103,10 +106,16 @@ class RMSNorm(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
+        """Set the gain to 1."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return states ``[R, S, D]`` over their root mean square, times the gain.
+
+        Args:
+            x: The states.
+        """
         return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
 
 
@@ -135,6 +144,12 @@ class Block(nn.Module):
     def forward(
         self, x: Float[Tensor, "R S D"], shapes: tuple[tuple[int, int], ...]
     ) -> Float[Tensor, "R S D"]:
+        """Return states ``[R, S, D]`` after the block.
+
+        Args:
+            x: The states, packed.
+            shapes: Number and length of the sequences of each group in ``S``.
+        """
         stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
         groups = stream.split([b * t for b, t in shapes], dim=1)
         mixed = []
@@ -167,6 +182,7 @@ class Mixer(Layer):
         self.skip = nn.Parameter(torch.empty(replicas, inner))
 
     def initialise(self, draw: Draw) -> None:
+        """Draw the convolution as the config says, and set the other parameters to their starts."""
         kernel = self.config.kernel
         if self.config.convolution == "init":
             draw("convolution", self.convolution, kernel)

@@ -54,12 +54,15 @@ class Node2Vec(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("embedding", "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "final": self.hook("final", x)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
         table = self.tokens if self.head is None else self.head
         return torch.bmm(state, table.weight.transpose(1, 2))

@@ -50,6 +50,7 @@ class Attention(Layer):
         self._width = width
 
     def initialise(self, draw: Draw) -> None:
+        """Draw both matrices, normal by the width."""
         draw("key_query", self.key_query, self._width)
         draw("value", self.value, self._width)
 
@@ -69,6 +70,7 @@ class Hidden(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, labels, hidden, width))
 
     def initialise(self, draw: Draw) -> None:
+        """Draw the vectors, normal by the width."""
         draw("weight", self.weight, self.weight.shape[-1])
 
 
@@ -128,9 +130,11 @@ class OneLayer(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("value", "attention")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         tokens = batch.tokens
         check_ids(tokens, self.vocabulary)
         value = self.hook("value", self._values(tokens))
@@ -151,6 +155,7 @@ class OneLayer(Model):
         return {"value": value, "attention": self.hook("attention", whole)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
         kappa = self.config.kappa
         weight = self.mlp.weight
         if self.config.mlp == "folded":
@@ -164,6 +169,7 @@ class OneLayer(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
         weights = self._weights(tokens).mT  # [R, B, t, s]
         return {"attention": weights.unsqueeze(2)}
 

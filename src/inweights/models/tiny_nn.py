@@ -38,6 +38,7 @@ class FrozenEmbedding(Embedding):
         self.register_buffer("weight", torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
+        """Draw the vectors, normal by the width; they are never trained."""
         # ``draw`` fills row after row, and so takes a buffer, too.
         draw("weight", cast(Any, self.weight), self.weight.shape[2])
 
@@ -69,9 +70,11 @@ class TinyNN(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return ("embedding", "middle")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {
             "embedding": x,

@@ -97,6 +97,8 @@ def predicted_similarity_by_depth(
 ) -> pl.DataFrame:
     """Predict the cosine of inputs with one label in a deep linear network, by layer (theorem 6).
 
+    Theorem 6 is that of Feature Resemblance.
+
     Args:
         layers: Number of layers.
         inputs: Number of inputs.

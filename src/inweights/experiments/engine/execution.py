@@ -27,7 +27,18 @@ from inweights.training.observers import Observer, Step
 
 
 class ExecutionKeywords(TypedDict, total=False):
-    """Keyword arguments that become fields of :class:`ExecutionOptions`, described there."""
+    """Keyword arguments that become fields of :class:`ExecutionOptions`.
+
+    Attributes:
+        device: Where models live, such as ``cpu`` or ``cuda``.
+        threads: Threads of each process.
+        plugins: Modules that the processes import first.
+        observers: Notified of the work and of every table that is stored.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        fresh: Whether everything is made again.
+        keep_models: Whether trained weights are stored, too.
+        command: Words of the command that makes the run again.
+    """
 
     device: str
     threads: int
@@ -40,7 +51,12 @@ class ExecutionKeywords(TypedDict, total=False):
 
 
 class RunKeywords(ExecutionKeywords, total=False):
-    """Keyword arguments of :func:`inweights.run` and its estimate, described there."""
+    """Keyword arguments of :func:`inweights.run` and its estimate, described there.
+
+    Attributes:
+        jobs: Number of parallel processes.
+        store: Folder, or address of a bucket, of the tables of single runs.
+    """
 
     jobs: int
     store: str

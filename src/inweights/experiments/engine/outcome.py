@@ -41,7 +41,18 @@ Publish = Callable[["Outcome", Path], None]
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What is read back of a finished run; runs of earlier versions may say more."""
+    """What is read back of a finished run; runs of earlier versions may say more.
+
+    Attributes:
+        scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Root seeds.
+        settings: Settings of the recipe, as plain values.
+        seconds: Wall-clock time taken.
+        overrides: Changes of settings, as ``path=value``.
+        plugins: Modules that the processes imported first.
+        command: Words of the command that started the run.
+        cautions: Warnings about the run, as sentences.
+    """
 
     scale: str
     seeds: tuple[int, ...]

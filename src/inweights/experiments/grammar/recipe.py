@@ -186,7 +186,15 @@ class Recipe:
 
 
 class Code(TypedDict):
-    """Attributes of a :class:`Recipe` that its code gives; ``seeds`` may be one number."""
+    """Attributes of a :class:`Recipe` that its code gives.
+
+    Attributes:
+        scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
+        seeds: Number of replicates of each scale by name, or one number.
+        plan: Returns the plan for some settings.
+        derive: Returns further tables made of the measured ones; ``None`` for none.
+        version: Version of the recipe, 1 where it is left out.
+    """
 
     scales: Mapping[str, Config]
     seeds: int | Mapping[str, int]

@@ -51,7 +51,12 @@ class RowFormat:
 
 @dataclass(frozen=True)
 class Rows:
-    """Prompt and completion of every row, and the format that they were read from."""
+    """Prompt and completion of every row, and the format that they were read from.
+
+    Attributes:
+        format: The format, one of :data:`FORMATS`.
+        pairs: Prompt and completion of each row.
+    """
 
     format: RowFormat
     pairs: tuple[tuple[str, str], ...]

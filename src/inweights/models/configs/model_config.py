@@ -43,7 +43,14 @@ class ModelConfig(Protocol):
 
 
 class Start(TypedDict):
-    """What a model is built from besides its config: the arguments of :meth:`ModelConfig.build`."""
+    """What a model is built from besides its config: the arguments of :meth:`ModelConfig.build`.
+
+    Attributes:
+        vocabulary: Number of tokens ``V``.
+        seeds: Seeds of the initialisation, one a replica.
+        inits: Initial scale of each replica; ``None`` for that of the config.
+        candidates: Ids of the tokens that get logits; ``None`` for all.
+    """
 
     vocabulary: int
     seeds: int | Sequence[int]

@@ -57,12 +57,18 @@ class Linear(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
+        """Draw the weight, normal by the number of inputs, and set the bias to 0."""
         draw("weight", self.weight, self.weight.shape[1])
         self.weight.div_(self.shrink)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S F"]:
+        """Return the product of states and weight, plus the bias if there is one.
+
+        Args:
+            x: States ``[R, S, D]``.
+        """
         if self.weight.shape[1] == 1 and self.bias is not None:
             # The gradient of one input is a product of a matrix and a vector, which
             # libraries of linear algebra round otherwise for one replica than for
@@ -89,11 +95,17 @@ class LayerNorm(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, width))
 
     def initialise(self, draw: Draw) -> None:
+        """Set the gain to 1 and the bias to 0."""
         del draw  # starts as the identity, whatever the initial scale
         nn.init.ones_(self.weight)
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return states ``[R, S, D]`` normalised over the width, with gain and bias.
+
+        Args:
+            x: The states.
+        """
         return layer_norm(x, self.weight, self.bias)
 
 
@@ -113,6 +125,7 @@ class Embedding(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
+        """Draw the vectors, normal by the width."""
         draw("weight", self.weight, self.weight.shape[2])
 
     def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:

@@ -44,9 +44,18 @@ class Dropout(nn.Module):
         self.generators: list[torch.Generator] | None = None
 
     def extra_repr(self) -> str:
+        """Return the rate, for ``repr``."""
         return f"rate={self.rate:g}"
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return states with random entries set to 0; unchanged where no masks are drawn.
+
+        Args:
+            x: States ``[R, S, D]``.
+
+        Raises:
+            ConfigError: There is not one generator of masks for each replica.
+        """
         if self.generators is None:
             return x
         if len(self.generators) != len(x):

@@ -94,6 +94,7 @@ class Trained(Wrapped):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
+        """The token embeddings; ``None`` if there is no such table."""
         table = self.input_table
         return None if table is None else table[:, self._first_ids]
 
@@ -106,6 +107,7 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
+        """Compute the state that :meth:`unembed` reads."""
         if self._summed:
             return self._summed_at(batch, at)
         only_last = at is not None and bool(torch.isin(at, batch.last).all())
@@ -125,6 +127,7 @@ class Trained(Wrapped):
         return torch.cat(found, dim=1)
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         found = super().states(batch)
         return {**found, LOGITS: self._summed_at(batch)} if self._summed else found
 

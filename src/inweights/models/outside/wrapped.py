@@ -90,10 +90,12 @@ class Wrapped(ModuleCaller):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
+        """Names of the hidden states, from shallow to deep."""
         return (*self._form.states, LOGITS)
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
+        """The token embeddings; ``None`` if there is no such table."""
         table = self.input_table
         return None if table is None else table[:, : self.vocabulary]
 
@@ -108,6 +110,7 @@ class Wrapped(ModuleCaller):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
         del tokens
         raise ConfigError(
             f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
@@ -116,18 +119,22 @@ class Wrapped(ModuleCaller):
         )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
+        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
         return self._states(batch, self._form.states)
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
+        """Return the logits of the deepest state."""
         return state  # the deepest state is the logits
 
     @property
     def decodable(self) -> tuple[str, ...]:
+        """Names of the layers whose states :meth:`decode` can read."""
         return (*self._form.lens, LOGITS)
 
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
+        """Map a layer's state to logits, as if it were the deepest."""
         form = self._form
         if name == LOGITS:
             return state
@@ -147,11 +154,13 @@ class Wrapped(ModuleCaller):
 
     @property
     def head_matrix(self) -> None:
+        """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none."""
         return None
 
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
+        """Compute the state that :meth:`unembed` reads."""
         if self._form.last_only and (
             at is None or not bool(torch.isin(at, batch.last).all())
         ):

@@ -56,8 +56,8 @@ def realignment(
             lens); ``ridge`` applies a linear map from states after first hops onto
             bridges, fitted without the bridges that it is used on; ``true`` takes the
             right bridge, an upper bound.
-        layers: Names of layers, among ``model.layer_names`` in which the state is
-            replaced; by default all blocks.
+        layers: Names of the layers, among ``model.layer_names``, in which the state
+            is replaced; by default all blocks.
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:

@@ -53,6 +53,9 @@ class Settings(InventedSettings):
     Values of other scales are in ``which_diet_teaches.toml``.
 
     Attributes:
+        world: Number of invented people, towns and countries.
+        tokens: Tokens of one pass, the same in every condition.
+        tuning: How the model is fine-tuned.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
         hold_out: Share of the bridges whose chains no strategy states.
         rates: Learning rates of the conditions that learn best at another rate than

@@ -161,7 +161,7 @@ class PathStarTraining(iw.Config):
         Args:
             how: In which order, and with what frozen, edges and paths are learnt.
             loss: Whether the loss is over whole paths or their first token.
-            roles: Roles of the edges; some of ``edge`` and ``reverse_edge``.
+            roles: Roles of the edges; such as ``edge`` and ``reverse_edge``.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [

@@ -71,7 +71,8 @@ def plan(
         worlds: Labels and config of each world.
         training: How the models are trained.
         undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for
-            program (2).
+            program (2) (Identity Bridge §4.3: the least nuclear norm under margins of
+            1).
     """
     trials = []
     computations = []

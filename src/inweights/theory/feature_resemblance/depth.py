@@ -93,6 +93,8 @@ def lemma_18(
 ) -> pl.DataFrame:
     """Compare products of the states of a random deep linear network with lemma 18.
 
+    It is a lemma of Feature Resemblance.
+
     The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by
     layer the network goes one step down a loss whose slope stays that of the start, as
     while no label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's

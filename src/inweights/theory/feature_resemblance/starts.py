@@ -32,6 +32,8 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
+    Lemma 3 is that of Feature Resemblance.
+
     Args:
         world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m``
             vectors ``w`` each.
@@ -80,7 +82,7 @@ def deep_start(
     delta: float = 0.01,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compare the initialisation of a deep linear network with lemma 17.
+    """Compare the initialisation of a deep linear network with lemma 17 of Feature Resemblance.
 
     A label's direction behind layer ``l`` is its row of the readout, pulled back
     through the ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0,

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
-    """Return tied embeddings of a bipartite graph (Proposition 3).
+    """Return tied embeddings of a bipartite graph (Geometric Memory, Proposition 3).
 
     One part is one-hot, the other has its rows of the adjacency; the smaller part is
     the one-hot one, so ``D ≤ N/2``. Across the parts the logits are the adjacency.
@@ -134,7 +134,7 @@ def one_step_storage(
 
 
 def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
-    """Return tied embeddings, the rows of the incidence matrix (Proposition 5).
+    """Return tied embeddings, the rows of the incidence matrix (Geometric Memory, Proposition 5).
 
     Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` of a node with itself.
 

@@ -123,7 +123,7 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
 
 
 def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
-    """Measure how well one gradient step from 0 stores a graph (Proposition 4, second half).
+    """Measure how well one gradient step from 0 stores a graph (Geometric Memory, Proposition 4).
 
     Args:
         world: Config of a graph.

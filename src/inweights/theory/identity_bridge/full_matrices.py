@@ -100,6 +100,8 @@ def averaging(
 ) -> pl.DataFrame:
     """Average random feasible matrices over permutations: Lemma 1, and Lemma 4 with its ``τ``.
 
+    Both are lemmas of Identity Bridge (App. A).
+
     Args:
         n: Number of entities of each kind, at least 2.
         seed: Seed of the random matrices.
@@ -164,6 +166,9 @@ def full_program(
     n: int, complexity: int, identity: bool, gap: float = 1e-5, seed: int = 0
 ) -> pl.DataFrame:
     """Solve the full program (2), which assumes no symmetry, and compare with the closed form.
+
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
 
     Args:
         n: Number of subjects, at least 2.

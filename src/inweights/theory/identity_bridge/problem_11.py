@@ -44,7 +44,12 @@ def kept_constant(p: Parameters, n: int) -> Floats:
 
 
 def multipliers_of_11(n: int) -> dict[str, float]:
-    """Return multipliers of (11) in closed form; of ``g_7`` and ``g_8`` one may be 0."""
+    """Return multipliers of (11) in closed form; of ``g_7`` and ``g_8`` one may be 0.
+
+    Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
+    under margins of 1, with identity facts and the constraints that the paper writes
+    down, in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    """
     known = closed_form(n)
     p = known.parameters
     totals = known.totals
@@ -67,6 +72,10 @@ def multipliers_of_11(n: int) -> dict[str, float]:
 
 def objective_of_11(p: Parameters, n: int, t: float) -> float:
     """Return the objective of problem (11).
+
+    Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
+    under margins of 1, with identity facts and the constraints that the paper writes
+    down, in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
 
     Args:
         p: The parameters.

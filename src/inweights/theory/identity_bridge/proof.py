@@ -23,6 +23,9 @@ _TILT = 1e-4
 def with_identity(n: int) -> pl.DataFrame:
     """Evaluate Theorem 1 and the steps of its proof (A.1, A.2) at the optimum of program (2).
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
 
@@ -155,6 +158,9 @@ def _b1_at_a_corner(n: int, tilt: float) -> float:
 def known_norm(n: int, identity: bool) -> pl.DataFrame:
     """Return the least norm that program (2) allows at complexity one, proved by multipliers.
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     Args:
         n: Number of entities of each kind, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
@@ -175,6 +181,11 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
 
 def point_42(n: int) -> pl.DataFrame:
     """Evaluate the point (42), on which step 3 of the proof of Theorem 2 rests.
+
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1. The point
+    satisfies the constraints that the paper writes down for it without identity facts,
+    (37), but not all of them.
 
     Args:
         n: Number of entities of each kind, at least 2.

@@ -46,6 +46,9 @@ _QUESTION = 40
 class Program:
     """Constraints of program (2).
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     Two facts with the same prompt are one row. With several right answers each of them
     has to beat every output that is *not* right by the margin; they are not compared
     with each other.

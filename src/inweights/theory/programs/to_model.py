@@ -15,6 +15,9 @@ from inweights.theory.programs.nuclear_norm import Solution
 def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP whose logits are those of a solution of program (2).
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with
     this product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how
     program (1) becomes program (2) (Identity Bridge §4.3). Tokens that are in no prompt

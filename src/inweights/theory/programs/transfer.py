@@ -10,6 +10,9 @@ from inweights.errors import ConfigError
 def transfer_margin(members: int, told: int) -> float:
     """Return the margin of a group member's untrained fact at the optimum of program (2).
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     All ``members`` of a group share a value of one relation; for ``told`` of them a
     second value is trained, too. For the others it follows, rightly or not, with a
     margin of ``min(1, √(told / (members - told)))``, whatever the number of groups: one

@@ -149,8 +149,8 @@ def path_star(
         rate: Peak learning rate.
         steps: Number of updates.
         paths: Number of paths in a step; 0 for all.
-        roles: Roles of the edges, all of which are in every step; some of ``edge`` and
-            ``reverse_edge``.
+        roles: Roles of the edges, all of which are in every step; such as ``edge``
+            and ``reverse_edge``.
 
     Example:
         >>> path_star().phases[0].batch

@@ -85,12 +85,22 @@ class Tracker(Observer):
         self._settings: Mapping[str, Any] = {}
 
     def started(self, settings: Mapping[str, Any]) -> None:
+        """Open the run of the whole.
+
+        Args:
+            settings: Settings of the training, as plain values.
+        """
         self._settings = settings
         self._open = {}
         # The run of the whole is opened even if nothing will be recorded in it.
         self._run({})
 
     def step(self, seen: Step) -> None:
+        """Record the losses of an update.
+
+        Args:
+            seen: The update.
+        """
         losses = [float(loss) for loss in seen.losses]
         if not losses:
             return  # a step of a whole sweep has no loss
@@ -100,6 +110,12 @@ class Tracker(Observer):
         self._run({}).log(seen.step, {**numbers, **seen.numbers})
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
+        """Record the numbers of a measured table.
+
+        Args:
+            name: Name of the measure.
+            table: Its rows.
+        """
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
         # A single training has no labels, and is one run of the tracker.
@@ -113,11 +129,21 @@ class Tracker(Observer):
                 run.log(step, numbers)
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
+        """Store tables and figures, and close all runs.
+
+        Args:
+            tables: All tables, by name.
+        """
         with TemporaryDirectory() as place:
             self._run({}).files(_files(self._settings, tables, Path(place)))
         self._close(failed=False)
 
     def failed(self, error: BaseException) -> None:
+        """Close all runs as failed.
+
+        Args:
+            error: What ended the work.
+        """
         del error
         self._close(failed=True)
 

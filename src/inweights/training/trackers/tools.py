@@ -96,6 +96,12 @@ class Wandb:
         self._run.define_metric("*", step_metric="step")
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
         if step is None:
             self._run.summary.update(dict(numbers))
         else:
@@ -110,6 +116,11 @@ class Wandb:
         self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
+        """Close the run.
+
+        Args:
+            failed: Whether the work failed.
+        """
         self._run.finish(exit_code=int(failed))
 
 
@@ -142,6 +153,12 @@ class Trackio:
         )
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
@@ -153,6 +170,11 @@ class Trackio:
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:
+        """Close the run; the tracker has no mark for a failure.
+
+        Args:
+            failed: Has no effect.
+        """
         del failed
         self._run.finish()
 
@@ -195,6 +217,12 @@ class MLflow:
             self._client.log_param(self._id, _plain(key), str(value)[:500])
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
         from mlflow.entities import Metric
 
         now = int(1000 * time.time())
@@ -213,6 +241,11 @@ class MLflow:
             self._client.log_artifact(self._id, str(path))
 
     def end(self, *, failed: bool) -> None:
+        """Close the run.
+
+        Args:
+            failed: Whether the work failed.
+        """
         self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
 
 
@@ -244,10 +277,21 @@ class TensorBoard:
         self._writer.add_text("settings", "\n".join(lines))
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
+        """Add the pictures among the files; others are left out.
+
+        Args:
+            paths: The files.
+        """
         from matplotlib.image import imread
 
         for path in paths:
@@ -255,6 +299,11 @@ class TensorBoard:
                 self._writer.add_image(path.stem, imread(path), dataformats="HWC")
 
     def end(self, *, failed: bool) -> None:
+        """Close the run; the tracker has no mark for a failure.
+
+        Args:
+            failed: Has no effect.
+        """
         del failed
         self._writer.close()
 

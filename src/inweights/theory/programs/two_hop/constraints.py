@@ -23,6 +23,9 @@ CONSTRAINTS: dict[str, dict[str, float]] = {
 def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
     """Return the names of the kinds of constraints of program (2) in symmetric form.
 
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
+    nuclear norm with which each trained fact has a margin of at least 1.
+
     Args:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them
             their kinds are left out.

@@ -23,7 +23,15 @@ COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 
 
 class Call(NamedTuple):
-    """One call of a kernel; ``fresh`` are the pieces of memory that it allocated."""
+    """One call of a kernel.
+
+    Attributes:
+        func: The operator of torch.
+        args: Its arguments by position.
+        kwargs: Its arguments by name.
+        outs: The tensors that it returned.
+        fresh: The pieces of memory that it allocated.
+    """
 
     func: Any
     args: Any

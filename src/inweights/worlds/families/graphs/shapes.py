@@ -45,7 +45,17 @@ ROOTED = ("path-star", "tree-star")
 
 
 class ShapeConfig(Protocol):
-    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`."""
+    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`.
+
+    Attributes:
+        shape: Name of the shape.
+        arms: Number of arms of a star.
+        nodes: Number of nodes on a path of a star, root and leaf included.
+        branches: Number of children of an inner node of a tree-star.
+        rows: Number of rows of a grid.
+        columns: Number of columns of a grid.
+        n: Number of nodes of a cycle.
+    """
 
     @property
     def shape(self) -> str: ...
