@@ -74,7 +74,10 @@ class TrainingSetup:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What observers are given at the start: steps, seeds, and the configs as plain values."""
+        """What observers are given at the start: steps, seeds, and the configs as plain values.
+
+        Keys: ``steps``, ``seeds``, ``learner``, and ``model`` where it has a config.
+        """
         about = {
             "steps": self.curricula[0].steps,
             "seeds": list(self.seeds),

@@ -67,7 +67,12 @@ class Board(Carded):
 
     @property
     def verdicts(self) -> pl.DataFrame:
-        """The claims as a frame, a row per claim."""
+        """The claims as a frame, a row per claim.
+
+        Columns are the fields of :class:`~inweights.experiments.claims.claim_result.ClaimResult`
+        but ``earlier``, such as ``id``, ``text``, ``target`` (in words), ``verdict`` and
+        ``measured``.
+        """
         rows = []
         for claim in self.claims:
             row = structs.asdict(claim) | {"target": claim.target.text}
@@ -77,7 +82,11 @@ class Board(Carded):
 
     @property
     def ledger(self) -> pl.DataFrame:
-        """The ledger as a frame, a row for each line about a claim."""
+        """The ledger as a frame, a row for each line about a claim.
+
+        Columns: ``kind, claim, date, scale, version, verdict, seeds, why, commit, hash,
+        block``; null where a kind of line has none.
+        """
         names = (
             "date",
             "scale",

@@ -31,6 +31,10 @@ def scores_of_runs(
         store: Where runs are.
         path: The ledger's file, whose earlier versions git has.
         ledger: The ledger as it is now.
+
+    Yields:
+        Mappings by column, as :func:`~inweights.actions.ledger.scores.rows_of` makes
+        them.
     """
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block

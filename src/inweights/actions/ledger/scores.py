@@ -39,6 +39,10 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 def read_scores(results: Path) -> pl.DataFrame:
     """Return all scores of a folder of results, a row each; no rows where there are none.
 
+    Returns:
+        A row for each claim, scale, version, case and seed: ``number``, or ``why``
+        there is none, and the ``environment`` in which it was run.
+
     Raises:
         DataError: A file is damaged.
     """
@@ -60,7 +64,9 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
     """Return scores with further rows; rows that are there already stay as they are.
 
     Args:
-        scores: A table of scores.
+        scores: A table of scores, with the columns of :data:`SCHEMA`: ``claim``,
+            ``scale``, ``version``, ``case``, ``seed``, ``number``, ``why`` and
+            ``environment``.
         rows: Further rows, as mappings by column.
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
@@ -108,6 +114,10 @@ def rows_of(
         numbers: Its numbers in a run.
         seeds: Root seeds of the run.
         environment: Where it ran, in words.
+
+    Returns:
+        Mappings by column: ``claim``, ``scale``, ``version``, ``environment``,
+        ``case``, ``seed``, ``number`` and ``why``.
     """
     about = {
         "claim": stated.claim.id,
@@ -134,7 +144,9 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     A seed beyond a gap does not count, so that none can be left out.
 
     Args:
-        scores: A table of scores.
+        scores: A table of scores, with the columns of :data:`SCHEMA`: ``claim``,
+            ``scale``, ``version``, ``case``, ``seed``, ``number``, ``why`` and
+            ``environment``.
         stated: The line that states the claim.
     """
     rows = scores.filter(

@@ -25,7 +25,8 @@ def mark_direct_answers(
     name of a chain of others.
 
     Args:
-        questions: Held-out questions.
+        questions: Held-out questions, as
+            :func:`~inweights.audit.questions.held_out.held_out` returns them.
         rows: Rows of the training set.
         facts: The facts of both.
         turns: What a user says in chat in each row.

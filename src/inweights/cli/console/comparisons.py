@@ -130,7 +130,7 @@ def standings(
     """Print accuracy on all two-hop queries by what is trained, a user's own model first.
 
     Args:
-        rows: Scores of each model.
+        rows: Scores of each model, as :func:`inweights.league` returns them.
         outcome: The run of the user's model; None if there is none.
         entries: Files of the entry that was written.
         json: Whether JSON is printed.

@@ -100,7 +100,8 @@ def answers(asked: pl.DataFrame, *, json: bool) -> None:
     """Print the answers of each replica, the most probable first.
 
     Args:
-        asked: A row for each replica and answer.
+        asked: A row for each ``replica`` and ``answer``, with ``rank``, ``probability``
+            and ``right``.
         json: Whether JSON is printed.
     """
     if json:

@@ -103,7 +103,8 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the runs whose loss became infinite or not a number.
 
     Args:
-        tables: Tables of a plan, by name.
+        tables: Tables of a plan, by name; ``losses`` is read (``loss``, labels and
+            ``seed``).
 
     Returns:
         A row per diverged run, with its labels and its seed; no rows where there are no

@@ -218,7 +218,12 @@ def is_open(claim: ClaimResult) -> bool:
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
-    """Count verdicts: of the papers' claims, of our own, and of checks."""
+    """Count verdicts: of the papers' claims, of our own, and of checks.
+
+    Returns:
+        Number of claims by kind (``papers``, ``ours``, ``checks``) and verdict
+        (:data:`VERDICTS`).
+    """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
         kind = "ours" if claim.source == "ours" else "papers"

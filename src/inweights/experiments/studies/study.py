@@ -79,7 +79,7 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables of world, model and learner that are given; a function needs no world."""
+        """The tables ``world``, ``model`` and ``learner``, where given; functions need no world."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}

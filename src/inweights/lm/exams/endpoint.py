@@ -78,8 +78,8 @@ class Endpoint:
     def body(self, prompt: str) -> dict[str, Any]:
         """Return the request body for a question, as a dictionary that is sent as JSON.
 
-        With the address it is hashed to the key of the stored answer.
-
+        With the address it is hashed to the key of the stored answer. Keys: ``model``,
+        ``messages``, ``temperature`` and ``max_tokens``.
 
         Args:
             prompt: The question.

@@ -100,8 +100,8 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     """Compare two tables of :func:`general_knowledge`, and name the damage.
 
     Args:
-        before: Table of the model before training.
-        after: Table of the model after training.
+        before: Table of the model before training, from :func:`general_knowledge`.
+        after: Table of the model after training, from :func:`general_knowledge`.
 
     Returns:
         ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats``

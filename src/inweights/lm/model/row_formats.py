@@ -66,7 +66,7 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
     """Return prompt and completion of every row of a table, whatever format it has.
 
     Args:
-        table: Rows as read from a file.
+        table: Rows as read from a file, with the columns of one of :data:`FORMATS`.
         where: What messages call the file.
 
     Raises:

@@ -101,7 +101,7 @@ class BegunTexts:
         return BegunPart(self, name)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return what is stored of a part; empty where nothing is.
+        """Return what is stored of a part (``texts`` and ``state``); empty where nothing is.
 
         Args:
             name: Name of the part.

@@ -181,7 +181,14 @@ def random_blocks(
 
 
 def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
-    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution, by column name."""
+    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution, by column name.
+
+    Args:
+        chance: Values of ``K`` random draws.
+
+    Returns:
+        ``null_mean``, ``null_low`` and ``null_high``.
+    """
     low, high = np.quantile(chance, [0.025, 0.975])
     return {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 

@@ -99,7 +99,8 @@ def depth_of(model: Model, place: str) -> int:
 
     Args:
         model: The model.
-        place: A layer, a part of one, or a head.
+        place: A layer (``model.layer_names``), a part of one such as ``block.0.mlp``,
+            or a head such as ``block.0.head.1``.
 
     Returns:
         -1 where no layer begins the name.

@@ -40,6 +40,12 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
         world: Config of the world.
         seed: Root seed with which it is built.
 
+    Returns:
+        ``prompt``, ``answer``, ``expected`` and ``verdict`` of the query, the features
+        of :func:`~inweights.theory.prediction.calibration.features.query_features` that
+        do not concern several answers, and the properties of the world, with ``world_``
+        before their names.
+
     Example:
         >>> from inweights.worlds import TwoHop
         >>> world_features(TwoHop(n=3), seed=1).height
@@ -131,7 +137,7 @@ def judged(
 
     Args:
         known: Fits, of which the one is taken that has not seen the family of a query.
-        queries: A row per query and trained model.
+        queries: A row per query and trained model, from :func:`joined_queries`.
     """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):

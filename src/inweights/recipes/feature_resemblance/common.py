@@ -37,7 +37,7 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the training loss that was recorded last, ``loss``, of every group.
 
     Args:
-        losses: A row per run and recorded step.
+        losses: A row per run and recorded step, with ``step`` and ``loss``.
         by: Columns that name the groups.
     """
     ordered = losses.sort("step", maintain_order=True)

@@ -211,6 +211,14 @@ def trials(
 
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
-    """Return what a condition adds to the vocabulary of a graph."""
+    """Return what a condition adds to the vocabulary of a graph.
+
+    Args:
+        condition: One of :data:`OF_PRECISION`.
+
+    Returns:
+        Settings of :class:`~inweights.worlds.Graph` by name: ``idle_tokens`` and
+        ``edge_token``, or none.
+    """
     check_names("condition", [condition], OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

@@ -48,8 +48,14 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     irregular graph.
 
     Args:
-        energy: A row per run and eigenspace.
+        energy: A row per run and eigenspace, with ``graph``, ``seed``, ``space``,
+            ``energy``, ``null_mean`` and ``null_high`` (table of
+            :func:`inweights.probes.spectral_energy`).
         by: Columns that name the trials, ``graph`` among them.
+
+    Returns:
+        A row per run: the columns ``by``, ``seed``, ``first``, ``top``, ``by_chance``
+        and ``beyond_chance`` (``top`` minus the upper end of the null distribution).
     """
     top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
@@ -63,6 +69,10 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
     """Return Spearman's ρ with its ``size`` and how far it is ``beyond_chance`` (below 0).
+
+    Args:
+        correlation: Table of :func:`inweights.probes.hop_correlation`; of its
+            columns ``spearman`` and ``null_low`` are read.
 
     Returns:
         The rows of ``correlation`` with two more columns: ``size``, the absolute value,

@@ -58,7 +58,11 @@ class InContextTraining(iw.Config):
         return f"({self.world.arms}, {self.world.nodes})"
 
     def trial(self, condition: str) -> Trial:
-        """Return a trial under one of the conditions."""
+        """Return a trial under one of the conditions.
+
+        Args:
+            condition: :data:`NEXT`, :data:`FIRST`, :data:`REVERSE` or :data:`HIDDEN`.
+        """
         hidden = condition == HIDDEN
         phase = iw.Phase(
             name=condition,

@@ -34,7 +34,8 @@ def filmed(
         descent: Settings of Node2Vec.
         looks: Number of frames.
         draws: Number of random embeddings to which correlations are compared.
-        conditions: Names of conditions, of which the first one is filmed.
+        conditions: Names of conditions (:data:`~.common.CONDITIONS`; ``None`` for
+            none), of which the first one is filmed.
     """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials = []

@@ -18,7 +18,7 @@ def roc_auc(
     half. Groups with hits alone, or without any, are left out.
 
     Args:
-        table: A row per query.
+        table: A row per query, with the columns ``score``, ``hit`` and ``by``.
         score: Column of the score.
         hit: Column that is above .5 where the query was answered rightly.
         by: Columns that name the groups, at least one.

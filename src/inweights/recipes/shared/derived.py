@@ -25,6 +25,9 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
         labels: Columns that name the trials.
+
+    Returns:
+        A row per run: the columns ``labels``, ``seed`` and ``accuracy``.
     """
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(
@@ -103,9 +106,13 @@ def over_blocks(
     """Return the mean of columns over the blocks of a model, without its embedding and output.
 
     Args:
-        layers: A row per layer.
+        layers: A row per layer, whose name is in ``layer``.
         columns: The columns.
         by: Columns that name the groups.
+
+    Returns:
+        A row per group: the columns ``by``, and the means under the names of
+        ``columns``.
     """
     blocks = layers.filter(pl.col("layer").str.starts_with("block"))
     return blocks.group_by(list(by), maintain_order=True).agg(
@@ -117,7 +124,7 @@ def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFr
     """Return the first step at which a column has gone half-way from its start to its peak.
 
     Args:
-        curves: A row per step.
+        curves: A row per ``step`` of each curve.
         column: The column.
         by: Columns that name the curves.
 
@@ -137,6 +144,10 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     Args:
         cosines: A row per pair, with ``hops`` and ``cosine``.
         by: Columns that name the trials.
+
+    Returns:
+        A row per run and distance: the columns ``by``, ``seed``, ``hops`` and
+        ``cosine``.
     """
     pairs = cosines.filter(pl.col("hops") >= 1)
     return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(
@@ -174,6 +185,9 @@ def correlation(
         one: A column.
         other: Another one.
         by: Columns that name the groups.
+
+    Returns:
+        A row per group: the columns ``by``, and ``correlation`` (Pearson's).
     """
     return table.group_by(list(by), maintain_order=True).agg(
         correlation=pl.corr(one, other)
@@ -208,7 +222,7 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the rows of the last step of every run.
 
     Args:
-        table: A row per run and step.
+        table: A row per run and ``step``.
         keys: Columns that name the runs.
     """
     return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
@@ -220,10 +234,13 @@ def first_step(
     """Return when a column first reaches a value, as ``first``; a step beyond the last if never.
 
     Args:
-        table: A row per run and step.
+        table: A row per run and ``step``.
         column: The column.
         keys: Columns that name the runs.
         least: The value.
+
+    Returns:
+        A row per run: the columns ``keys``, and ``first``.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     # Later than any step that was seen, so that a run which never gets there is the

@@ -6,12 +6,19 @@ import polars as pl
 
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the hardest token of held-out paths."""
+    """Return the rows of the hardest token of held-out paths.
+
+    Args:
+        paths: Table of :func:`inweights.probes.path_accuracy`.
+    """
     return paths.filter(pl.col("part") == "queries", pl.col("hardest"))
 
 
 def whole(paths: pl.DataFrame) -> pl.DataFrame:
     """Return a row per run and step: what is known of held-out leaves and of trained ones.
+
+    Args:
+        paths: Table of :func:`inweights.probes.path_accuracy`.
 
     Returns:
         The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of
@@ -47,7 +54,8 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
     the same for all leaves.
 
     Args:
-        paths: A row per run, step and place.
+        paths: A row per run, step and place: table of
+            :func:`inweights.probes.path_accuracy`.
         keys: Columns that name the runs.
         half: The accuracy.
 
@@ -89,7 +97,7 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """Return the recall of the edges of each run, ``recall``: the mean over both directions.
 
     Args:
-        edges: A row per run and direction.
+        edges: A row per run and direction, with ``recall``.
         keys: Columns that name the runs.
     """
     return edges.group_by(list(keys), maintain_order=True).agg(pl.col("recall").mean())

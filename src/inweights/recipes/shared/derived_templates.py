@@ -15,8 +15,13 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return the share of the rows of subjects and bridges that peak on their own bridge or object.
 
     Args:
-        tokens: Table of templates at complexity one; among the columns of each group.
+        tokens: Table of :func:`inweights.probes.templates` at complexity one; among the
+            columns of each group.
         by: Columns that name the runs.
+
+    Returns:
+        A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``:
+        ``own``, the share.
     """
     from inweights.probes.templates import winners
 
@@ -32,7 +37,7 @@ def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return each block of templates at complexity one: contrast and spread of its logits.
 
     Args:
-        tokens: Table of templates.
+        tokens: Table of :func:`inweights.probes.templates`.
         by: Columns that name the runs.
 
     Returns:

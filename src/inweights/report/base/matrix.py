@@ -53,7 +53,8 @@ def matrix_of(
     numbers are left out.
 
     Args:
-        table: Long rows, one for each cell and seed.
+        table: Long rows, one for each cell and seed, with the columns that the other
+            arguments name.
         row: Column with the label of the row.
         column: Column with the label of the matrix's column.
         value: Column with the number.

@@ -60,8 +60,11 @@ def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
     """Check that films and graphs have rows and all columns, and that every film has its graph.
 
     Args:
-        films: A row for each graph, architecture and step.
-        graphs: A row for each graph.
+        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
+            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
+            :func:`~inweights.probes.render_frames` makes them.
+        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
+            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
 
     Raises:
         DataError: A column, the rows, or the graph of a film is missing.

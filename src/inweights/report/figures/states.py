@@ -137,7 +137,7 @@ def cloud(
 
     Args:
         axes: The panel.
-        rows: A row for each state.
+        rows: A row for each state, with the columns ``named``.
         named: Columns with the coordinates, the layer, the sample and the kind.
         pairs: All samples, in the order of their hues.
         layers: All layers, in order.

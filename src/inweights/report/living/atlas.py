@@ -106,8 +106,11 @@ def whole(
     """Return the page of an atlas from tables, such as those of a run of ``geometric-memory/fig1``.
 
     Args:
-        films: A row for each graph, architecture and step.
-        graphs: A row for each graph.
+        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
+            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
+            :func:`~inweights.probes.render_frames` makes them.
+        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
+            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
         title: Heading of the page.
         summary: A sentence below it; words between backticks are set as code.
         order: Architectures in the order wanted; the others follow.
@@ -140,8 +143,11 @@ def fragment(
     """Return the atlas as a part of a run's page.
 
     Args:
-        films: A row for each graph, architecture and step.
-        graphs: A row for each graph.
+        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
+            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
+            :func:`~inweights.probes.render_frames` makes them.
+        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
+            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
         name: Id of the figure on its page.
         order: Architectures in the order wanted; the others follow.
         columns: Not used here; the still drawing has it.

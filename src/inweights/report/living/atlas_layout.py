@@ -58,8 +58,11 @@ def build_content(
     """Return everything that the page plays, as plain values for JSON.
 
     Args:
-        films: A row for each graph, architecture and step.
-        graphs: A row for each graph.
+        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
+            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
+            :func:`~inweights.probes.render_frames` makes them.
+        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
+            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
         order: Architectures in the order wanted; the others follow.
 
     Raises:

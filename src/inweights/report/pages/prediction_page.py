@@ -53,8 +53,8 @@ def build_forecast_page(
     Args:
         made: The prediction.
         name: Name of the facts, the heading of the page.
-        queries: The rows to show, with further columns; None for those of the
-            prediction.
+        queries: The rows to show, with further columns beside those of
+            ``made.queries``; None for those of the prediction.
         trained: Sentence on short trainings that were run besides; by default advice on
             running them.
     """

@@ -33,7 +33,7 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
     Where no calibrated family is near, there are none of the latter.
 
     Args:
-        queries: Table of queries, with their probabilities.
+        queries: Table of queries of a prediction, joined with its probabilities.
         patterns: Whether a kind is a role and a pattern, not a role alone.
     """
     by = ["role", "pattern"] if patterns else ["role"]
@@ -69,7 +69,11 @@ def _is_fitted(queries: pl.DataFrame) -> pl.Series:
 
 
 def guessing(rows: pl.DataFrame) -> tuple[str, str]:
-    """Return the mean number of right answers of some queries, and the mean chance of a guess."""
+    """Return the mean number of right answers of some queries, and the mean chance of a guess.
+
+    Args:
+        rows: Queries with ``right_answers`` and ``chance``.
+    """
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()
     return f"{right:.1f}" if several else "1", f"{chance:.2f}"
@@ -79,7 +83,7 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """Return the queries by outcome: the surest assertions, and the least certain of the others.
 
     Args:
-        queries: Table of queries, with their probabilities.
+        queries: Table of queries of a prediction, joined with its probabilities.
         every: Whether all are listed, not the first of each outcome.
         models: Models that were trained, whose shares are columns.
     """
