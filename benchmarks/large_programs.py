@@ -6,7 +6,7 @@ row is processor seconds on one thread and the certified gap: that of others is 
 against the best lower bound of the same run. A way that took too long at one size is
 not tried at the next.
 
-    OMP_NUM_THREADS=1 python benchmarks/large_programs.py [--people 25 50 …] [--json]
+    OMP_NUM_THREADS=1 python -m benchmarks.large_programs [--people 25 50 …] [--json]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from nuclear import other_solver
+from benchmarks.nuclear import other_solver
 
 from inweights import open_world
 from inweights.runs import environment

@@ -324,6 +324,15 @@ def test_energy_of_a_circle_and_of_its_zigzag() -> None:
     assert ends["null_low"][0] < 8 / 14 < ends["null_high"][0]
 
 
+def test_an_eigenvalue_of_zero_is_no_zigzag() -> None:
+    """A ring of eight nodes has two, whose vectors go round it twice."""
+    ring = Graph(shape="cycle", nodes=8).build()
+    once = circle(ring)
+    twice = (once[:, 0] + 1j * once[:, 1]) ** 2
+    model = with_vectors(ring, np.stack([twice.real, twice.imag], axis=1))
+    assert zigzag(model, ring)["zigzag"].to_list() == pytest.approx([0], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("shape", "spaces", "least"),
     [

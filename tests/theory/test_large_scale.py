@@ -115,7 +115,7 @@ def test_a_large_file_is_predicted_as_one_program(
     assert table["query"].to_list() == list(range(len(world.queries)))
     assert (table["part"] == 0).all()
     # What the second solution decides otherwise is tied, whatever the margin.
-    another = found.solution.another  # type: ignore[union-attr]
+    another = found.solution.another
     assert another is not None
     other = found.solution.program.margins(another, world.queries)
     follows = (table["verdict"] == "follows").to_numpy()
