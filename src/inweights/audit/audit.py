@@ -38,7 +38,8 @@ class Audit:
         relations: A row for each relation: ``relation``, ``triples``, ``subjects``,
             ``objects``, ``values`` (mean number of objects of a subject),
             ``most_common`` (the object that most subjects have) and ``share`` (the
-            fraction of subjects that have
+            fraction of subjects that have it: the accuracy of a guess from the relation
+            alone).
         compositions: A row for each pair of relations that chain: ``first``,
             ``second``, ``chains``, ``subjects`` (each asks one question: how many
             prompts), ``bridges``, ``answers``, ``complexity`` (most objects that one
@@ -52,14 +53,17 @@ class Audit:
             ``entity``, ``incoming``, ``outgoing``, ``identity`` (whether its identity
             is stated).
         transfers: A row for each pair of relations ``shared`` and ``attribute``:
-            ``pairs`` of
+            ``groups``, ``pairs`` of entities that share a value of the one, where only
+            one of the two has the other: what may be transferred by analogy, rightly or
+            not, but no name and no number; ``late`` counts those whose shared value is
+            learnt in a later stage than the attribute.
         leaks: Composed answers that are stated outright: ``subject``, ``first``,
             ``bridge``, ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose
             object's name is part of the subject's, or the other way round: answers that
             may be read off the name.
         samples: Three facts of each relation and three questions of each kind, as
-            ``augment`` would
+            ``augment`` would word them: ``role``, ``text``, ``answer``.
         contradicted: Chains whose direct relation the file states with another value:
             one name seems to mean two things.
         entity_positions: How many entities only begin triples, only end them, or do
@@ -68,12 +72,6 @@ class Audit:
             where there are many; None if there is no prediction.
         why_no_forecast: Why there is no prediction; empty if there is one.
         seconds: Time that the audit took, in seconds.
-            many have it: what one may guess from the relation alone).
-            entities that share a value of the one, where only one of the two has the
-            other: what may be transferred by analogy, rightly or not, but no name and
-            no number; ``late`` counts those whose shared value is learnt in a later
-            stage than the attribute. word them: ``role``, ``text``, ``answer``. it: the
-            accuracy of a guess from the relation alone).
     """
 
     knowledge: Knowledge

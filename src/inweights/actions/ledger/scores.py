@@ -78,7 +78,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     Args:
         results: Folder of the results.
-        rows: Scores, as mappings by column.
+        rows: Scores, as mappings by the columns of :data:`SCHEMA`.
 
     Returns:
         How many were new.

@@ -34,10 +34,10 @@ class Form:
         dropout: The largest rate of its dropout.
         table: Name of the embedding that reads the token ids; empty where there is
             none.
-        head: Name of the linear layer that gives the logits, and
-        norm: of the norm that it reads; empty where there is none.
-        lens: Names of the states that the head can read, and
-        deepest: of those that it reads.
+        head: Name of the linear layer that gives the logits; empty where there is none.
+        norm: Name of the norm that the head reads; empty where there is none.
+        lens: Names of the states that the head can read.
+        deepest: Names of the states that it does read.
     """
 
     states: tuple[str, ...] = ()

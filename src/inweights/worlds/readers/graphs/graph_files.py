@@ -98,7 +98,12 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
-    """Return the links of an object of nodes and links; ``None`` if it has none."""
+    """Return the links of an object of nodes and links; ``None`` if it has none.
+
+    Args:
+        found: The object; its links are the list under ``links``, ``edges``,
+            ``relationships``, ``rels`` or ``relations``, whichever comes first.
+    """
     return next(
         (found[key] for key in _LINKS if isinstance(found.get(key), list)), None
     )
