@@ -79,10 +79,10 @@ class OneLayer(Model):
 
     Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
     Position ``t`` attends to the tokens up to ``t``, as if it were the last. A phase
-    can train ``attention.*`` (stage 1 of §4.1) or ``mlp.*`` (stage 2) alone. With
-    orthonormal embeddings the matrices hold only the directions of the ``V`` tokens,
-    ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in other directions, which
-    neither change nor have an effect.
+    can train ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or ``mlp.*`` (stage
+    2) alone. With orthonormal embeddings the matrices hold only the directions of the
+    ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in other
+    directions, which neither change nor have an effect.
 
     Args:
         config: Settings of the architecture.

@@ -35,6 +35,9 @@ def model_names() -> tuple[str, ...]:
 def model_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of model.
 
+    Args:
+        name: Tag of the kind, such as ``gpt``, ``emb-mlp`` or ``mamba``.
+
     Raises:
         ConfigError: There is no such kind; names the nearest one.
 

@@ -232,7 +232,10 @@ class Statements:
         )
 
     def with_role(self, role: str) -> Ids:
-        """Return the indices of the statements with a role.
+        """Return the indices of the statements with a role, ``[m]``.
+
+        Args:
+            role: One of :attr:`role_names`.
 
         Raises:
             DataError: No statement has it; the message lists the roles that there are.

@@ -225,7 +225,8 @@ class World:
         """Return this world with more facts of one role.
 
         Args:
-            role: Role of the new facts.
+            role: Role of the new facts: one of ``world.facts.role_names``, or a new
+                name.
             prompts: Token ids ``[m, T]``.
             answers: Token ids ``[m, A]``.
 

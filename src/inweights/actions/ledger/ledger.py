@@ -114,7 +114,11 @@ class Ledger:
         return self.entries.get(f"{name} {scale}", Entry())
 
     def of_scale(self, scale: str) -> Iterator[tuple[str, Entry]]:
-        """Yield every claim of a scale with its name, in order of first appearance."""
+        """Yield every claim of a scale with its name, in order of first appearance.
+
+        Args:
+            scale: ``smoke``, ``cpu`` or ``paper``.
+        """
         for key, entry in self.entries.items():
             name, _, of = key.partition(" ")
             if of == scale:
@@ -178,8 +182,8 @@ def read_ledger(path: Path) -> Ledger:
         path: The file, such as ``results/ledger.jsonl``.
 
     Returns:
-        The lines, and an :class:`Entry` for each claim at each scale: its statement, its
-        wording now, its last verdict.
+        The lines, and an :class:`Entry` for each claim at each scale: its statement,
+        its wording now, its last verdict.
 
     Raises:
         DataError: The file is no ledger, or a line was changed or removed.

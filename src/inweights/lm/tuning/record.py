@@ -33,7 +33,12 @@ class LossTable:
         self._rows: list[dict[str, float]] = []
 
     def add(self, row: dict[str, float]) -> None:
-        """Add the numbers of one update."""
+        """Add the numbers of one update.
+
+        Args:
+            row: Numbers by column: ``stage``, ``step``, ``loss``, and with ``until``
+                also ``new`` and ``known``.
+        """
         self._rows.append(row)
 
     def close(self) -> None:
@@ -51,7 +56,7 @@ class LossTable:
         return self.whole().filter(pl.col("stage") == stage).height
 
     def whole(self) -> pl.DataFrame:
-        """Return all updates so far as one table."""
+        """Return all updates so far as one table, a row each, with the columns of :meth:`add`."""
         rows = [pl.DataFrame(self._rows)] if self._rows else []
         return pl.concat([*self.tables, *rows])
 

@@ -191,7 +191,13 @@ def _with_defaults(
 
 
 def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
-    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``."""
+    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``.
+
+    Args:
+        about: The table: ``wrap``, the factory as ``module:function``; ``logits``, a
+            function in the same form, where it is needed; and the options of the
+            factory.
+    """
     options = dict(about)
     factory, logits = str(options.pop("wrap")), options.pop("logits", None)
     return wrap(

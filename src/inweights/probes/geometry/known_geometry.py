@@ -21,7 +21,9 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:
-    """Compare the energy of each eigenspace with its eigenvalue (B.5 (3), footnote 9).
+    """Compare the energy of each eigenspace with its eigenvalue.
+
+    From Geometric Memory, B.5 (3), footnote 9.
 
     Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` gives an eigenvalue ``μ = 1 + λ/2`` of the
     walk. Embeddings that factorise the walk without any bias have energy ``|μ|`` in its

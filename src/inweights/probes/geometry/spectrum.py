@@ -50,7 +50,9 @@ def spectral_energy(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the share of the embeddings' energy in every eigenspace of the graph (Fig. 7).
+    """Compute the share of the embeddings' energy in every eigenspace of the graph.
+
+    From Geometric Memory, Fig. 7.
 
     For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose
     energies are estimated without eigenvectors
@@ -113,7 +115,7 @@ def zigzag(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the share of energy where neighbours have opposite signs (§4.4, Fig. 9).
+    """Compute the share of energy where neighbours have opposite signs (Geometric Memory, Fig. 9).
 
     Args:
         model: ``R`` replicas.

@@ -46,6 +46,10 @@ CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the one change that was asked for, and its vector or factor.
 
+    Args:
+        given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
+            ``None`` for changes that were not asked for.
+
     Raises:
         ConfigError: There is none, or there are several.
 

@@ -45,7 +45,7 @@ def path_accuracy(
             ``world.queries``.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
         hardest: Place of the hardest token, 0-based: by default the first node after
-            the root (Fig. 3), which decides all that follow.
+            the root (Geometric Memory, Fig. 3), which decides all that follow.
         most: Largest number of statements of a part that are read, the first ones; the
             order of statements in a world is random.
         teacherless: Name of a token that the model reads in place of the answer's
@@ -115,7 +115,9 @@ def arm_cosines(
     part: Literal["facts", "queries"] = "queries",
     layer: str = "tokens",
 ) -> pl.DataFrame:
-    """Compute cosines of the leaves of some arms with the first nodes of these arms (Fig. 4).
+    """Compute cosines of the leaves of some arms with the first nodes of these arms.
+
+    From Geometric Memory, Fig. 4.
 
     Args:
         model: ``R`` replicas with a table of token embeddings.

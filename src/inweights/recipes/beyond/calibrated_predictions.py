@@ -93,6 +93,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
     Returns:
         The computations ``answered`` and ``features``, with the labels ``family``.
+        Values of labels are those of the default settings.
     """
     computations = []
     for family, world in settings.worlds().items():

@@ -164,6 +164,10 @@ def judged(
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """Return a row for each query and model: its features, and the share that came true.
 
+    Args:
+        tables: ``answered`` and ``features``, as :func:`~.calibrated_predictions.plan`
+            makes them.
+
     Returns:
         Columns ``family``, ``seed``, ``prompt``, ``answer``, ``model`` and ``share``
         (of the trained replicas that answered the query rightly), and those of
@@ -229,6 +233,10 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
 
 def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
     """Return mean probability and the share that came true, in bins of the probability.
+
+    Args:
+        queries: A row per query, with ``seed``, ``model``, ``probability`` and
+            ``share``.
 
     Returns:
         A row for each seed, model and ``bin`` (0 to 4) that has ``queries``, whose

@@ -29,7 +29,11 @@ NAMED = (
 
 
 def graph_of(name: str) -> Graph:
-    """Return the graph of a name; what draws a random one is loaded when it is drawn."""
+    """Return the graph of a name; what draws a random one is loaded when it is drawn.
+
+    Args:
+        name: A key of :data:`GRAPHS`.
+    """
     graph = GRAPHS[name]
     if isinstance(graph, Graph):
         return graph

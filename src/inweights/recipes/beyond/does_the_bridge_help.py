@@ -53,8 +53,9 @@ def plan(settings: Settings) -> Plan:
             describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``second``,
-        ``condition``.
+        The computations ``before`` and ``after``, with the labels ``second`` (invented,
+        known), ``condition`` (control, identity, reverse, both, paraphrase). Values of
+        labels are those of the default settings.
     """
     known = structs.replace(settings.world, second="known")
     tell = partial(

@@ -80,7 +80,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``said``, with the labels ``task``.
+        The computation ``said``, with the labels ``task`` (nothing else, known cities,
+        another hidden city). Values of labels are those of the default settings.
     """
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [

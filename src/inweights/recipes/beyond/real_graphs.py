@@ -64,7 +64,12 @@ class Settings(iw.Config):
             )
 
     def training(self, architecture: str) -> gm.Training:
-        """Return how an architecture is trained, on whichever graph."""
+        """Return how an architecture is trained, on whichever graph.
+
+        Args:
+            architecture: One of
+                :data:`~inweights.recipes.geometric_memory.common.ARCHITECTURES`.
+        """
         rate = self.frozen_rate if architecture == gm.FROZEN else self.rate
         return gm.Training(
             architecture=architecture, rate=rate, steps=self.steps, width=self.width

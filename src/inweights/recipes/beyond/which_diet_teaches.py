@@ -81,7 +81,8 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``condition``.
+        The computations ``before`` and ``after``, with the labels ``condition``. Values
+        of labels are those of the default settings.
     """
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [

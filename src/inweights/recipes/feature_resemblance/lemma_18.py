@@ -37,7 +37,8 @@ def plan(settings: Settings) -> experiments.Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``states``, with the labels ``width``.
+        The computation ``states``, with the labels ``width`` (128, 384, 1024). Values
+        of labels are those of the default settings.
     """
     from inweights.theory.feature_resemblance.depth import lemma_18
 

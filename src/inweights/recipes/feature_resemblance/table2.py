@@ -54,7 +54,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computation ``answers``, with the labels ``condition``.
+        The computation ``answers``, with the labels ``condition`` (zero-shot,
+        attribution only, joint, SA, AS, shuffled joint, shuffled SA, shuffled AS).
+        Values of labels are those of the default settings.
     """
     return Plan(
         computations=[

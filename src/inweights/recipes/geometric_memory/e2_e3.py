@@ -50,7 +50,9 @@ def plan(settings: Settings) -> Plan:
 
     Returns:
         The computations ``costs``, ``constructions`` and ``squeezed``, with the labels
-        ``graph``, ``directions``, ``size``, ``arms``.
+        ``graph`` (cycle, path-star, complete bipartite, grid, irregular),
+        ``directions`` (forward, both), ``size`` (17, 49, 101, 401, 1001), ``arms`` (16,
+        64, 256, 1024). Values of labels are those of the default settings.
     """
     stored = []
     for count, edges in product(settings.nodes, ("forward", "both")):

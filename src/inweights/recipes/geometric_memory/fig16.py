@@ -38,7 +38,11 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the world of this tree with one of the splits."""
+        """Return the world of this tree with one of the splits.
+
+        Args:
+            split: :data:`LEAF`, or the other one, in which whole arms are held out.
+        """
         return PathStar(
             branches=self.branches, split="leaf" if split == LEAF else "arm"
         )

@@ -37,7 +37,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``stars`` and ``design``, with the labels ``task``, ``arms``.
+        The computations ``stars`` and ``design``, with the labels ``task`` (in weights,
+        in context), ``arms`` (5, 3). Values of labels are those of the default
+        settings.
     """
     worlds: dict[str, PathStar | InContextStar] = {
         IN_WEIGHTS: settings.star,

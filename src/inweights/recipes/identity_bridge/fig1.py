@@ -28,8 +28,9 @@ def plan(settings: Settings) -> Plan:
             :class:`~inweights.recipes.shared.language.invented.InventedSettings`.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``facts``,
-        ``condition``.
+        The computations ``before`` and ``after``, with the labels ``facts`` (real,
+        invented), ``condition`` (one hop, two hops of half, and identity). Values of
+        labels are those of the default settings.
     """
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)

@@ -61,8 +61,9 @@ def plan(settings: Settings) -> Plan:
             :class:`Settings` describes each.
 
     Returns:
-        The computations ``before`` and ``after``, with the labels ``model``,
-        ``condition``.
+        The computations ``before`` and ``after``, with the labels ``model`` (@smollm2),
+        ``condition`` (one-hop, with identity, second hop only). Values of labels are
+        those of the default settings.
     """
     lessons = {
         name: Facts(mix=mix, tokens=settings.tokens) for name, mix in MIXES.items()

@@ -29,7 +29,8 @@ def differences_section(
     The settings that agree are folded; without a protocol or rows the result is empty.
 
     Args:
-        rows: Rows of :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
+        rows: Rows of
+            :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
         protocol: What the paper states; without one nothing is shown.
         statements: What it states and no setting corresponds to, by what it is about.
     """
@@ -57,6 +58,9 @@ def differences_section(
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
     """Return what is stated and no setting corresponds to, each with what is done here.
 
+    Args:
+        statements: What is stated, by what it is about.
+
     Example:
         >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})
         ['Clipping: at 1 (B.2); here: none.']
@@ -68,7 +72,11 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return how many settings are as in the paper, in its code, smaller or ours, in words."""
+    """Return how many settings are as in the paper, in its code, smaller or ours, in words.
+
+    Args:
+        rows: A row per setting, of which ``whose`` is counted.
+    """
     counted = Counter(row.whose for row in rows)
     parts = [
         f"{counted[whose]} {said}" for whose, said in WHOSE.items() if counted[whose]

@@ -167,7 +167,12 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return markup of how far probes exceed their controls, and what chance gives without one."""
+    """Return markup of how far probes exceed their controls, and what chance gives without one.
+
+    Args:
+        tables: Tables of a run, by name; a probe's table has the column ``seed`` before
+            its own columns, and a column for the control where one was run.
+    """
     parts = []
     without = []
     for name, table in tables.items():
@@ -203,7 +208,11 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return markup of all tables, each folded below its name and size; ``overview`` is open."""
+    """Return markup of all tables, each folded below its name and size; ``overview`` is open.
+
+    Args:
+        tables: Tables of a run, by name.
+    """
     if not tables:
         return ""
     rows = []

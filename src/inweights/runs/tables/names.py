@@ -29,5 +29,9 @@ def name_of(part: str, content: bytes) -> str:
 
 
 def ending(part: str) -> str:
-    """Return how the file's name ends: tables are Parquet files, weights are safetensors."""
+    """Return how the file's name ends: tables are Parquet files, weights are safetensors.
+
+    Args:
+        part: Name of the table, or :data:`MODEL_PART` for weights.
+    """
     return ".safetensors" if part == MODEL_PART else ".parquet"

@@ -27,7 +27,7 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
-    """Follow ``C`` and ``V`` within each eigenspace of a graph (Fig. 8).
+    """Follow ``C`` and ``V`` within each eigenspace of a graph (Geometric Memory, Fig. 8).
 
     Args:
         run: Descent of one tied model, ``R = 1``.

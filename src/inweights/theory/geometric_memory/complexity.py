@@ -90,7 +90,9 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Return in how many dimensions random directions separate a number of arms (E.2).
+    """Return in how many dimensions random directions separate a number of arms.
+
+    From Geometric Memory, E.2.
 
     The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many
     as leave no two of them with a larger ``|cosine|`` than ``closeness``, about ``4

@@ -83,10 +83,10 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
 
     Args:
         a: Adjacency, ``[N, N]``. The last two kinds ignore direction: ``max(A, Aᵀ)``.
-        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (App. F; with irregular degrees its
-            top eigenvalue lies slightly above 0). ``combinatorial``: ``A − D``.
-            ``normalised``: ``D^-½ A D^-½ − I``. A node without edges has zeros
-            throughout.
+        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (Geometric Memory, App. F; with
+            irregular degrees its top eigenvalue lies slightly above 0).
+            ``combinatorial``: ``A − D``. ``normalised``: ``D^-½ A D^-½ − I``. A node
+            without edges has zeros throughout.
 
     Returns:
         Dense ``[N, N]``.

@@ -158,7 +158,9 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 def squeezed_star(
     *, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4
 ) -> pl.DataFrame:
-    """Return the cost of a path-star in fewer dimensions than it has arms (E.2): random directions.
+    """Return the cost of a path-star in fewer dimensions than it has arms: random directions.
+
+    From Geometric Memory, E.2.
 
     Args:
         arms: Number of arms of the star, at least 2.

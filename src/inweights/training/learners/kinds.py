@@ -57,6 +57,10 @@ _KINDS = Kinds(
 def learner_kind(name: str) -> Any:
     """Return the config class of a kind of learner.
 
+    Args:
+        name: Tag of the kind: ``curriculum``, ``descent``, ``optimum``, ``fixed``, or
+            one of a plugin.
+
     Raises:
         ConfigError: There is no such kind; names the nearest one.
 

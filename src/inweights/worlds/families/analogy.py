@@ -19,7 +19,7 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class Analogy(Config, tag_field="kind", tag="analogy"):
-    """Analogical tuples ``(a_i, b_i, c, d)`` (§2).
+    """Analogical tuples ``(a_i, b_i, c, d)`` (Feature Resemblance, §2).
 
     The similarity premise has two roles, so that a phase can train one without the
     other: ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``.
@@ -118,7 +118,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
 
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
-    """Two hops as an analogy (§6): ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
+    """Two hops as an analogy: ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
+
+    From Feature Resemblance, §6.
 
     The identity ``(b, r1) → b`` states that ``a`` and ``b`` share the property ``b``.
     It is the world :class:`Analogy` with its two entities called ``b`` and ``a``, and

@@ -31,9 +31,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is the answer to ``(a_i,
     r1_j)``, and ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With
-    the defaults this is the paper's world (§4.1): a subject leads to exactly ``C``
-    objects. (Taken literally, the printed map ``⌊k/N⌋ + k mod N`` collides or leaves
-    the range; this reading does not.)
+    the defaults this is the world of Identity Bridge (§4.1): a subject leads to exactly
+    ``C`` objects. (Taken literally, the printed map ``⌊k/N⌋ + k mod N`` collides or
+    leaves the range; this reading does not.)
 
     Attributes:
         n: Number ``N`` of subjects, and of objects, at least 2.

@@ -92,7 +92,15 @@ def _lies_as(one: Tensor, out: Tensor) -> bool:
 
 
 def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
-    """Return the first byte of each buffer, given its first use, last use and size in bytes."""
+    """Return the first byte of each buffer, given its first use, last use and size in bytes.
+
+    Args:
+        buffers: First use, last use and size in bytes, by any number of the buffer.
+
+    Returns:
+        The first byte, by the same numbers; buffers that are in use at once do not
+        overlap.
+    """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
     # The largest first: small ones then fill the gaps between them.

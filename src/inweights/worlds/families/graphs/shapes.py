@@ -175,7 +175,11 @@ def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
 
 
 def classic_edges(name: str) -> EdgeList:
-    """Return the edges of a network of :data:`CLASSICS`."""
+    """Return the edges of a network of :data:`CLASSICS`.
+
+    Args:
+        name: A key of :data:`CLASSICS`.
+    """
     import networkx as nx
 
     return from_graph(getattr(nx, CLASSICS[name])())

@@ -26,6 +26,12 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
     """Return name and advice of a known format without facts, by its keys; ``None`` if unknown.
 
+    Args:
+        keys: Keys of an object, or names of columns.
+
+    Returns:
+        An entry of ``refused.toml``, with ``name`` and ``keys`` among its keys.
+
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]
         'instructions in the form of Alpaca'
