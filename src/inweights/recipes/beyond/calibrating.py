@@ -69,10 +69,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return how good every predictor is on each world, with fits that have not seen its family.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``answered`` (``model,
-            predicted, share, lower, upper``), ``features`` (``expected, verdict,
-            margin, identity, identities, common, reached, rivals, complexity, steps,
-            world_facts, …``). All have the columns ``family, seed, prompt, answer``.
+        tables: The tables that :func:`~.calibrated_predictions.plan` makes, by name:
+            ``answered`` (``model, predicted, share, lower, upper``), ``features``
+            (``expected, verdict, margin, identity, identities, common, reached, rivals,
+            complexity, steps, world_facts, …``). All have the columns ``family, seed,
+            prompt, answer``.
 
     Returns:
         - ``scores``: a row per world, model and ``predictor``: ``brier`` and

@@ -21,8 +21,9 @@ class Settings(iw.Config):
     Values of other scales are in ``clearest_before_recall.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
+        architectures: Which of ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
         most: Largest number of steps of a training.
         every: Steps between two measurements.
     """

@@ -21,15 +21,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return errors of four predictors by world, and how well each orders the queries.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``trained`` (``model, part,
-            role, distribution, prompt, answer, predicted, margin, margin_among,
-            right_answers``), ``accuracy`` (``model, part, role, distribution,
-            statements, accuracy, accuracy_among, chance, loss, right_answers``),
-            ``predicted`` (``query, prompt, answer, right_answers, chance, predicted,
-            margin, verdict, tied, expected, role, …``), ``softly`` (``model, query,
-            prompt, answer, right_answers, chance, predicted, margin, verdict, tied,
-            expected, …``), ``tried`` (``model, predicted, share, lower, upper, prompt,
-            answer``). All have the columns ``world, identity, seed``.
+        tables: The tables that :func:`~.predicted_composition.plan` makes, by name:
+            ``trained`` (``model, part, role, distribution, prompt, answer, predicted,
+            margin, margin_among, right_answers``), ``accuracy`` (``model, part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``predicted`` (``query, prompt, answer, right_answers,
+            chance, predicted, margin, verdict, tied, expected, role, …``), ``softly``
+            (``model, query, prompt, answer, right_answers, chance, predicted, margin,
+            verdict, tied, expected, …``), ``tried`` (``model, predicted, share, lower,
+            upper, prompt, answer``). All have the columns ``world, identity, seed``.
 
     Returns:
         - ``complexity_one``: share of the predictions that came true at complexity one

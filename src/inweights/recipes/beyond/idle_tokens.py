@@ -31,8 +31,9 @@ class Settings(iw.Config):
     Values of other scales are in ``idle_tokens.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
+        architectures: Which of ``TinyNN`` and ``TinyGPT``.
         counts: Idle tokens of each condition; the largest number and none are compared.
         most: Largest number of steps of a training.
     """

@@ -20,7 +20,8 @@ class Settings(iw.Config):
         rows: Number of rows of the data, as equal a number of each relation as
             possible; 0 for all.
         training: How every stage is trained.
-        conditions: Names of the conditions that are run.
+        conditions: Names of the conditions that are run, some of ``CONDITIONS`` of
+            :mod:`inweights.recipes.shared.language.analogies`.
     """
 
     model: str = "@smollm2"

@@ -25,8 +25,9 @@ class Settings(iw.Config):
     Values of the scales are in ``b5.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
+        architectures: Which of ``Node2Vec``, ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; by default as long as the paper does.
         path: Number of nodes of the path graph of Remark 4.

@@ -38,10 +38,12 @@ class Settings(iw.Config):
     Values of the scales are in ``c3.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
+        architectures: Which of ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
         most: Trains no longer than so many steps; by default as long as the paper does.
-        conditions: Under which conditions; claims are judged under the first.
+        conditions: Under which conditions, of ``the code's`` and ``ours``; claims are
+            judged under the first.
         wide: Width of the wide TinyNN; it is trained as long as the narrow one on the
             grid.
         longer: Least number of steps of the frozen TinyNN at its own rate; where B.2

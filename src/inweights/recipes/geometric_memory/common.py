@@ -190,7 +190,7 @@ def trials(
 
     Args:
         shapes: The graphs.
-        architectures: Names of the architectures.
+        architectures: Names of the architectures, some of :data:`ARCHITECTURES`.
         most: Steps are cut to this number; by default none is.
         descent: Settings of Node2Vec; by default the usual ones.
         shuffled: Whether nodes are named in a drawn order; if not, neighbours are side

@@ -20,8 +20,10 @@ class Settings(iw.Config):
     Values of other scales are in ``fig17_20.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which of the five architectures.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
+        architectures: Which of ``Node2Vec``, ``TinyGPT``, ``TinySSM``, ``TinyNN`` and
+            ``associative``.
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.

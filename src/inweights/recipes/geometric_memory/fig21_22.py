@@ -20,7 +20,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig21_22.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         width: Width of TinyNN.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Updates of TinyNN with frozen embeddings.

@@ -25,7 +25,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig23_24.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; by default as long as the paper does.
     """

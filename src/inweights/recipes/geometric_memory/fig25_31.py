@@ -76,7 +76,8 @@ class Settings(iw.Config):
         width: Width of TinyNN.
         steps: Number of updates, the same for all.
         draws: Random embeddings in each null distribution.
-        conditions: Under which conditions; claims are judged under the first.
+        conditions: Under which conditions, of ``the code's, bf16``, ``the code's`` and
+            ``ours``; claims are judged under the first.
     """
 
     ablations: tuple[str, ...] = tuple(ABLATIONS)

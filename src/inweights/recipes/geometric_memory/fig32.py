@@ -28,7 +28,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig32.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
     """

@@ -24,7 +24,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig5.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         most: Trains no longer than so many steps; by default as long as the paper does.
         looks: About how often a training is measured; TinyGPT is measured every 20
             steps or oftener.

@@ -23,7 +23,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig6.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         width: Width of TinyNN, both with frozen and with free embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Updates of TinyNN with frozen embeddings.

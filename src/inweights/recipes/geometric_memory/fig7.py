@@ -29,7 +29,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig7.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         widths: Widths of Node2Vec; the paper's is 100, the graphs have 15 to 17 nodes.
         stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
             is 1.

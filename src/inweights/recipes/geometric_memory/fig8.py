@@ -30,7 +30,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig8.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         descent: How Node2Vec descends; wider than any of the graphs has nodes.
         moments: Steps at which the matrices are measured, besides the last one.
         long: Updates of a longer descent, for Remark 6; ten times the usual ones by

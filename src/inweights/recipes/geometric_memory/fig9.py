@@ -24,7 +24,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig9.toml``.
 
     Attributes:
-        graphs: Which of the four graphs.
+        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
+            ``irregular``.
         steps: Updates of Node2Vec.
         std: Small initial scale of the untied Node2Vec, equal to that of TinyNN.
         most: Trains TinyNN no longer than so many steps; by default as long as the

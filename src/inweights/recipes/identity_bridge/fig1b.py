@@ -22,7 +22,8 @@ class Settings(iw.Config):
         relations: Numbers of second relations ``|R2|``; a subject reaches as many
             objects.
         told: Fractions of the two-hop facts that are trained.
-        models: Names of the conditions, as in Figure 2.
+        models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
+            ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
         gpt: The GPT and its training.
         emb_mlp: The Emb-MLP and its training.
     """

@@ -21,7 +21,8 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects and of objects.
         complexity: ``C``, the number of objects that a subject leads to.
-        models: Names of the conditions, as in Figure 2.
+        models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
+            ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``.
         gpt: The GPTs with an untied head, and their training.
         tied: The GPTs with a tied head, and their training.
     """

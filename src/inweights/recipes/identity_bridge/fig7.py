@@ -24,7 +24,9 @@ class Settings(iw.Config):
         n: Number ``N`` of subjects and of objects.
         complexity: ``C``, the number of objects that a subject leads to; the paper
             takes 2.
-        models: Names of the conditions, as in Figure 2; the first is shown in the film.
+        models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
+            ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``; the first is shown in the
+            film.
         every: Steps between measurements.
         gpt: The GPTs and their training.
     """
