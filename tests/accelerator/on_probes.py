@@ -120,7 +120,7 @@ def test_accuracy_waits_as_often_for_many_replicas_as_for_two() -> None:
             iw.GPTConfig(layers=1, width=8),
             iw.Curriculum(phases=(iw.Phase(steps=3),)),
         ),
-        (Graph(shape="cycle", nodes=5), Node2VecConfig(width=4), iw.Descent(steps=3)),
+        (Graph(shape="cycle", n=5), Node2VecConfig(width=4), iw.Descent(steps=3)),
         (TwoHop(n=3, identity=True), None, iw.Optimum()),
     ],
     ids=["curriculum", "descent", "optimum"],

@@ -124,7 +124,7 @@ def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None
 
     monkeypatch.setattr(task, "_models", counted)
     graph = isinstance(learner, iw.Descent)
-    world = Graph(shape="cycle", nodes=5) if graph else iw.TwoHop(n=3, identity=True)
+    world = Graph(shape="cycle", n=5) if graph else iw.TwoHop(n=3, identity=True)
     trial = Trial(
         labels={},
         world=world,

@@ -326,7 +326,7 @@ def test_energy_of_a_circle_and_of_its_zigzag() -> None:
 
 def test_an_eigenvalue_of_zero_is_no_zigzag() -> None:
     """A ring of eight nodes has two, whose vectors go round it twice."""
-    ring = Graph(shape="cycle", nodes=8).build()
+    ring = Graph(shape="cycle", n=8).build()
     once = circle(ring)
     twice = (once[:, 0] + 1j * once[:, 1]) ** 2
     model = with_vectors(ring, np.stack([twice.real, twice.imag], axis=1))

@@ -355,3 +355,21 @@ def test_written_out_it_outlives_its_file(tmp_path: Path) -> None:
     file.write_text("x,y\n", encoding="utf-8")
     assert kept.links == [["a", "b"], ["b", "c"]]
     assert kept.build().vocabulary.names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"shape": "cycle", "nodes": 8},
+            "'cycle' does not have nodes, .* its size is n",
+        ),
+        ({"shape": "grid", "n": 9}, "'grid' does not have n, .* is rows, columns"),
+        ({"shape": "path-star", "branches": 3}, "'path-star' does not have branches"),
+        ({"shape": "karate-club", "arms": 3}, "'karate-club' .* it has no size"),
+        ({"shape": "edges", "links": [["a", "b"]], "rows": 2}, "'edges' does not have"),
+    ],
+)
+def test_a_size_that_a_shape_does_not_have_is_refused(given, message) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Graph(**given)

@@ -6,7 +6,7 @@ Links have a written direction: away from the root, along the ring, to the right
 down.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, combinations, pairwise
 from typing import Literal, Protocol
 
@@ -42,6 +42,15 @@ CLASSICS = {
 }
 #: Shapes with a root, leaves and paths between them.
 ROOTED = ("path-star", "tree-star")
+
+
+#: Sizes that a built-in shape has; other shapes have none.
+SIZES_OF: Mapping[str, tuple[str, ...]] = {
+    "path-star": ("arms", "nodes"),
+    "tree-star": ("arms", "nodes", "branches"),
+    "grid": ("rows", "columns"),
+    "cycle": ("n",),
+}
 
 
 class ShapeConfig(Protocol):
