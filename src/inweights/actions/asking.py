@@ -165,7 +165,8 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
         return [world.vocabulary.id(word) for word in words]
     known = {name: place for place, name in enumerate(world.vocabulary.names)}
     longest = max(len(name.split()) for name in known)
-    ids, place = list[int](), 0
+    ids: list[int] = []
+    place = 0
     while place < len(words):
         for length in range(longest, 0, -1):
             name = " ".join(words[place : place + length])

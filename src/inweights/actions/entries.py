@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.recipe import Recipe
 
 _RECIPE = "beyond/league"
-_CONFIG, _SCORES, _ENVIRONMENT = "config.json", "scores.csv", "environment.json"
+_CONFIG = "config.json"
+_SCORES = "scores.csv"
+_ENVIRONMENT = "environment.json"
 _ROW = ["model", "identity", "trained", "hops"]
 
 
@@ -248,7 +250,8 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
         )
     config = read_json(place / _CONFIG, dict[str, Any])
     recipe = get_recipe(_RECIPE)
-    scale, seeds = str(config.get("scale")), tuple(config.get("seeds", ()))
+    scale = str(config.get("scale"))
+    seeds = tuple(config.get("seeds", ()))
     settings: Any = decode(type(recipe.scales["cpu"]), config.get("settings", {}))
     if isinstance(settings.entrant, WrapConfig):
         # Refused before anything is trained, if its module is not here.

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 #: Why a claim has a verdict without a run on this disk.
 STORED = "from the stored board"
 #: First parts of the names of recipes that are read from their runs.
-_STUDY, _TRAINING = "study/", "training/"
+_STUDY = "study/"
+_TRAINING = "training/"
 
 
 def add_page(outcome: Outcome, folder: Path) -> None:
@@ -90,7 +91,8 @@ def verdicts(
     kept = (stored_root() / LEDGER).exists()  # here or with the library
     known = {one.id: one for one in board(scale, only=only).claims} if kept else {}
     for name in recipes_like(only):
-        outcome, why = None, f"no run at scale '{scale}' yet"
+        outcome = None
+        why = f"no run at scale '{scale}' yet"
         if store.has(name):  # else not even the recipe is loaded
             try:
                 outcome = find(name, scale, runs=runs)
@@ -144,7 +146,8 @@ def open_run(
         path = unquote(name[7:]) if name.startswith("file://") else name
         place = Path(path.removesuffix("page.html")).resolve(strict=True)
         if (place / CONFIG).is_file():
-            name, runs = place.name, place.parents[2]
+            name = place.name
+            runs = place.parents[2]
     store = RunStore(runs)
     complete = (folder for folder in store if folder.complete)
     if name == "last":

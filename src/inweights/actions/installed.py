@@ -56,7 +56,8 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
     about = environment()
     python = f"{version_of('inweights')} on Python {about['python']}, {about['system']}"
     found = [Finding("inweights", python)]
-    cuda, threads = torch.version.cuda, torch.get_num_threads()
+    cuda = torch.version.cuda
+    threads = torch.get_num_threads()
     build = f"{torch.__version__}, {f'CUDA {cuda}' if cuda else 'CPU build'}, {threads} threads"
     found.append(Finding("torch", build))
     why = "the driver does not answer" if cuda else "this torch is a CPU build"

@@ -201,10 +201,13 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
-    here, known, store = pace(), timings(), RunStore(runs)
+    here = pace()
+    known = timings()
+    store = RunStore(runs)
     found = []
     for name in recipes_like(only):
-        timing, done = known.get(name), False
+        timing = known.get(name)
+        done = False
         if store.has(name):
             with suppress(InweightsError):  # a damaged run is made again
                 done = find(name, "cpu", runs=runs) is not None

@@ -23,7 +23,8 @@ from inweights.theory.prediction.trust import propose_training, trust
 
 Level = Literal["good", "act", "note"]
 #: An answer is a shortcut where so many share it, of at least so many subjects.
-_COMMON, _SUBJECTS = 0.3, 5
+_COMMON = 0.3
+_SUBJECTS = 5
 #: Largest number of remarks or shortcuts of one kind that are written out.
 _SHOWN = 3
 #: Names that are listed.

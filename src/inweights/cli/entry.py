@@ -102,10 +102,8 @@ def _do(words: Sequence[str]) -> object:
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words of the command, and the options with a value that every command takes."""
     words: list[str] = []
-    asked, left = (
-        dict[str, str](),
-        iter(w for w in given if w not in ("--debug", "--verbose")),
-    )
+    asked: dict[str, str] = {}
+    left = iter(w for w in given if w not in ("--debug", "--verbose"))
     for word in left:
         name, equals, value = word.partition("=")
         if name in ("--max-memory", "--log-file"):
@@ -118,7 +116,8 @@ def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 @contextmanager
 def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
     """Write the library's log to the error stream, and all of it to a file, where asked for."""
-    log, handlers = logging.getLogger("inweights"), list[logging.Handler]()
+    log = logging.getLogger("inweights")
+    handlers: list[logging.Handler] = []
     before = log.level
     if verbose:
         handlers.append(logging.StreamHandler())

@@ -253,7 +253,8 @@ def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
     steps = key.split(".")
     if depth == len(steps):
         return _as_listed(now, value) if listed else value
-    step, where = steps[depth], ".".join(steps[:depth])
+    step = steps[depth]
+    where = ".".join(steps[:depth])
     if isinstance(now, list | tuple):
         if not step.isdigit() or int(step) >= len(now):
             items = plural(len(now), "item")

@@ -30,7 +30,8 @@ class Kinds(dict[str, type[Any]]):
                 for kind in known
             }
         )
-        self._what, self._members = what, members
+        self._what = what
+        self._members = members
 
     def find(self, name: str) -> type[Any]:
         """Return the class of a kind.

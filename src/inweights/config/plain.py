@@ -206,7 +206,8 @@ def is_open(hint: Any) -> bool:
         >>> [is_open(one) for one in (Any, dict[str, Any], date | str, tuple)]
         [True, True, True, True]
     """
-    origin, parts = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    parts = get_args(hint)
     if origin is Annotated:
         return is_open(parts[0])
     if origin is Literal or hint in _PLAIN or hint is float:

@@ -18,7 +18,10 @@ from inweights.support.limits import read_text
 
 #: Characters of a text, characters and parts of a dotted key, and brackets around a
 #: value, at most.
-MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
+MAX_TEXT = 1_000_000
+MAX_KEY = 1_000
+MAX_PARTS = 32
+MAX_DEPTH = 32
 #: A string that does not end goes to the end of its line or of the text, so that no
 #: character is looked at twice.
 _TOKEN = re.compile(
@@ -67,15 +70,21 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _measure(text: str) -> None:
-    line, depth, fresh, header = 1, 0, True, False
+    line = 1
+    depth = 0
+    fresh = True
+    header = False
     parts, length, dotted = 1, 0, False  # of the key, or number, that may stand here
     for found in _TOKEN.finditer(text):
-        kind, piece = found.lastgroup, found[0]
+        kind = found.lastgroup
+        piece = found[0]
         if piece == ".":
-            parts, dotted = parts + 1, True
+            parts = parts + 1
+            dotted = True
         elif kind in ("bare", "string"):
             parts, length = (parts, length) if dotted else (1, 0)
-            length, dotted = length + len(piece), False
+            length = length + len(piece)
+            dotted = False
         elif kind == "mark":
             header = header or (fresh and not depth and piece == "[")
             depth = max(0, depth + (piece in "[{") - (piece in "]}"))
@@ -92,9 +101,11 @@ def _measure(text: str) -> None:
                 f"line {line}: a key or a number has more than {MAX_KEY:,} characters"
             )
         if kind == "mark" and piece != ".":
-            parts, length = 1, 0
+            parts = 1
+            length = 0
         if piece == "\n" and header:
-            depth, header = 0, False
+            depth = 0
+            header = False
         fresh = piece == "\n" or (fresh and kind == "space")
         line += piece.count("\n")
 

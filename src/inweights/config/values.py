@@ -33,7 +33,8 @@ from inweights.errors import ConfigError, unknown_name
 Hook = Callable[[Any], Any]
 
 #: How deeply lists and tables may be nested, and the digits of a whole number, at most.
-MAX_DEPTH, MAX_DIGITS = 100, 4_000
+MAX_DEPTH = 100
+MAX_DIGITS = 4_000
 _AS_THEY_ARE = frozenset({str, bool, type(None)})
 _LARGEST = 10**MAX_DIGITS
 _DICT = "$dict"

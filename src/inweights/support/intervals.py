@@ -52,10 +52,12 @@ def interval(
         * float(sample.std(ddof=1))
         / math.sqrt(len(sample))
     )
-    low, high = mean - half, mean + half
+    low = mean - half
+    high = mean + half
     if bounds:
         # Rounding may push a mean of ones beyond one.
-        low, high = max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean))
+        low = max(low, min(bounds[0], mean))
+        high = min(high, max(bounds[1], mean))
     return mean, low, high
 
 
@@ -116,7 +118,8 @@ def median_interval(
 def _outside_of(count: int, alpha: float) -> int:
     """How many values lie on each side of a median's interval, its end included."""
     most = Fraction(alpha) * 2**count / 2
-    total, outside = 1, 0
+    total = 1
+    outside = 0
     while total <= most:
         outside += 1
         total += math.comb(count, outside)
@@ -222,10 +225,12 @@ def _most(hits: int, count: int, tail: float) -> float:
         math.lgamma(count + 1) - math.lgamma(k + 1) - math.lgamma(count - k + 1)
         for k in range(hits + 1)
     ]
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        yes, no = math.log(middle), math.log1p(-middle)
+        yes = math.log(middle)
+        no = math.log1p(-middle)
         at_most = math.fsum(
             math.exp(w + k * yes + (count - k) * no) for k, w in enumerate(ways)
         )

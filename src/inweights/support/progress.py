@@ -18,7 +18,9 @@ SolverProgress = Callable[[str, int, float], None]
 
 #: Seconds before anything is shown, and between two lines of a log or two changes of
 #: one line.
-_FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
+_FIRST = 1.0
+_LOG = 30.0
+_CHANGE = 0.2
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 #: Rows of a table that are shown, and letters of a cell.
-_ROWS, _LETTERS = 10, 90
+_ROWS = 10
+_LETTERS = 90
 
 
 @dataclass(frozen=True)

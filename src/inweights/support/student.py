@@ -35,9 +35,11 @@ def quantile(freedom: int, alpha: float) -> float:
             (79 * x**9 + 776 * x**7 + 1482 * x**5 - 1920 * x**3 - 945 * x) / 92_160,
         )
         return sum(term / freedom**power for power, term in enumerate(terms))
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while _outside(high, freedom) > alpha:
-        low, high = high, 2 * high
+        low = high
+        high = 2 * high
     while True:  # halve until no number lies between
         middle = (low + high) / 2
         if not low < middle < high:
@@ -50,9 +52,11 @@ def quantile(freedom: int, alpha: float) -> float:
 def _outside(t: float, freedom: int) -> float:
     """``P(|T| > t)``."""
     angle = math.atan2(t, math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
+    sine = math.sin(angle)
+    cosine = math.cos(angle)
     odd = freedom % 2
-    total, term = 0.0, cosine if odd else 1.0
+    total = 0.0
+    term = cosine if odd else 1.0
     for k in range(1 + odd, freedom, 2):
         total += term
         term *= cosine * cosine * k / (k + 1)

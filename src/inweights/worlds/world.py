@@ -209,7 +209,8 @@ class World:
             outside = statements.out_of_distribution.tolist()
             counts = statements.right_counts.tolist()
             for statement, out, count in zip(statements, outside, counts, strict=True):
-                prompt, answer = text(statement.prompt), text(statement.answer)
+                prompt = text(statement.prompt)
+                answer = text(statement.answer)
                 rows.append((part, statement.role, prompt, answer, out, count))
         schema = {
             "part": pl.String,

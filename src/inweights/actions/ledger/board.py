@@ -140,10 +140,8 @@ def read_board(
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    ledger, scores = (
-        read_ledger(results / LEDGER),
-        with_rows(read_scores(results), more),
-    )
+    ledger = read_ledger(results / LEDGER)
+    scores = with_rows(read_scores(results), more)
     homes = None if only is None else set(only)
     standing = [
         (e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim

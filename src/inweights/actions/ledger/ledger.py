@@ -78,11 +78,15 @@ class Entry:
         """Add the next line."""
         self.lines.append(line)
         if isinstance(line, Stated):
-            self.stated, self.claim, self.withdrawn = line, line.claim, None
+            self.stated = line
+            self.claim = line.claim
+            self.withdrawn = None
         elif isinstance(line, Reworded | Corrected):
             self.claim = line.claim
         elif isinstance(line, Withdrawn):
-            self.stated, self.claim, self.withdrawn = None, None, line
+            self.stated = None
+            self.claim = None
+            self.withdrawn = line
 
 
 class Ledger:
@@ -153,7 +157,8 @@ class Ledger:
             raise DataError(
                 f"{path} changed while it was used; run the same command again"
             )
-        added, last = [], self.last
+        added = []
+        last = self.last
         for line in lines:
             text = msgspec.json.encode({**_lean(line), "previous": last})
             last = hashlib.sha256(text).hexdigest()

@@ -39,7 +39,8 @@ def results_root() -> Path:
 
 def stored_root() -> Path:
     """Return where results are read: :func:`results_root`, or what came with the library."""
-    own, package = results_root(), Path(__file__).parents[2]
+    own = results_root()
+    package = Path(__file__).parents[2]
     if "INWEIGHTS_RESULTS" in os.environ:
         return own
     places = (own, package / "results", package.parents[1] / "results")
@@ -215,7 +216,8 @@ def record(
     from inweights.actions.ledger.scores import add_scores
 
     path, ledger = _open(results)
-    store, rows = RunStore(runs), list[dict[str, Any]]()
+    store = RunStore(runs)
+    rows: list[dict[str, Any]] = []
     for name in recipes_like(only):
         if store.has(name):
             rows += scores_of_runs(get_recipe(name), scale, store, path, ledger)

@@ -65,7 +65,8 @@ def _least(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
     """Return the same for the numbers of one case."""
-    target, count = claim.target, len(values)
+    target = claim.target
+    count = len(values)
     below = sum(target.falls_short(value, rounding) for value in values)
     above = sum(target.exceeds(value, rounding) for value in values)
     if claim.judged == "mean":
@@ -98,7 +99,8 @@ def _least_of_mean(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
     """Return the same for a claim judged by its mean, by bisection."""
-    low, high = -12.0, 0.0
+    low = -12.0
+    high = 0.0
     for _ in range(30):
         middle = (low + high) / 2
         _, least, most = span_of(claim, values, 10**middle)

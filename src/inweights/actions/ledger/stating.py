@@ -136,7 +136,8 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 
 def _score(claim: Claim) -> list[object]:
     """Return what decides the number and verdict of a claim, as plain values."""
-    score, target = claim.score, claim.target
+    score = claim.score
+    target = claim.target
     rows = [_as_read_back(part) for part in (score.where, score.minus)]
     where = [score.table, score.column, *rows, list(score.each)]
     return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
@@ -171,7 +172,8 @@ def state(
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe.
     """
-    block, lines = ledger.next_block, list[Line]()
+    block = ledger.next_block
+    lines: list[Line] = []
     if anew:
         lines.append(
             RuleChange(date=date, says=f"Claims not judged yet are stated anew: {anew}")
@@ -179,7 +181,8 @@ def state(
     for recipe in recipes:
         if scale not in recipe.scales:
             continue
-        now, code = hashes(recipe, scale), _once(recipe)
+        now = hashes(recipe, scale)
+        code = _once(recipe)
         computed = cache(partial(computed_protocols, recipe, scale))
         for name, entry in ledger.of_scale(scale):
             home = name.rpartition("/")[0]
@@ -262,7 +265,8 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
     if scale not in recipe.scales or not any(entry.stated for _, entry in entries):
         return recipe
-    now, code = hashes(recipe, scale), _once(recipe)
+    now = hashes(recipe, scale)
+    code = _once(recipe)
     held = [
         entry.stated
         for claim, entry in entries

@@ -88,7 +88,8 @@ def add_seeds_until_decided(
         table = sweep(seeds=count)
         for place, one in enumerate(claims):
             if place not in found or is_open(found[place]):
-                tables, alpha = {one.score.table: table}, alpha_of(count, first)
+                tables = {one.score.table: table}
+                alpha = alpha_of(count, first)
                 found[place] = judge(one, tables, alpha=alpha, minimum=first)
         if 2 * count > most or not any(map(is_open, found.values())):
             return table, list(found.values())

@@ -168,7 +168,9 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
     for step in range(parts):
         tasks = list(planned.tasks((first + step) % parts))
         if LISTED * since >= len(stored) + len(failed):
-            stored, failed, since = planned.store.listed(), planned.failed(), 0
+            stored = planned.store.listed()
+            failed = planned.failed()
+            since = 0
         since += len(tasks)
         middle = random.SystemRandom().randrange(max(1, len(tasks)))
         yield list(_left(tasks[middle:] + tasks[:middle], stored, failed))

@@ -18,7 +18,8 @@ from inweights.experiments.engine.tasks import Task
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import LEASE, store_below
 
-ABOUT, INDEX = "plan.json", "index.json"
+ABOUT = "plan.json"
+INDEX = "index.json"
 T = TypeVar("T")
 #: What reading a file that somebody damaged, or wrote by hand, may raise.
 _DAMAGE = (
@@ -128,7 +129,8 @@ class Planned:
     """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
-        self.place, self.files = place.rstrip("/"), open_files(place)
+        self.place = place.rstrip("/")
+        self.files = open_files(place)
         self.about = self._read(ABOUT, About)
         self.job = Job(
             store=self.about.store or store_below(self.place),
@@ -140,8 +142,10 @@ class Planned:
 
     def status(self) -> Status:
         """Return how far it is; of the results only names are read."""
-        index, stored = self.index(), self.store.listed()
-        failures, held = self.failures(), self.store.leases.live()
+        index = self.index()
+        stored = self.store.listed()
+        failures = self.failures()
+        held = self.store.leases.live()
         counts = {"done": 0, "held": 0, "failed": 0}
         runs: dict[str, bool] = {}
         for entry in index:

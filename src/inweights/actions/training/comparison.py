@@ -26,7 +26,8 @@ _ORDER = (*GROUPS[:3], ALL_HELD_OUT, *GROUPS[3:])
 _FIXED = ("untrained", "retrieval")
 #: Share of the facts below which they are not learnt; growth of perplexity that is
 #: damage.
-_KNOWN, _GROWN = 0.9, 1.5
+_KNOWN = 0.9
+_GROWN = 1.5
 
 
 def training_recipe(
@@ -157,7 +158,8 @@ def _results(
     settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
 ) -> list[str]:
     """Return in sentences what was compared, and the range of the means."""
-    measured, overview = tables["measured"], tables["overview"]
+    measured = tables["measured"]
+    overview = tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}
     asked = dict(measured.filter(kind="accuracy").select("name", "n").rows())
     seeds = plural(measured["seed"].n_unique(), "seed")
@@ -196,13 +198,12 @@ def _cautions(
     means = (
         tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
     )
-    found, value = [], {(way, kind, name): mean for way, kind, name, mean in means}
+    found = []
+    value = {(way, kind, name): mean for way, kind, name, mean in means}
     before = value.get(("untrained", "language", "perplexity"), float("inf"))
     for way in (way for way in settings.ways if way not in _FIXED):
-        known, now = (
-            value[way, "accuracy", "facts"],
-            value[way, "language", "perplexity"],
-        )
+        known = value[way, "accuracy", "facts"]
+        now = value[way, "language", "perplexity"]
         if known < _KNOWN:
             found.append(
                 f"With '{way}' {known:.0%} of the facts are known, so that its other numbers say "

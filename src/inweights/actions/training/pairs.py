@@ -61,7 +61,8 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (kind, asked), group in means.group_by("kind", "asked", maintain_order=True):
         for way, other in combinations(ways, 2):
-            before, after = _hits(group, way), _hits(group, other)
+            before = _hits(group, way)
+            after = _hits(group, other)
             found = asdict(paired(before, after))
             found["difference"] = found.pop("mean")
             rows.append(

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Card", "Stored", "cards", "load", "weights"]
 
 _HERE = Path(__file__).parent
-CARDS, WEIGHTS = _HERE / "cards.json", _HERE / "weights"
+CARDS = _HERE / "cards.json"
+WEIGHTS = _HERE / "weights"
 
 
 class Card(Config):

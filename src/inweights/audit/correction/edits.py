@@ -141,5 +141,6 @@ def count_edits(one: str, other: str) -> int:
             if swapped:
                 cost = min(cost, before[j - 1] + 1)
             row.append(cost)
-        before, last = last, row
+        before = last
+        last = row
     return last[-1]

@@ -12,10 +12,12 @@ from inweights.worlds.world import Ids
 
 #: Share of the entities of a kind that makes a rule of what they have, and their least
 #: number.
-_RULE, _FEWEST = 0.75, 3
+_RULE = 0.75
+_FEWEST = 3
 #: Most uses of a misspelt name. For a value that begins no fact: least uses of the
 #: other name, as a multiple of its own.
-_RARE, _COMMON = 2, 3
+_RARE = 2
+_COMMON = 3
 
 #: A relation, and the column in which an entity stands: 0 as subject, 2 as object.
 Role = tuple[int, int]

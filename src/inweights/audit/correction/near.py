@@ -18,7 +18,9 @@ from inweights.worlds.world import Ids
 
 #: Share of the facts of a relation that another relation states turned, and their least
 #: number. Where nearly all facts of the other relation are among them, half will do.
-_TURNED, _HALF, _PAIRS = 0.6, 0.5, 2
+_TURNED = 0.6
+_HALF = 0.5
+_PAIRS = 2
 
 
 class Near(NamedTuple):

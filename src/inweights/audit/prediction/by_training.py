@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     pass
 
 #: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
-RATE, FASTEST = 0.05, 2.0
+RATE = 0.05
+FASTEST = 2.0
 
 
 @dataclass(frozen=True, eq=False)

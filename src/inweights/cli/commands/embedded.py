@@ -105,7 +105,8 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
 
     embedded = vectors.embedding is not None
     worlds = {name: graph.build() for name, graph in graphs.items()}
-    films, tables = {}, []
+    films = {}
+    tables = []
     with console.progress() as progress:
         label, found = _placed(worlds, vectors, device, progress)
         for done, (name, world) in enumerate(worlds.items()):

@@ -121,7 +121,8 @@ def outcome_of(
         "overrides": request.overrides,
         "runs": doing.runs,
     }
-    recipe, scale = request.recipe, request.scale
+    recipe = request.recipe
+    scale = request.scale
     with console.progress(about=about) as progress:
         chosen["progress"] = progress
         # An estimate stores nothing: what follows is of a run alone.

@@ -114,7 +114,8 @@ def atlas(
         recipe = "geometric-memory/fig3"
         changes = _path_star(star, graphs, how.scale)
     else:
-        recipe, changes = "beyond/real-graphs", _settings(found)
+        recipe = "beyond/real-graphs"
+        changes = _settings(found)
     words = ["atlas", *graphs, "--scale", how.scale, *layout.words, *star.words]
     words += base.choices(choice.seeds, choice.set, common.plugin)
     with console.progress() as progress:
@@ -245,7 +246,8 @@ def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...
     own = worlds.read_path_star(given.paths, given.held_out, edge_file=edge_file)
     own.build()  # which says what is wrong before anything is trained
     settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
-    star, nodes = settings.stars[0], len(own.paths[0])
+    star = settings.stars[0]
+    nodes = len(own.paths[0])
     model = star.model
     # Reads a task token, the leaf, pauses and the path.
     if isinstance(model, GPTConfig):

@@ -179,7 +179,9 @@ def evaluate(
         return
     if asking.card:
         lm.card_of(Path(model))  # before minutes are spent
-    asked, foreseen, why = lm.read_exam(questions, chat=loading.chat), None, ""
+    asked = lm.read_exam(questions, chat=loading.chat)
+    foreseen = None
+    why = ""
     unanswered = (
         lm.read_unanswerable(questions, chat=loading.chat) if asking.abstain else []
     )
@@ -210,7 +212,8 @@ def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
     """Ask a model behind an address, after saying how much that is."""
     from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
 
-    endpoint, asked = Endpoint(url, model), lm.read_exam(questions, chat=True)
+    endpoint = Endpoint(url, model)
+    asked = lm.read_exam(questions, chat=True)
     kept = questions.with_name(f"{questions.name}.answers.jsonl")
     if not json:
         console.language.requests(*requests_of(endpoint, asked, kept), kept)

@@ -218,9 +218,11 @@ def verify(
     # Results kept with the code need no run here: ledger and scores give the verdicts.
     if place := kept.into or kept.source:
         board = actions.board(scale, only=only, results=place)
-        claims, of = board.claims, board
+        claims = board.claims
+        of = board
     else:
-        claims, of = actions.verdicts(scale, only=only, runs=runs), None
+        claims = actions.verdicts(scale, only=only, runs=runs)
+        of = None
     if kept.markdown:
         console.ledger.markdown(claims, scale, of)
     else:

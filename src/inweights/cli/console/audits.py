@@ -44,7 +44,8 @@ def audit(
         mended: The corrected copy; None if there is none.
         folder: Folder of the corrected copy.
     """
-    facts, values = made.knowledge, made.entity_positions["literal"]
+    facts = made.knowledge
+    values = made.entity_positions["literal"]
     if page is not None:
         from inweights.report.base.html import write_page
         from inweights.report.pages.audit_page import build_audit_page

@@ -74,7 +74,8 @@ def board(
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
-    hidden, waiting = NO_RUN.format(scale=scale), 0
+    hidden = NO_RUN.format(scale=scale)
+    waiting = 0
     for name, own in by_recipe.items():
         if all(claim.why == hidden for claim in own):
             waiting += 1
@@ -159,7 +160,8 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 def settled(done: Sequence[Settled]) -> None:
     """Report on the error stream what further seeds decided."""
     for one in done:
-        name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
+        name = one.outcome.recipe.name
+        seeds = plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
         said = (
             f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
@@ -196,7 +198,8 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
 
 
 def _evidence(claim: ClaimResult) -> str:
-    between, size = span(claim), closeness(claim)
+    between = span(claim)
+    size = closeness(claim)
     parts = (
         f"target {claim.target.text}",
         f"{100 * claim.level:.4g}% interval {between}" if between else "",

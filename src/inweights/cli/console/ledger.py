@@ -128,7 +128,8 @@ def markdown(
                 "| verdict | claim | target | published | measured, interval | met by |",
                 "|---|---|---|---|---|---|",
             ]
-        at, exact = claim.measured, claim.hits is None
+        at = claim.measured
+        exact = claim.hits is None
         between = span(claim) or (
             "computed" if exact else "too few seeds for an interval"
         )

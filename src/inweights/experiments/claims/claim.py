@@ -44,8 +44,10 @@ IN_A_SUBSTITUTE: dict[str, Verdict] = {
 RELIABLE = 0.75
 #: Instead of a quote, where a table or picture says it; of a number, where there is
 #: none, or the text lost it; of either, where the paper's text was not at hand.
-NO_WORDS, NONE_PRINTED = "none in words", "none printed"
-LOST, NO_TEXT = "lost in the text at hand", "text not at hand"
+NO_WORDS = "none in words"
+NONE_PRINTED = "none printed"
+LOST = "lost in the text at hand"
+NO_TEXT = "text not at hand"
 #: Before a number that the paper does not print, and that follows from two that it
 #: prints.
 DERIVED = "derived "

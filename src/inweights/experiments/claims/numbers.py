@@ -88,7 +88,8 @@ def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
         f"{name} {value}" for name, value in runs.row(0, named=True).items()
     )
     if _bad(tables["losses"]).filter(step=0).is_empty():
-        when, what = "", "lower the rate"
+        when = ""
+        what = "lower the rate"
     else:
         when = " before the first update"
         what = "make the logits finite: torch.isfinite(model(prompts)).all() of an untrained model"

@@ -137,7 +137,8 @@ class _Span:
     def __init__(
         self, claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
     ) -> None:
-        self.values, self.alpha = values, alpha
+        self.values = values
+        self.alpha = alpha
         target = claim.target
         reliable = claim.judged == "reliable"
         hits = sum(target.contains(value, value, rounding) for value in values)

@@ -131,7 +131,8 @@ class _Remembering:
     """Passes progress on, and remembers how much there is to do in all."""
 
     def __init__(self, progress: Progress) -> None:
-        self._progress, self.total = progress, 1
+        self._progress = progress
+        self.total = 1
 
     def __call__(self, done: int, total: int, what: str) -> None:
         self.total = total

@@ -29,7 +29,9 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins, module_of
 
-_CONFIG, _FUNCTION, _MEMBER = "$config", "$function", "$member"
+_CONFIG = "$config"
+_FUNCTION = "$function"
+_MEMBER = "$member"
 #: What is sent of a computation.
 _COMPUTATION = (
     "name",

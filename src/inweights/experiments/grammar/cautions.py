@@ -21,7 +21,8 @@ from inweights.worlds.knowledge.triples import Triples
 
 #: Accuracy from which on facts count as known, and spread over seeds above which few
 #: say little.
-KNOWN, SPREAD = 0.99, 0.2
+KNOWN = 0.99
+SPREAD = 0.2
 #: Half the width of the 95% interval of a difference that a number of seeds should
 #: reach.
 WANTED = 0.2

@@ -23,7 +23,8 @@ from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.registry import Altered
 
 #: Column that names the control, and its value for the trials themselves.
-CONTROL, NO_CONTROL = "control", "none"
+CONTROL = "control"
+NO_CONTROL = "none"
 #: Roles that carry what the papers' findings rest on, in the order in which they are
 #: looked for.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))

@@ -273,7 +273,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
             see = partial(measure_model, measure, block.worlds, model)
             looking += wanted * times * _seconds(see, clock)
     taken = [later - earlier for earlier, later in pairwise(stamps)]
-    seconds, first = looking, 0
+    seconds = looking
+    first = 0
     for phase, tried in zip(whole.phases, short, strict=True):
         own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
         # The first one makes the batches, too.

@@ -22,9 +22,12 @@ from inweights.support.border import guarded
 from inweights.support.progress import Progress
 
 #: Kinds of questions: the facts have no answer, or they have one.
-UNANSWERED, ANSWERED = "no answer in the facts", "an answer in the facts"
+UNANSWERED = "no answer in the facts"
+ANSWERED = "an answer in the facts"
 #: What an answer can be.
-SAYS_SO, INVENTS, OTHER = "says so", "names", "other"
+SAYS_SO = "says so"
+INVENTS = "names"
+OTHER = "other"
 #: Tokens of an answer.
 _TOKENS = 16
 _TRIPLE = ("subject", "relation", "object")

@@ -111,7 +111,8 @@ def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 def _row(role: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     if role != ALL:
-        before, after = before.filter(role=role), after.filter(role=role)
+        before = before.filter(role=role)
+        after = after.filter(role=role)
     found = asdict(paired(before, after))
     return {
         "role": role,

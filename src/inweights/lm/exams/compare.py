@@ -17,7 +17,9 @@ from inweights.support.intervals import interval, paired_interval
 
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge,
 #: §4.5).
-CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
+CORRECT = "D_correct"
+PARTIAL = "D_partial"
+INCORRECT = "D_incorrect"
 
 #: Compositions that no training text states: with both hops known, not so, and not
 #: asked.
@@ -218,8 +220,10 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         )
         named = {name: f"{name}_{when}" for name in ("probability", "share")}
         table = table.join(skip.rename(named), on="chain", maintain_order="left")
-    p_before, p_after = pl.col("probability_before"), pl.col("probability_after")
-    s_before, s_after = pl.col("share_before"), pl.col("share_after")
+    p_before = pl.col("probability_before")
+    p_after = pl.col("probability_after")
+    s_before = pl.col("share_before")
+    s_after = pl.col("share_after")
     return table.with_columns(
         rise=p_after - p_before,
         share_rise=s_after - s_before,

@@ -28,10 +28,12 @@ from inweights.lm.exams.questions import Question
 from inweights.support.progress import Progress
 
 #: Answers of a server that may come right later, and times that one request is sent.
-_AGAIN, _TRIES = (408, 409, 429, 500, 502, 503, 504), 6
+_AGAIN = (408, 409, 429, 500, 502, 503, 504)
+_TRIES = 6
 #: Seconds before the second try, twice as long before each further one; and of one
 #: request.
-_WAIT, _PATIENCE = 1.0, 60.0
+_WAIT = 1.0
+_PATIENCE = 60.0
 #: Bytes that are shown of what a server says of an error.
 _SHOWN = 300
 _SYSTEM = (
@@ -124,7 +126,8 @@ class Endpoint:
                     said = json.loads(reply.read())["choices"][0]["message"]["content"]
                     return str(said or "")
             except urllib.error.HTTPError as error:
-                why, again = f"{error.code} {error.reason}", error.code in _AGAIN
+                why = f"{error.code} {error.reason}"
+                again = error.code in _AGAIN
                 if error.code in (401, 403):  # what the server says may contain the key
                     why += f"; is {self.key} set?"
                 else:
@@ -132,7 +135,8 @@ class Endpoint:
                 if error.code == 404 and "/v1" not in self.url:
                     why += "; most addresses end in /v1"
             except (OSError, HTTPException) as error:
-                why, again = str(getattr(error, "reason", error)), True
+                why = str(getattr(error, "reason", error))
+                again = True
             except (ValueError, LookupError, TypeError):
                 raise RunError(
                     f"{self.url} answered with something else than a completion"
@@ -176,7 +180,8 @@ def ask_endpoint(
     """
     if not questions:
         raise DataError("there are no questions to evaluate")
-    known, lock = _known(kept), threading.Lock()
+    known = _known(kept)
+    lock = threading.Lock()
     if kept.exists():  # what a kill cut off is asked again
         content = kept.read_bytes()
         os.truncate(kept, content.rfind(b"\n") + 1)
@@ -185,7 +190,8 @@ def ask_endpoint(
         prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts
     }
     missing = [prompt for prompt in prompts if names[prompt] not in known]
-    done, lost = len(prompts) - len(missing), list[RunError]()
+    done = len(prompts) - len(missing)
+    lost: list[RunError] = []
 
     def one(prompt: str) -> None:
         nonlocal done

@@ -31,7 +31,9 @@ _TOKENS = 16
 _GOES_ON = re.compile(r"[.!?\n]\s*\S")
 _REPEATS = re.compile(r"\b(\w[\w ]*?)(?:\W+\1\b){2,}")
 #: A model is called damaged from these changes on.
-_LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
+_LOST = 0.1
+_RATIO = 1.5
+_REPEATED = 0.2
 
 
 def general_knowledge(

@@ -194,7 +194,9 @@ def _of_hops(
     ``names`` are those of the answer: other right answers to the composition may be
     wrong for a hop.
     """
-    name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
+    name = whole.id
+    bridge = whole.bridge
+    answer = whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
     # Of the second hop the bridge is the subject, and no candidate.
     ends = tuple(one for one in whole.candidates if one != bridge or one == answer)

@@ -130,7 +130,8 @@ def resemblance_by_layer(
         raise DataError(
             "all pairs have the same second text; expected at least two different ones"
         )
-    first, second = hidden_states(lm, one), hidden_states(lm, other)
+    first = hidden_states(lm, one)
+    second = hidden_states(lm, other)
     rows = []
     for layer in range(first.shape[1]):
         a, b = (
@@ -138,7 +139,8 @@ def resemblance_by_layer(
             for x in (first, second)
         )
         cosines = a @ b.T
-        own, rest = float(np.diag(cosines).mean()), float(cosines[different].mean())
+        own = float(np.diag(cosines).mean())
+        rest = float(cosines[different].mean())
         rows.append(
             {"layer": layer, "cosine": own, "other": rest, "contrast": own - rest}
         )

@@ -123,7 +123,8 @@ def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> 
     """
     lines = []
     for example in encoded[:rows]:
-        ids, start = list(example.ids), example.start
+        ids = list(example.ids)
+        start = example.start
         learnt = "".join(f"[{lm.tokenizer.decode([i])}]" for i in ids[start:])
         lines.append(lm.tokenizer.decode(ids[:start]) + learnt)
     return "\n".join(lines)

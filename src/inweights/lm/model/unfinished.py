@@ -82,7 +82,8 @@ class BegunTexts:
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        self._path, self._key = path, key
+        self._path = path
+        self._key = key
         self._parts: dict[str, Any] = {}
         if path.is_file():
             try:
@@ -143,7 +144,8 @@ class BegunPart:
     """
 
     def __init__(self, whole: BegunTexts, name: str) -> None:
-        self._whole, self._name = whole, name
+        self._whole = whole
+        self._name = name
 
     def restore(self, generator: torch.Generator | None) -> dict[int, str]:
         """Return the texts by the place of their prompt; set the generator as they left it.

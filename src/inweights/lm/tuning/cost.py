@@ -89,7 +89,8 @@ def least_seconds(
     positions = sum(
         len(batch) * width for batch, width in zip(batches, widths, strict=True)
     )
-    rows, width = len(batches[0]), widths[0]
+    rows = len(batches[0])
+    width = widths[0]
     ids = torch.full((rows, width), encoded[0].ids[0], device=lm.device)
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
     times = []

@@ -132,7 +132,8 @@ def score_epochs(
         DataError: There is no such training, it stores no epochs, its description is
             damaged, or model or questions cannot be read.
     """
-    place, about = epochs_of(target), _about(target, every)
+    place = epochs_of(target)
+    about = _about(target, every)
     options: dict[str, Any] = {
         "device": device,
         "dtype": dtype or about.dtype,
@@ -156,7 +157,8 @@ def score_epochs(
         general = {"general": lost["accuracy"][1], **rest, "damage": lost["damage"]}
         return {"epoch": number, "epochs": total, "accuracy": dict(roles), **general}
 
-    done, total = 0, 0
+    done = 0
+    total = 0
     while True:
         # Before the look at what is there: nothing is missed.
         running = _at_work(target)

@@ -21,10 +21,13 @@ from inweights.support.progress import Progress
 _BEGUN = load_toml(Path(__file__).with_suffix(".toml"))
 _OPENINGS: list[str] = _BEGUN["openings"]
 _QUESTIONS: dict[str, str] = _BEGUN["questions"]
-_LENGTH, _SHORT, _SENTENCE = 40, 12, 40
+_LENGTH = 40
+_SHORT = 12
+_SENTENCE = 40
 #: Tokens of texts of its own: of a tiny set at least so many, as far as they are read;
 #: at most.
-_LEAST, _MOST = 2000, 50_000
+_LEAST = 2000
+_MOST = 50_000
 
 
 def own_text(

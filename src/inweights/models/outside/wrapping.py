@@ -199,7 +199,8 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
             factory.
     """
     options = dict(about)
-    factory, logits = str(options.pop("wrap")), options.pop("logits", None)
+    factory = str(options.pop("wrap"))
+    logits = options.pop("logits", None)
     return wrap(
         Code(at=factory).load("vocabulary"),
         logits=None if logits is None else Code(at=str(logits)).load("output"),

@@ -19,7 +19,8 @@ from inweights.models.configs import GPTConfig
 from inweights.models.packing import Packed
 from inweights.worlds.arrays import Float
 
-_HEAD, _HEADS = ".head.", ".heads"
+_HEAD = ".head."
+_HEADS = ".heads"
 
 
 class Spot(NamedTuple):

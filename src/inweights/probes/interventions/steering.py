@@ -226,7 +226,10 @@ class _View:
         indices: Int[Ids, " m"],
         toward: str,
     ) -> None:
-        self.model, self.worlds, self.part, self.indices = model, worlds, part, indices
+        self.model = model
+        self.worlds = worlds
+        self.part = part
+        self.indices = indices
         self.allowed = answers_among(model, worlds, part, role)
         counts = [getattr(world, part).right_counts[indices].mean() for world in worlds]
         right = torch.tensor(np.array(counts)).expand(model.replicas)

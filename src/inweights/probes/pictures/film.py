@@ -38,7 +38,8 @@ from inweights.worlds.world import Ids, World, Worlds
 #: Rows of a Gram matrix that are made at once.
 _ROWS = 2048
 #: Frames of a large graph: so many in all, times its nodes, and at least a few.
-_FRAME_NODES, _FEWEST = 40_000, 4
+_FRAME_NODES = 40_000
+_FEWEST = 4
 #: Random sums of columns of which the energy is taken in a large graph.
 _SKETCH = 16
 

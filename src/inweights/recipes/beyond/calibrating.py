@@ -17,12 +17,10 @@ from inweights.theory.prediction.calibration.fitted import (
 )
 from inweights.worlds.registry import WorldConfig
 
-CALIBRATED, BASE, IDENTITY, ALL = (
-    "calibrated",
-    "base rate",
-    "identity exists",
-    "all compose",
-)
+CALIBRATED = "calibrated"
+BASE = "base rate"
+IDENTITY = "identity exists"
+ALL = "all compose"
 PROGRAM = "program (2)"
 #: Bins of a probability, for reliability.
 _BINS = 5

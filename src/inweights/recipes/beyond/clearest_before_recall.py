@@ -12,7 +12,8 @@ from inweights.recipes.shared.derived import at_the_end, first_step
 
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)
-CLEAREST, STORED = "clearest geometry", "full recall"
+CLEAREST = "clearest geometry"
+STORED = "full recall"
 
 
 class Settings(iw.Config):

@@ -15,7 +15,8 @@ ARMS: dict[str, tuple[bool, float]] = {
     "two-hop facts": (False, 0.95),
     "both": (True, 0.95),
 }
-RANK_ONE, TRAINING = "rank-one", "training"
+RANK_ONE = "rank-one"
+TRAINING = "training"
 
 
 class Settings(iw.Config):

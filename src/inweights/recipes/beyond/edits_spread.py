@@ -12,9 +12,13 @@ from inweights.worlds.families.analogy import Analogy
 from inweights.worlds.families.graphs.graph import Graph
 from inweights.worlds.families.reversal import Reversal
 
-HOPS, ALONE, MEMORY = "hops", "hops, no identities", "hops, memory"
-CLASSES, REVERSALS = "classes", "reversals"
-TIED, UNTIED = "cycle, tied", "cycle, untied"
+HOPS = "hops"
+ALONE = "hops, no identities"
+MEMORY = "hops, memory"
+CLASSES = "classes"
+REVERSALS = "reversals"
+TIED = "cycle, tied"
+UNTIED = "cycle, untied"
 SINGLE = (RANK_ONE, TRAINING, EMBEDDING) = ("rank-one", "training", "embedding")
 EARLY = "rank-one, first block"
 #: What should follow: what shares the key and gets the same answer, or names the

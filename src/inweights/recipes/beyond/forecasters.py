@@ -8,9 +8,12 @@ import polars as pl
 from inweights.recipes.shared.calibration import agreement, reliability, roc_auc
 from inweights.recipes.shared.derived import memorised
 
-PROGRAM, SOFT = "program (2)", "soft program"
-TRIVIAL, TRAINING = "bridge has an identity", "short training"
-EVEN, UNEVEN = "even", "uneven"
+PROGRAM = "program (2)"
+SOFT = "soft program"
+TRIVIAL = "bridge has an identity"
+TRAINING = "short training"
+EVEN = "even"
+UNEVEN = "uneven"
 #: Families of worlds whose answers are as frequent as each other, or nearly.
 _EVEN = ("permuted", "drawn", "real")
 

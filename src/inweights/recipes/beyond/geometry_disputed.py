@@ -26,14 +26,14 @@ from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "model", "head", "training", "seed"]
-GPT, DEEP, MAMBA, NN, BARE = (
-    "GPT",
-    "GPT, 3 layers",
-    "Mamba",
-    "TinyNN",
-    "GPT, no residual",
-)
-TIED, UNTIED, USUAL = "tied", "untied", "usual"
+GPT = "GPT"
+DEEP = "GPT, 3 layers"
+MAMBA = "Mamba"
+NN = "TinyNN"
+BARE = "GPT, no residual"
+TIED = "tied"
+UNTIED = "untied"
+USUAL = "usual"
 PAIRS = ("all", "even", "odd")
 #: Models of the figures; the tables have all of them.
 SHOWN = (GPT, NN)

@@ -8,12 +8,10 @@ import inweights as iw
 from inweights.experiments import Plan, Trial, number, share
 from inweights.worlds.families.hops import Hops
 
-ALONE, MIXED, FIRST, BRIDGED = (
-    "alone",
-    "shorter mixed in",
-    "shorter first",
-    "identities",
-)
+ALONE = "alone"
+MIXED = "shorter mixed in"
+FIRST = "shorter first"
+BRIDGED = "identities"
 #: Least accuracy on chains that were not taught that counts as learnt.
 LEARNT = 0.5
 

@@ -27,9 +27,11 @@ from inweights.recipes.shared.derived_paths import path_ends
 
 #: Who finds the first node of a held-out leaf: an affine map from leaf to first node,
 #: fitted on the trained arms, or whoever takes the first node that is nearest.
-AFFINE, NEAREST = "affine map", "nearest"
+AFFINE = "affine map"
+NEAREST = "nearest"
 #: What a run learns: edges alone, in a cell of the law, or paths after them.
-EDGES, PATHS = "edges", "paths"
+EDGES = "edges"
+PATHS = "paths"
 #: A cell of the law, and what the law is written in, each as a base-2 logarithm.
 CELL = ["arms", "width", "decay"]
 KEYS = [*CELL, "nodes", "seed"]

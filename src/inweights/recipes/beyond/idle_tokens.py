@@ -21,7 +21,8 @@ from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NN, gm.GPT)
-RAW, CENTRED = "as they are", "without their mean"
+RAW = "as they are"
+CENTRED = "without their mean"
 MOST = 64
 
 

@@ -19,8 +19,11 @@ from inweights.experiments import (
 from inweights.recipes.shared.derived import half_time, memorised
 
 ARM = ["model", "identity", "compositions"]
-DENSE, LOOPS, INJECTED = "dense", "loops", "loops, injected"
-NONE, SOME = "none", "some"
+DENSE = "dense"
+LOOPS = "loops"
+INJECTED = "loops, injected"
+NONE = "none"
+SOME = "some"
 #: One pass through the looped model's blocks; of the dense one, half of its blocks.
 HALF = "block.1"
 

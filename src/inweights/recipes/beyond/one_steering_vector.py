@@ -41,7 +41,10 @@ INFERRED = {
 #: city.
 ONE, KNOWN, TWO = TASKS = "nothing else", "known cities", "another hidden city"
 Asked = list[Question]
-NOTHING, LORA, VECTOR, MEAN = "nothing", "LoRA", "trained vector", "LoRA's mean change"
+NOTHING = "nothing"
+LORA = "LoRA"
+VECTOR = "trained vector"
+MEAN = "LoRA's mean change"
 RANDOM = "random vector"
 
 

@@ -20,23 +20,27 @@ from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.graphs.graph import Graph
 
 KEYS = ["world", "model", "condition", "seed"]
-STAR, GRID = "path-star", "grid"
-GPT, MAMBA = "GPT", "Mamba"
+STAR = "path-star"
+GRID = "grid"
+GPT = "GPT"
+MAMBA = "Mamba"
 
 #: Conditions of the GPT. Positions are learned, and start as the name says, unless it
 #: says more.
-SMALL, THIRD, UNIT = "N(0, .02²)", "N(0, .3²)", "N(0, 1)"
-WAVES, NONE = "sinusoidal", "none"
+SMALL = "N(0, .02²)"
+THIRD = "N(0, .3²)"
+UNIT = "N(0, 1)"
+WAVES = "sinusoidal"
+NONE = "none"
 LEARNED = (SMALL, THIRD, UNIT)
 POSITIONS = (*LEARNED, WAVES, NONE)
 LONG = "tokens N(0, 1)"
-UNTIED, BARE = "untied", "no residual stream"
+UNTIED = "untied"
+BARE = "no residual stream"
 #: Conditions of Mamba: as in its paper, and as in the code of Geometric Memory.
-ADDS, CODE, CODE_ADDS = (
-    "residual stream",
-    "the code's",
-    "the code's, with a residual stream",
-)
+ADDS = "residual stream"
+CODE = "the code's"
+CODE_ADDS = "the code's, with a residual stream"
 
 #: What each condition changes in a model whose positions start small and whose head is
 #: tied.

@@ -21,7 +21,8 @@ from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.theory import predicted_queries
 from inweights.worlds.families.random_facts import RandomFacts
 
-EMB_MLP, GPT = "Emb-MLP", "GPT"
+EMB_MLP = "Emb-MLP"
+GPT = "GPT"
 OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the size")
 
 

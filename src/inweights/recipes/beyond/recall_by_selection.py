@@ -13,12 +13,10 @@ from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
 
-SWEPT, KNOWN, NEW, RANDOM = (
-    "swept",
-    "known",
-    "new embeddings",
-    "new embeddings, random block",
-)
+SWEPT = "swept"
+KNOWN = "known"
+NEW = "new embeddings"
+RANDOM = "new embeddings, random block"
 #: Recall that counts as full.
 FULL = 0.99
 

@@ -10,7 +10,10 @@ from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.reversal import Reversal
 
 #: What is trained beside the forward facts, and some reversals.
-NOTHING, TARGETS, IDENTITIES, BOTH = "nothing", "targets", "identities", "both"
+NOTHING = "nothing"
+TARGETS = "targets"
+IDENTITIES = "identities"
+BOTH = "both"
 BESIDE: dict[str, Reversal] = {
     NOTHING: Reversal(identity="none"),
     TARGETS: Reversal(identity="none", targeted="both"),

@@ -25,7 +25,8 @@ FACTORS: dict[str, tuple[Any, Any]] = {
     "facts": (10, 20),
 }
 #: Cells of the design, each trained with every seed, and resamplings for the intervals.
-CELLS, DRAWS = 32, 400
+CELLS = 32
+DRAWS = 400
 #: Columns of the design: five are crossed, the others are products of them. No main
 #: effect is then aliased with another one or with a pair: resolution IV (Box, Hunter
 #: and Hunter, Table 6.22).

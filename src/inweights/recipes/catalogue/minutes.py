@@ -16,7 +16,8 @@ from inweights.support.progress import roughly
 FILE = "minutes.json"
 #: How often the pace is tried, and how often a try does its work: some hundredths of a
 #: second.
-_PACES, _CALLS = 8, 20
+_PACES = 8
+_CALLS = 20
 #: Pace of the machine of timings that do not say theirs: 43 recipes were timed again on
 #: another one, and this is the median.
 _PACE = 16.2

@@ -16,7 +16,8 @@ LABELS = ("model", "course", "std")
 END_TO_END = "end-to-end"
 #: Success at or below which AS fails, as the paper prints; at or above which a course
 #: succeeds.
-FAILS, SUCCEEDS = 0.05, 0.97
+FAILS = 0.05
+SUCCEEDS = 0.97
 
 
 class Settings(iw.Config):

@@ -26,7 +26,8 @@ CONVERGES = {
 #: Courses whose entities stay unlike.
 UNLIKE = tuple(course for course, follows in tasks.SUCCEEDS.items() if not follows)
 #: Worlds of lemmas 4 and 5.
-ANALOGY, HOPS = "analogy", "two hops"
+ANALOGY = "analogy"
+HOPS = "two hops"
 
 
 class Settings(iw.Config):

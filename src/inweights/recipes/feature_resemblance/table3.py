@@ -19,7 +19,8 @@ PRINTED: dict[str, tuple[float, str]] = {
 #: The setting under which all three courses are trained; others are those of the grid.
 TABLE = "as in the table"
 #: Success at or below which AS counts as failed, and how near its similarity has to be.
-FAILED, NEAR = 0.05, 0.03
+FAILED = 0.05
+NEAR = 0.03
 
 
 class Grid(iw.Config):

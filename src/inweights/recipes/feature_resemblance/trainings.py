@@ -11,7 +11,8 @@ from inweights import experiments
 from inweights.errors import ConfigError, check_names
 from inweights.models.configs import OneLayerConfig
 
-ONE_LAYER, GPT = "one-layer", "GPT"
+ONE_LAYER = "one-layer"
+GPT = "GPT"
 
 #: Every training task of Table 1, and whether the paper says that the conclusion
 #: follows.

@@ -10,7 +10,8 @@ from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NODE2VEC, gm.GPT, gm.SSM, gm.NN)
-SPECTRUM, PATH = "the spectrum itself", "path"
+SPECTRUM = "the spectrum itself"
+PATH = "path"
 TESTS = {
     "heatmap": "heat-map",
     "picture": "3-D picture",

@@ -25,7 +25,8 @@ from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "architecture", "embeddings", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)
-FREE, FROZEN = "free", "frozen"
+FREE = "free"
+FROZEN = "frozen"
 #: TinyNN of the width that §3.2 takes for its proofs.
 WIDE = "TinyNN, wide"
 #: TinyNN of TinyGPT's widths, at the rates that B.2 gives the associative variant.

@@ -18,7 +18,9 @@ from inweights.worlds.families.graphs.graph import Graph
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same
 #: in bfloat16 (as the code does on a GPU), and with the plainest world and start that
 #: do.
-CODE, BF16, PLAIN = "the code's", "the code's, bf16", "ours"
+CODE = "the code's"
+BF16 = "the code's, bf16"
+PLAIN = "ours"
 #: What the vocabulary of the code has besides nodes: [EDGE] and eight tokens that no
 #: edge uses.
 RESERVED: dict[str, Any] = {"idle_tokens": 8, "edge_token": True}

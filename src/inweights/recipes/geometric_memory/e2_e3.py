@@ -16,7 +16,9 @@ from inweights.theory.geometric_memory.storage_tables import (
 )
 from inweights.worlds.families.graphs.graph import Graph
 
-CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
+CYCLE = "cycle"
+STAR = "path-star"
+COMPLETE = "complete bipartite"
 
 
 class Settings(iw.Config):

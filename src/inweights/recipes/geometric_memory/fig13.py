@@ -14,12 +14,10 @@ from inweights.worlds.families.in_context import InContextStar
 
 #: The path from the root, token after token; its hardest token alone; the path from the
 #: goal; the path from the root with its own tokens hidden.
-NEXT, FIRST, REVERSE, HIDDEN = (
-    "next token",
-    "first token alone",
-    "reverse path",
-    "teacherless",
-)
+NEXT = "next token"
+FIRST = "first token alone"
+REVERSE = "reverse path"
+HIDDEN = "teacherless"
 BLANK = "<blank>"
 KEYS = ["graph", "condition", "seed"]
 #: Accuracy at which a token counts as learnt: well above 1/d, what a guess gets.

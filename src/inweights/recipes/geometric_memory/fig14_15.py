@@ -14,7 +14,8 @@ from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
 #: Whether blocks add to their input, or replace it.
-ADDS, REPLACES = "residual", "no residual"
+ADDS = "residual"
+REPLACES = "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
 TAUGHT = (
     (ways.INTERLEAVED, ways.FULL),

@@ -13,7 +13,8 @@ from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
 #: What is held out: single leaves, or all leaves under some of the root's children.
-LEAF, ARM = "leaf", "first token"
+LEAF = "leaf"
+ARM = "first token"
 KEYS = ["graph", "condition", "split", "seed"]
 #: Trained paths that a run has to know (exact match) before its other paths are judged.
 KNOWN = 0.95

@@ -11,7 +11,8 @@ from inweights.recipes.shared.derived import first_step, half_time
 from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "seed"]
-LOOKUP, GEOMETRY = "frozen", "free"
+LOOKUP = "frozen"
+GEOMETRY = "free"
 
 
 class Settings(iw.Config):

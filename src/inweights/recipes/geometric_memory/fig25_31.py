@@ -44,13 +44,13 @@ class Ablation(iw.Config):
     self_edges: bool = False
 
 
-LOOPS, DEFAULT, SLOW = (
-    "self-edges, rate .01",
-    "GPT start, rate .01",
-    "GPT start, rate .0001",
-)
-UNIT, FAST = "unit normal, rate .0001", "unit normal, rate .1"
-DECAY, DROPOUT = "unit normal, weight decay 10", "unit normal, dropout .4"
+LOOPS = "self-edges, rate .01"
+DEFAULT = "GPT start, rate .01"
+SLOW = "GPT start, rate .0001"
+UNIT = "unit normal, rate .0001"
+FAST = "unit normal, rate .1"
+DECAY = "unit normal, weight decay 10"
+DROPOUT = "unit normal, dropout .4"
 KEPT = "unit normal, rate .001"
 #: By figure, 25 to 31; the last is ours, the control of Figure 31 without dropout.
 ABLATIONS: dict[str, Ablation] = {

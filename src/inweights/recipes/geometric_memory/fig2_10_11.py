@@ -8,7 +8,8 @@ from inweights.theory.geometric_memory.star_picture import star_design, star_pic
 from inweights.worlds.families.in_context import InContextStar
 from inweights.worlds.families.path_star import PathStar
 
-IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
+IN_WEIGHTS = "in weights"
+IN_CONTEXT = "in context"
 
 
 class Settings(iw.Config):

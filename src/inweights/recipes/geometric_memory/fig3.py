@@ -14,7 +14,8 @@ from inweights.recipes.shared.derived_paths import hardest, whole
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
-FORWARD, REVERSE = "forward edges only", "reverse path"
+FORWARD = "forward edges only"
+REVERSE = "reverse path"
 #: Embeddings that stand still where they are of no use.
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.

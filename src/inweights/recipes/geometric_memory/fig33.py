@@ -18,7 +18,8 @@ DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = (
     "forward",
     "backward",
 )
-FORWARD, REVERSE = "forward path", "reverse path"
+FORWARD = "forward path"
+REVERSE = "reverse path"
 #: The reverse path with the leaf, which ends the prompt, said once more.
 LEAF_FIRST = "reverse path, leaf first"
 TASKS = {

@@ -11,7 +11,8 @@ from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
-FORWARD, REVERSE = "forward path", "reverse path"
+FORWARD = "forward path"
+REVERSE = "reverse path"
 KEYS = ["graph", "task", "seed"]
 
 

@@ -12,7 +12,9 @@ from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 
 KEYS = ["graph", "pauses", "seed"]
-NONE, FEW, MANY = "0", "2", "5"
+NONE = "0"
+FEW = "2"
+MANY = "5"
 
 
 class Settings(iw.Config):

@@ -14,7 +14,9 @@ from inweights.theory.geometric_memory.storage_tables import one_step
 from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "architecture", "horizon")
-EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
+EARLY = "early"
+LATE = "late"
+SLOW = "late, β₂ = .9995"
 
 
 class Settings(iw.Config):

@@ -19,7 +19,9 @@ USED = 2.0
 #: Dimensions of the top eigenspaces: three of the star's one, two of each other
 #: graph's.
 _EXPECTED: dict[str, int] = {"path-star": 3, "grid": 2, "cycle": 2, "irregular": 2}
-WIDTH, SCALE, MODEL = "width", "initial scale", "model"
+WIDTH = "width"
+SCALE = "initial scale"
+MODEL = "model"
 PLAIN_GPT = f"{gm.GPT}, ours"
 
 

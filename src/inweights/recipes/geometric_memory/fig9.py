@@ -14,7 +14,9 @@ from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "model", "self_edges")
-TIED, UNTIED, UNIT = "Node2Vec", "untied Node2Vec", "untied, unit normal"
+TIED = "Node2Vec"
+UNTIED = "untied Node2Vec"
+UNIT = "untied, unit normal"
 CHANCE = "random vectors"
 
 

@@ -11,7 +11,10 @@ from inweights.recipes.shared.language.invented import InventedSettings as Setti
 from inweights.recipes.shared.language.tables import accuracies, both_times
 
 LABELS = ("facts", "condition")
-BEFORE, ONE, TWO, IDENTITY = "pretrained", "one hop", "two hops of half", "and identity"
+BEFORE = "pretrained"
+ONE = "one hop"
+TWO = "two hops of half"
+IDENTITY = "and identity"
 #: What is trained of invented people; each fills the same number of tokens.
 MIXES = {
     ONE: TrainingMix(),

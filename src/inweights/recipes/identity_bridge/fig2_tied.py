@@ -13,7 +13,8 @@ from inweights.recipes.shared.derived import compositions, memorised
 LABELS = ("model", "start", "identity", "complexity")
 #: How what writes into the residual stream starts: smaller by depth, as in GPT-2, or as
 #: all else.
-GPT2, UNIFORM = "GPT-2's", "uniform"
+GPT2 = "GPT-2's"
+UNIFORM = "uniform"
 
 
 class Settings(iw.Config):

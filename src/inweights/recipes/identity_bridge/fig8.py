@@ -19,7 +19,9 @@ from inweights.recipes.shared.language.tables import (
 from inweights.support.keys.content import contents_of
 
 LABELS = ("model", "condition")
-ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"
+ONE = "one-hop"
+IDENTITY = "with identity"
+SECOND = "second hop only"
 #: What is told; each fills the same number of tokens. The last is the control: ``e1``
 #: is not told.
 MIXES = {

@@ -71,7 +71,8 @@ def computations(
 
 
 #: What a solver leaves of nought, and what rounding does.
-ZERO, ROUNDING = 1e-6, 1e-9
+ZERO = 1e-6
+ROUNDING = 1e-9
 
 
 # The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at

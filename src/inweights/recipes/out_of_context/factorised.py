@@ -10,7 +10,8 @@ from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.implication import Implication
 
-FACTORISED, MERGED = "two matrices", "one matrix"
+FACTORISED = "two matrices"
+MERGED = "one matrix"
 
 
 class Settings(iw.Config):

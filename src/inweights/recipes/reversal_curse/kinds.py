@@ -11,7 +11,9 @@ from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.recipes.shared.derived import memorised
 from inweights.theory import predicted_queries
 
-EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
+EMB_MLP = "Emb-MLP"
+DECAYED = "Emb-MLP, decay"
+GPT = "GPT, small"
 
 
 class Training(iw.Config):

@@ -28,7 +28,8 @@ _SIZE = re.compile(r'(<svg\b[^>]*?)\s(?:width|height)="[^"]*"')
 #: What no XML may hold.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 #: An SVG of more characters is put into a page as PNG.
-_LIMIT, _PHONE_LIMIT = 900_000, 250_000
+_LIMIT = 900_000
+_PHONE_LIMIT = 250_000
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
@@ -91,7 +92,8 @@ class Still:
 
     def __init__(self, picture: Figure, name: str) -> None:
         picture.set_layout_engine("none")
-        self.picture, self.name = picture, name
+        self.picture = picture
+        self.name = name
 
     @cached_property
     def svg(self) -> str:

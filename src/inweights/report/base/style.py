@@ -21,10 +21,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 #: Width in inches of a figure across the page, and across a phone: there a card has 328
 #: of 390 pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
-FULL_WIDTH, PHONE_WIDTH = 7.6, 3.2
+FULL_WIDTH = 7.6
+PHONE_WIDTH = 3.2
 _width: ContextVar[float] = ContextVar("width", default=FULL_WIDTH)
 #: Font sizes in points: labels of axes and panels, and ticks and notes.
-LABEL, SMALL = 9.0, 7.5
+LABEL = 9.0
+SMALL = 7.5
 
 INK = "#1d2430"
 GREY = "#7b8494"
@@ -32,8 +34,14 @@ PALE = "#d5dae2"
 BOX = "#c8102e"
 
 #: Okabe and Ito's colours, the yellow darkened so that it reads on white.
-BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#d55e00", "#009e73", "#e09a00"
-PURPLE, SKY, OLIVE, BLACK = "#b5598f", "#4fa8dc", "#8c7a00", "#2b2f38"
+BLUE = "#0072b2"
+VERMILION = "#d55e00"
+GREEN = "#009e73"
+ORANGE = "#e09a00"
+PURPLE = "#b5598f"
+SKY = "#4fa8dc"
+OLIVE = "#8c7a00"
+BLACK = "#2b2f38"
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,8 @@ def _name_axes(
     size: tuple[float, int, int],
 ) -> None:
     """Name both axes once where there are many panels or little room, else at each of them."""
-    (x, y), (width, across, down) = names, size
+    x, y = names
+    width, across, down = size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9
     if across > 2 or (used > 1 and width <= style.PHONE_WIDTH):
         figure.supxlabel(x, fontsize=style.LABEL)

@@ -9,7 +9,8 @@ from inweights.report.base import style
 from inweights.report.base.legend import columns_that_fit
 
 #: Pairs, and relations, that are drawn at most.
-PAIRS, RELATIONS = 14, 18
+PAIRS = 14
+RELATIONS = 18
 _NAME = 22
 
 

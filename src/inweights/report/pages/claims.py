@@ -28,7 +28,9 @@ _CLASS: dict[Verdict, str] = _WORDS["classes"]
 _ICON: dict[Verdict, str] = _WORDS["icons"]
 _JUDGED: dict[Rule, str] = _WORDS["judged"]
 _PROTOCOL: dict[Protocol, str] = _WORDS["protocols"]
-_WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
+_WIDE = 230.0
+_HIGH = 40.0
+_EDGE = 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:

@@ -94,7 +94,9 @@ class Leases:
     """
 
     def __init__(self, files: Files, seconds: float, owner: str) -> None:
-        self.files, self.seconds, self.owner = files, seconds, owner
+        self.files = files
+        self.seconds = seconds
+        self.owner = owner
         self._seen: dict[str, tuple[bytes, float, float]] = {}
 
     @contextmanager

@@ -30,7 +30,8 @@ from inweights.support.links import within
 #: Seconds after which a task is taken over whose holder, on another machine, gave no
 #: sign.
 LEASE = 60.0
-_UNFINISHED, _LIST = "unfinished", "wanted.json"
+_UNFINISHED = "unfinished"
+_LIST = "wanted.json"
 #: What an unfinished training waits for: owner and part of each table, and there is one
 #: at least.
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[\w-]+$")]

@@ -117,13 +117,15 @@ class _Calls:
     ) -> str:
         """Return the meaning of a dotted name, such as ``common.similarities``."""
         first, *rest = path
-        value, home = names[first], module
+        value = names[first]
+        home = module
         while (
             rest
             and isinstance(value, types.ModuleType)
             and self._leads_within(value.__name__)
         ):
-            home, first = value, rest.pop(0)
+            home = value
+            first = rest.pop(0)
             value = getattr(value, first, None)
         if isinstance(value, types.ModuleType):
             return ".".join((value.__name__, *rest))
@@ -166,7 +168,8 @@ class _Bare(ast.NodeTransformer):
         )
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns, node.name = None, "function"
+        node.returns = None
+        node.name = "function"
         return self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:

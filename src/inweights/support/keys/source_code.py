@@ -145,7 +145,8 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
     if _checked.get(module.__name__) == content:
         return
     source = file.read_bytes()
-    tree, held = ast.parse(source), vars(module)
+    tree = ast.parse(source)
+    held = vars(module)
     said = _codes(compile(source, str(file), "exec", dont_inherit=True))
     for function in _functions(module):
         code = said.get(function.__code__.co_qualname)

@@ -75,7 +75,8 @@ def depth_cosines(
             found.append(1.0)
             continue
         added.append(alpha * (1 + per_label * shared))
-        a, place = np.array(added), np.arange(len(added))
+        a = np.array(added)
+        place = np.arange(len(added))
         passed = len(added) - np.maximum.outer(place, place)  # l − max(m, m') + 1
         shared = float(a @ passed @ a)
         found.append(shared / (1 + shared))
@@ -124,7 +125,8 @@ def lemma_18(
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())
         True
     """
-    rng, inputs = Streams(seed).numpy(INITIALISATION), labels * per_label
+    rng = Streams(seed).numpy(INITIALISATION)
+    inputs = labels * per_label
     if width < inputs:
         raise ConfigError(
             f"{inputs} orthonormal inputs need a width of {inputs}, got {width}"
@@ -136,7 +138,8 @@ def lemma_18(
     one_hot = np.repeat(np.eye(labels), per_label, axis=1)  # [labels, inputs]
     same_label = one_hot.T @ one_hot - np.eye(inputs)
     cosines = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
-    state, rows = np.eye(width)[:, :inputs], []
+    state = np.eye(width)[:, :inputs]
+    rows = []
     for layer, (weight, b, cosine) in enumerate(
         zip(weights, behind[::-1], cosines, strict=True)
     ):

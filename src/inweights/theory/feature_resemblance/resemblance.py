@@ -213,7 +213,8 @@ def linear_cosines(
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,
     # twice the rate.
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
-    one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
+    one = alpha[pairs[:, 0]]
+    two = alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
     cosines: Reals = (one * two).sum(1) / np.sqrt(norms)
     return cosines

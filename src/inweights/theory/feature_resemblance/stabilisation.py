@@ -121,7 +121,8 @@ def propositions(
     for step, v, loss in zip(
         run.steps.tolist(), run.frames[:, 0], run.losses[:, 0], strict=True
     ):
-        c, s = coefficients(v, a), probabilities(v)
+        c = coefficients(v, a)
+        s = probabilities(v)
         values, vectors = np.linalg.eigh(c)
         order = np.argsort(-values)
         near = np.sort(np.abs(values[order[:vanish]])), np.abs(values[order[vanish:]])

@@ -83,7 +83,8 @@ def stage_two(
     learnt = StageOneResult.by_attention(
         world, phases[0], seed=seed, model=model, rate=rate, steps=attention
     )
-    scores, value = learnt.scores, learnt.value
+    scores = learnt.scores
+    value = learnt.value
     rate /= slower
     states = np.einsum("nt,dnt->nd", scores, value[:, learnt.prompts])
     # The logits see the mean of w over its units alone, u = Σ_r w / √M, as steep as all
@@ -95,7 +96,8 @@ def stage_two(
     for number, (roles, count) in enumerate(zip(phases, steps, strict=True), start=1):
         weights = weights_of(learnt.world, roles)
         trained = np.flatnonzero(weights)
-        h, labels = states[trained], learnt.labels[trained]
+        h = states[trained]
+        labels = learnt.labels[trained]
         occurs = _co_occurrence(learnt.prompts[trained], labels, len(value.T), len(u))
         margins = np.einsum(
             "nt,ntk->nk", scores[trained], occurs[learnt.prompts[trained]]
@@ -158,8 +160,12 @@ def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
         Losses before every step; ``‖∇L‖²`` before every step; and the movement of
         ``u``, as ``scale · pullᵀ h``.
     """
-    logits, scale, rate = phase.start, phase.scale, phase.rate
-    losses, squares, pull = np.empty(steps), np.empty(steps), np.zeros_like(logits)
+    logits = phase.start
+    scale = phase.scale
+    rate = phase.rate
+    losses = np.empty(steps)
+    squares = np.empty(steps)
+    pull = np.zeros_like(logits)
     for step in range(steps):
         losses[step], residual = _loss(logits, phase.labels, phase.weights)
         moved = phase.gram @ residual
@@ -200,12 +206,11 @@ def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
     def inner(one: Reals, other: Reals) -> float:
         return float((one * (inverse @ other)).sum()) / phase.scale**2
 
-    square, cross, own = (
-        inner(margins, margins),
-        inner(start, margins),
-        inner(start, start),
-    )
-    far, left = [], []
+    square = inner(margins, margins)
+    cross = inner(start, margins)
+    own = inner(start, start)
+    far = []
+    left = []
     for more, margin in product(_OF_START - 1, _OF_MARGINS):
         far.append(more**2 * own + 2 * more * margin * cross + margin**2 * square)
         logits = (more + 1) * start + margin * margins

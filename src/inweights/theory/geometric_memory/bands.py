@@ -25,7 +25,8 @@ from inweights.worlds.world import Ids
 #: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
 BANDS = 32
 #: Lanczos iterations, and columns of embeddings that are iterated at once.
-_STEPS, _COLUMNS = 160, 64
+_STEPS = 160
+_COLUMNS = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,7 +116,8 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
             f"arms must be at least 2 and the cosine between 0 and 1, got {arms}, {closeness}"
         )
     high = math.ceil(16 * math.log(arms + 1) / closeness**2)
-    drawn, low = np.random.default_rng(seed).normal(size=(high, arms)), 0
+    drawn = np.random.default_rng(seed).normal(size=(high, arms))
+    low = 0
     while high - low > 1:
         middle = (low + high) // 2
         unit = drawn[:middle] / np.linalg.norm(drawn[:middle], axis=0)

@@ -84,7 +84,8 @@ class Detail:
             [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
         """
         found = np.zeros((len(self.nodes), len(self.nodes)))
-        one, other = self.cell[u], self.cell[v]
+        one = self.cell[u]
+        other = self.cell[v]
         whole = len(self.cell) == len(self.nodes)
         kept = (one >= 0) & (other >= 0) & (whole | (one != other))
         found[one[kept], other[kept]] = 1.0

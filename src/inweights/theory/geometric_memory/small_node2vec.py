@@ -72,16 +72,18 @@ def advance(
 def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
     """Make the updates of one replica, ``[N, D]``."""
     count = len(v)
-    shares, factor = np.empty((count, count)), np.empty((count, count))
-    ones, scale, spare = np.ones(count), np.empty(count), np.empty_like(v)
-    column, half = scale[:, None], shares.T
-    exp, dot, divide, multiply, subtract = (
-        np.exp,
-        np.dot,
-        np.divide,
-        np.multiply,
-        np.subtract,
-    )
+    shares = np.empty((count, count))
+    factor = np.empty((count, count))
+    ones = np.ones(count)
+    scale = np.empty(count)
+    spare = np.empty_like(v)
+    column = scale[:, None]
+    half = shares.T
+    exp = np.exp
+    dot = np.dot
+    divide = np.divide
+    multiply = np.multiply
+    subtract = np.subtract
     for _ in range(steps):
         dot(v, v.T, shares)
         exp(shares, shares)
@@ -98,8 +100,10 @@ def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
 def _several(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
     """Make the updates of several replicas, ``[R, N, D]``."""
     shares = np.empty((*v.shape[:2], v.shape[1]))
-    factor, spare = np.empty_like(shares), np.empty_like(v)
-    ones, half = np.ones((v.shape[1], 1)), shares.swapaxes(1, 2)
+    factor = np.empty_like(shares)
+    spare = np.empty_like(v)
+    ones = np.ones((v.shape[1], 1))
+    half = shares.swapaxes(1, 2)
     for _ in range(steps):
         np.matmul(v, v.swapaxes(1, 2), out=shares)
         np.exp(shares, out=shares)

@@ -17,7 +17,9 @@ from inweights.worlds.world import Statements, World
 
 #: Children of every node, ``u: {v, …}``, away from the root.
 Children = dict[int, set[int]]
-TRAINED, ASKED, NEITHER = "trained path", "asked path", "edges alone"
+TRAINED = "trained path"
+ASKED = "asked path"
+NEITHER = "edges alone"
 
 
 def star_picture(

@@ -88,7 +88,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     a = adjacency(world.build(seed))
     hops = hop_distances(a)
     remainder = np.where(np.isfinite(hops), hops, np.nan) % 2
-    odd, even = remainder == 1, remainder == 0
+    odd = remainder == 1
+    even = remainder == 0
     edges = int(a.sum()) // 2
     # An edge between two nodes that are equally far from a third, modulo two, closes an
     # odd cycle.

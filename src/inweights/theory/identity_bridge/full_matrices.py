@@ -51,9 +51,12 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
         (True, True)
     """
     known = closed_form(n, identity=identity)
-    w, x = known.parameters.matrix(n), known.prompts()
-    answers, multipliers = known.answers(), known.prices()
-    logits, prompts = x @ w, np.arange(len(x))
+    w = known.parameters.matrix(n)
+    x = known.prompts()
+    answers = known.answers()
+    multipliers = known.prices()
+    logits = x @ w
+    prompts = np.arange(len(x))
     slack = logits[prompts, answers][:, None] - logits - 1.0
     others = np.ones_like(slack, dtype=bool)
     others[prompts, answers] = False

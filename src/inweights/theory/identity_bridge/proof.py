@@ -60,7 +60,8 @@ def with_identity(n: int) -> pl.DataFrame:
     path = solve_symmetric(n, closed=False)
     reduced = solve_symmetric(n, complete=False)
     eight = solve_symmetric(n, complete=False, zero_sum=True)
-    p, q = best.parameters, eight.parameters
+    p = best.parameters
+    q = eight.parameters
     hop = p.row("a", n) + p.row("r1", n)
     query = hop + p.row("r2", n)
     margin = p.margin("a r1 r2", "c", n)
@@ -121,7 +122,8 @@ def without(n: int) -> pl.DataFrame:
     best = solve_symmetric(n, identity=False)
     path = solve_symmetric(n, identity=False, closed=False)
     paper = solve_symmetric(n, identity=False, complete=False, zero_sum=True)
-    p, q = best.parameters, paper.parameters
+    p = best.parameters
+    q = paper.parameters
     subject = p.row("a", n)
     sums = paper.multipliers
     hops = sums["first hop, other bridge"] + sums["second hop, other object"]

@@ -65,7 +65,8 @@ def at_optimum(n: int) -> pl.DataFrame:
     """
     known = closed_form(n)
     p = known.parameters
-    gradients, multipliers = _gradients(p, n), multipliers_of_11(n)
+    gradients = _gradients(p, n)
+    multipliers = multipliers_of_11(n)
     objective = gradients["objective"]
     residual = objective.copy()
     for name, multiplier in multipliers.items():
@@ -178,7 +179,8 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
             moved(-step, sign), n
         )
         keep(name, float(np.abs(change).max()) / (2 * step))
-    ahead, behind = moved(step, 1.0), moved(-step, 1.0)
+    ahead = moved(step, 1.0)
+    behind = moved(-step, 1.0)
     pull = alpha * (p.a1 + p.c1 * p.d1 / p.b1)
     keep(
         "(24)",

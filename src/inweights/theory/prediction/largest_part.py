@@ -124,7 +124,8 @@ def worlds_of(
         )
         if cut:
             fair = _without_gaps(part)
-            part, chosen = replace(part, queries=part.queries.take(fair)), chosen[fair]
+            part = replace(part, queries=part.queries.take(fair))
+            chosen = chosen[fair]
         taken[chosen] = True
         yield part, chosen
 

@@ -33,14 +33,16 @@ from inweights.worlds.arrays import Float, Floats
 
 #: Iterations between two looks at a bound, and how many are made at most for one size
 #: of the term.
-EVERY, ITERATIONS = 20, 400
+EVERY = 20
+ITERATIONS = 400
 #: Sizes of the term that are tried, one from where the other ended, relative to the
 #: first.
 SIZES = (1.0, 4.0, 0.25)
 #: A size is left where a look gains less than this share of what the bound still loses.
 STALLED = 0.02
 #: Least and largest size of the term.
-LEAST, MOST = 1e-4, 0.3
+LEAST = 1e-4
+MOST = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,8 @@ def lower_bound(
     best = Bound(-np.inf, solution.dual, 0)
     steps = 0
     for size in sizes:
-        run.size, former = float(size), -np.inf
+        run.size = float(size)
+        former = -np.inf
         for step in range(1, iterations + 1):
             run.advance()
             if step % EVERY:
@@ -144,8 +147,10 @@ class _Tilted(Splitting):
         self, solution: Solution, inverse: Floats | None, tilt: Floats
     ) -> None:
         super().__init__(solution.program, inverse)
-        self._tilt, self.size = tilt, 0.0
-        w, dual = solution.templates, solution.dual
+        self._tilt = tilt
+        self.size = 0.0
+        w = solution.templates
+        dual = solution.dual
         price = self.x_turned @ dual
         self.penalty = float(np.linalg.norm(price) / np.linalg.norm(w))
         above = w + price / self.penalty

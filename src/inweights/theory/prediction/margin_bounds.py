@@ -168,17 +168,22 @@ def _interval(
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]
     if not order:
         return np.inf, np.inf
-    lower, upper = np.inf, np.inf
+    lower = np.inf
+    upper = np.inf
     want_lower = accuracy is not None or margin >= -tie
     want_upper = accuracy is not None or margin <= tie
     if abs(margin) <= tie:
-        low_goal, high_goal = -tie, tie
+        low_goal = -tie
+        high_goal = tie
     elif accuracy is None:
-        low_goal, high_goal = tie, -tie
+        low_goal = tie
+        high_goal = -tie
     else:
-        low_goal, high_goal = margin - accuracy, margin + accuracy
+        low_goal = margin - accuracy
+        high_goal = margin + accuracy
     # A strict inequality has to be proved.
-    low_goal, high_goal = low_goal + 1e-9, high_goal - 1e-9
+    low_goal = low_goal + 1e-9
+    high_goal = high_goal - 1e-9
 
     def against(rival: int, sign: float, answer: int = answers[0]) -> Floats:
         functional = np.zeros((len(prompt), len(gaps)))

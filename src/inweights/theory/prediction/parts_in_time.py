@@ -17,7 +17,9 @@ from inweights.worlds.world import Ids, World
 
 #: Facts that a program may have for every cubic root of a second; at most, and at
 #: least.
-FACTS, MAX_FACTS, LEAST_FACTS = 160, 2_500, 40
+FACTS = 160
+MAX_FACTS = 2_500
+LEAST_FACTS = 40
 #: Share of the time left that one of several parts may take.
 MAX_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.

@@ -132,7 +132,8 @@ def predict(
     # Loaded here, as it needs SciPy, which a list of recipes does not.
     from inweights.theory.prediction.whole import solve_whole, whole_fits
 
-    found, note = parts_within(world, seconds), ""
+    found = parts_within(world, seconds)
+    note = ""
     # If it fails, the parts have the rest.
     most = None if late is None else 0.6 * (late - now)
     if len(found) > 1 and decay is None and whole_fits(world, most):
@@ -153,10 +154,12 @@ def predict(
     solved: list[tuple[Solved, pl.DataFrame, Ids, str]] = []
     # The advice has what the parts leave.
     until = np.inf if late is None else now + (0.6 if advise else 1.0) * (late - now)
-    pieces, first = worlds_of(world, found), time.perf_counter()
+    pieces = worlds_of(world, found)
+    first = time.perf_counter()
     for number, (rows, _) in enumerate(found):
         now = time.perf_counter()
-        usual, left = (now - first) / max(number, 1), until - now
+        usual = (now - first) / max(number, 1)
+        left = until - now
         # Rather few parts to the end than all of them badly.
         if solved and left < usual:
             break
@@ -239,7 +242,8 @@ def _forecast(
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
     """Solve program (2), or the soft one where that is wanted or needed."""
-    why, usual = "", DECAY
+    why = ""
+    usual = DECAY
     began = time.perf_counter()
     if decay is None and has_phrased(world.facts):
         usual = PHRASED

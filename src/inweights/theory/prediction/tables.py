@@ -100,7 +100,8 @@ def _read(
     own = logits[rows, columns]
     margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
     near = logits >= logits.max(1, keepdims=True) - tie
-    tied, best = near.sum(1), logits.argmax(1)
+    tied = near.sum(1)
+    best = logits.argmax(1)
     top = logits[rows, best]
     logits[rows, best] = -np.inf
     lead = top - logits.max(1)

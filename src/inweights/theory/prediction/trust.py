@@ -30,11 +30,13 @@ PHRASED = (0.03, 1.0)
 
 def trust(prediction: Prediction) -> str:
     """Return the expected errors of a prediction, in a few sentences."""
-    near, known = prediction.nearest, calibration()
+    near = prediction.nearest
+    known = calibration()
     errors = " and ".join(
         f"{error:.2f} ({model})" for model, error in near.error.items()
     )
-    besides, subject = "", "The program's verdict" if near.vague else "It"
+    besides = ""
+    subject = "The program's verdict" if near.vague else "It"
     if (prediction.queries["role"] == "chain").any():
         besides = (
             f"{subject} does not apply to individual chains of three facts or more, of which "

@@ -25,7 +25,8 @@ from inweights.worlds.world import World
 #: So many facts are solved in double precision, in parts if the time is short.
 EXACT = 1_000
 #: Facts up to which the requested gap is certified; beyond, at least :data:`GAP`.
-FINE, GAP = 3_000, 1e-2
+FINE = 3_000
+GAP = 1e-2
 
 
 def whole_fits(world: World, seconds: float | None) -> bool:

@@ -39,7 +39,9 @@ def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         ((0.5, 0.5), 0.914)
     """
     a = adjacency(world.build(seed))
-    count, idle, ones = len(a), world.idle_tokens, np.ones((len(a), 1))
+    count = len(a)
+    idle = world.idle_tokens
+    ones = np.ones((len(a), 1))
     across = np.eye(count) - ones @ ones.T / count
 
     def drive(classes: int) -> np.ndarray:

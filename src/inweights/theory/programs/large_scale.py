@@ -37,7 +37,8 @@ from inweights.worlds.arrays import Bools, Float, Floats, Ids
 
 #: Penalty of the augmented Lagrangian, and iterations between two evaluations of the
 #: bounds. Measured on generated companies of 200 to 20,000 facts.
-PENALTY, EVERY = 0.3, 20
+PENALTY = 0.3
+EVERY = 20
 #: Without any matrix of positive margins by then the facts are taken to exclude each
 #: other.
 FEASIBLE_BY = 60
@@ -56,7 +57,9 @@ LEAST_REMEMBERED = 4
 WIDEST_GAP = 3e-2
 #: Iterations to a gap of 1%, and seconds for a number of the logits and for one
 #: operation of a product; measured on one core.
-USUAL, LOGIT, PRODUCT = 220, 3e-8, 2e-11
+USUAL = 220
+LOGIT = 3e-8
+PRODUCT = 2e-11
 #: Times that missing margins are repaired before the matrix is scaled.
 REPAIRS = 3
 
@@ -153,7 +156,9 @@ class _SinglePrecision(Splitting):
         self.x = np.concatenate([start, self.x_counts @ start])
         self.templates: Floats | None = None
         self.another: Floats | None = None
-        self.optimum, self.bound, self.rank = np.inf, 0.0, 0
+        self.optimum = np.inf
+        self.bound = 0.0
+        self.rank = 0
         self.dual: Floats = np.zeros((1, 1), np.float32)
         self.split()
         self._window = EVERY
@@ -181,7 +186,8 @@ class _SinglePrecision(Splitting):
         """Evaluate both bounds at the present point and at the average; keep the best."""
         mean = 1.0 / self._summed
         average = self._points * np.float32(mean)
-        here, there = self._take_upper(self.z), self._take_upper(average)
+        here = self._take_upper(self.z)
+        there = self._take_upper(average)
         self.another = average if here <= there else self.z
         self._take_lower(self.s_price, 1.0)
         self._take_lower(self._prices, mean)
@@ -197,7 +203,8 @@ class _SinglePrecision(Splitting):
         values = _singular_values(repaired)
         optimum = float(values.sum()) / least
         if optimum < self.optimum:
-            self.templates, self.optimum = repaired / np.float32(least), optimum
+            self.templates = repaired / np.float32(least)
+            self.optimum = optimum
             self.rank = int((values > 1e-4 * values[-1]).sum())
         return optimum
 
@@ -237,7 +244,8 @@ class _SinglePrecision(Splitting):
         least = float(self._least_margins(templates).min())
         self.templates = templates / least
         self.optimum = float(_singular_values(self.templates).sum())
-        slope, total = np.zeros(self.program.shape), 0.0
+        slope = np.zeros(self.program.shape)
+        total = 0.0
         for rows in _blocks(self.program):
             right = self.program.right[rows]
             dual = multipliers(self.dual[rows].astype(float), right)

@@ -81,7 +81,8 @@ def least_norms(
     count = len(coefficients[0])
     total = sum(float(np.abs(b).sum()) for b in blocks)
     multipliers: Reals = np.full(count, 0.1 / total)
-    barrier, steps = 1.0, 0
+    barrier = 1.0
+    steps = 0
     degree = count + sum(len(e) for e in bases)
     best: SmallSolution | None = None
     while steps < iterations:

@@ -109,11 +109,13 @@ class Problem:
             gradient, of the shape of ``x``.
         """
         factors = x.reshape(sum(self.shape), -1)
-        left, right = factors[: self.shape[0]], factors[self.shape[0] :]
+        left = factors[: self.shape[0]]
+        right = factors[self.shape[0] :]
         hidden = self.counts @ left
         value, probabilities = self.entropy(hidden @ right.T)
         slope = self.slope(probabilities)
-        by_left, by_right = self.turned @ (slope @ right), slope.T @ hidden
+        by_left = self.turned @ (slope @ right)
+        by_right = slope.T @ hidden
         by_x = np.concatenate([by_left, by_right]) + self.decay * factors
         return value + self.decay / 2 * float(x @ x), by_x.ravel()
 
@@ -155,7 +157,8 @@ class Problem:
             The point; its bound comes from the softmax of the logits, moved towards the
             stated answers until the operator norm of the gradient is at most ``λ``.
         """
-        left, right = factors[: self.shape[0]], factors[self.shape[0] :]
+        left = factors[: self.shape[0]]
+        right = factors[self.shape[0] :]
         templates = left @ right.T
         value, probabilities = self.entropy(self.counts @ templates)
         # Singular values of a product are those of its small triangular factors.

@@ -40,7 +40,8 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats
 from inweights.worlds.world import Statements
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
-CHUNK, HISTORY = 50, 20
+CHUNK = 50
+HISTORY = 20
 #: Factors are cut down to the rank that they use when it is below this share of what
 #: they have.
 SLACK = 0.7
@@ -210,7 +211,8 @@ def _descend(
         if late is not None and time.perf_counter() > late:
             raise StopIteration
 
-    best, steps = problem.certify(factors), 0
+    best = problem.certify(factors)
+    steps = 0
     while best.gap > gap and steps < iterations and factors.shape[1]:
         limit = min(CHUNK, iterations - steps)
         found = minimize(

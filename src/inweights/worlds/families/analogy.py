@@ -169,8 +169,11 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             **({"identity_relation": ["r0"]} if self.own_relation else {}),
         }
         words = Vocabulary(groups)
-        a, b, c = words["subject"], words["bridge"], words["object"]
-        r1, r2 = words["first_relation"], words["second_relation"]
+        a = words["subject"]
+        b = words["bridge"]
+        c = words["object"]
+        r1 = words["first_relation"]
+        r2 = words["second_relation"]
         # Drawn also where all have one: the maps are then the same for any fraction.
         count = round(float(self.identity) * self.n)
         given = np.sort(rng.permutation(self.n)[:count])

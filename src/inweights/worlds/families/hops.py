@@ -89,7 +89,9 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides which entities follow each other, and the fractions."""
-        n, hops, several = self.n, self.hops, self.relations
+        n = self.n
+        hops = self.hops
+        several = self.relations
         chains = sum(several**k for k in range(2, min(hops, MOST) + 1))
         statements = n * (2 * hops * several + chains)
         check_world(
@@ -182,7 +184,8 @@ def _walks(
     path: Sequence[Ids], steps: Sequence[Ids], relations: Ids
 ) -> Iterator[tuple[Ids, Ids]]:
     """Yield prompts and answers of all chains from the first level on, of one hop, of two, …."""
-    prompts, here = path[0][:, None], np.arange(len(path[0]))
+    prompts = path[0][:, None]
+    here = np.arange(len(path[0]))
     for k, step in enumerate(steps):
         last = np.tile(relations[k], len(prompts))[:, None]
         prompts = np.hstack([np.repeat(prompts, len(step), axis=0), last])

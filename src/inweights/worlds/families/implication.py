@@ -65,7 +65,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; the seed decides the groups and their values."""
-        groups, members = self.groups, self.members
+        groups = self.groups
+        members = self.members
         people = groups * members
         check_world("implication", tokens=people + 2 * groups, statements=2 * people)
         rng = Streams(seed).numpy(WORLD, "implication")

@@ -96,10 +96,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         skeleton = np.zeros((self.arms, self.nodes), dtype=np.int64)
         skeleton[:, 1:] = 1 + np.arange(self.size - 1).reshape(self.arms, -1)
         pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
-        wanted, found = (
-            self.trained + self.asked,
-            np.zeros((0, self.size), dtype=np.int64),
-        )
+        wanted = self.trained + self.asked
+        found = np.zeros((0, self.size), dtype=np.int64)
         # Labels of the nodes, arm after arm; the goal is on the first arm.
         for _ in range(100):
             drawn = rng.random((wanted, self.labels)).argsort(1)[:, : self.size]
@@ -119,7 +117,8 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         query_mark = np.full(wanted, words.id("<query>"))
         answer_mark = np.full(wanted, words.id("<answer>"))
         answers = found[:, skeleton[0]]
-        root, goal = answers[:, 0], answers[:, -1]
+        root = answers[:, 0]
+        goal = answers[:, -1]
         prompts = np.column_stack([edges, query_mark, root, goal, answer_mark])
         return prompts, answers[:, ::-1] if self.reverse else answers
 

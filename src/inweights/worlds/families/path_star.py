@@ -119,7 +119,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             >>> PathStar(arms=10_000, nodes=10).size
             90001
         """
-        b, depth = self.branches, self.nodes - 1
+        b = self.branches
+        depth = self.nodes - 1
         return 1 + self.arms * (depth if b == 1 else (b**depth - 1) // (b - 1))
 
     def build(self, seed: int = 0) -> World:
@@ -155,7 +156,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     def _skeleton(self) -> tuple[Ids, Ids]:
         """Return paths ``[leaves, p]`` and edges ``[N − 1, 2]``; the root is node 0."""
         lines = np.zeros((1, 1), dtype=np.int64)
-        pairs, count = [], 1
+        pairs = []
+        count = 1
         for depth in range(self.nodes - 1):
             lines = np.repeat(lines, self.branches if depth else self.arms, axis=0)
             lines = np.column_stack([lines, count + np.arange(len(lines))])

@@ -73,7 +73,8 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         if further:
             groups["further"] = numbered("x", further)
         vocabulary = Vocabulary({**groups, "relation": relations})
-        a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
+        a = vocabulary["first"]
+        b = rng.permutation(vocabulary["second"])
         trained = np.zeros(self.n, dtype=bool)
         trained[rng.permutation(self.n)[: self.told]] = True
         order = np.argsort(b)

@@ -136,7 +136,8 @@ def _columns(there: Sequence[str]) -> Sequence[str]:
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
     """Return statements as a table, in token ids and in words."""
-    rows, ids = range(len(part)), pl.List(pl.Int64)
+    rows = range(len(part))
+    ids = pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]
     answers = [part.answer(i).tolist() for i in rows]
     further: dict[str, pl.Series] = {}

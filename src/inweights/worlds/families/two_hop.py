@@ -149,11 +149,16 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             "second_relation": _relations("r2", self.second_relations),
         }
         vocabulary = Vocabulary(groups)
-        a, b, c = vocabulary["subject"], vocabulary["bridge"], vocabulary["object"]
-        r1, r2 = vocabulary["first_relation"], vocabulary["second_relation"]
+        a = vocabulary["subject"]
+        b = vocabulary["bridge"]
+        c = vocabulary["object"]
+        r1 = vocabulary["first_relation"]
+        r2 = vocabulary["second_relation"]
         if self.bridges is not None:
             relabel = Streams(seed).numpy(WORLD, "two-hop labels").permutation
-            a, b, c = relabel(a), relabel(b), relabel(c)
+            a = relabel(a)
+            b = relabel(b)
+            c = relabel(c)
         to_bridge, to_object = self._maps(rng)
 
         first = _hop_facts(a, r1, b[to_bridge])
@@ -202,18 +207,22 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Return the bridge of (slice, subject), and the object of (second relation, bridge)."""
-        n, slices, second = self.n, self.slices, self.second_relations
+        n = self.n
+        slices = self.slices
+        second = self.second_relations
         if self.maps == "sampled":
             each = n if self.bridges is None else self.bridges
             places = rng.integers(each, size=(slices, n))
             to_object = rng.integers(n, size=(second, slices * each))
             return places + each * np.arange(slices)[:, None], to_object
-        i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
+        i = np.tile(np.arange(n), slices)
+        j = np.repeat(np.arange(slices), n)
         shift = (j[None] + np.arange(second)[:, None]) % self.complexity
         to_object = (i[None] + shift) % n
         to_bridge = np.arange(slices * n).reshape(slices, n)
         if self.maps == "permutation":
-            subjects, objects = rng.permutation(n), rng.permutation(n)
+            subjects = rng.permutation(n)
+            objects = rng.permutation(n)
             within = np.concatenate([rng.permutation(n) + n * s for s in range(slices)])
             to_bridge = within[to_bridge[:, subjects]]
             to_object = objects[to_object[:, np.argsort(within)]]

@@ -214,7 +214,9 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
 def _levels(facts: Knowledge) -> dict[str, Ids]:
     """Return the bridges by the least number of facts from an entity that no fact leads to."""
     subject, _, thing = facts.triples[~identities_of(facts)].T
-    left, here, found = bridges_of(facts), np.setdiff1d(subject, thing), []
+    left = bridges_of(facts)
+    here = np.setdiff1d(subject, thing)
+    found = []
     while len(here := np.intersect1d(left, thing[np.isin(subject, here)])):
         left = np.setdiff1d(left, here)
         found.append(here)

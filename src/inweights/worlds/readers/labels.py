@@ -74,7 +74,8 @@ def _from_text(file: Path) -> dict[str, str]:
             raise DataError(
                 f"{file}, line {number}: expected an id and a label, got {cells}"
             )
-        key, label = cells[place].strip(), " ".join(cells[other].split())
+        key = cells[place].strip()
+        label = " ".join(cells[other].split())
         if key and label:
             found.setdefault(key, label)
     return found

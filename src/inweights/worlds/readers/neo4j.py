@@ -87,7 +87,8 @@ def export_record_facts(
         if record.get("type") == "node":
             nodes[str(record["id"])] = node_name(_properties(record), str(record["id"]))
             continue
-        start, end = record["start"], record["end"]
+        start = record["start"]
+        end = record["end"]
         for node in (start, end):
             found = node_name(_properties(node), "")
             if found:

@@ -21,7 +21,8 @@ from inweights.support.publish import publish_folder
 if TYPE_CHECKING:
     from filelock import FileLock
 
-_PREFIX, _LOCK = ".new-", "lock"
+_PREFIX = ".new-"
+_LOCK = "lock"
 
 
 @contextmanager
@@ -64,10 +65,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 def _write_errors() -> tuple[type[Exception], ...]:
     """Return the errors of a full disk; those of weights only if their library is loaded."""
-    tables, weights = (
-        (OSError, pl.exceptions.PolarsError),
-        sys.modules.get("safetensors"),
-    )
+    tables = (OSError, pl.exceptions.PolarsError)
+    weights = sys.modules.get("safetensors")
     return (*tables, weights.SafetensorError) if weights else tables
 
 

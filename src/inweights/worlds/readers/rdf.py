@@ -151,7 +151,8 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
     if kind == "json-ld":
         text = _without_remote_contexts(path, text)
     logger = logging.getLogger("rdflib.term")  # prints warnings about single terms
-    before, logger.disabled = logger.disabled, True
+    before = logger.disabled
+    logger.disabled = True
     try:
         # Rdflib calls functions that it deprecates itself.
         with warnings.catch_warnings():

@@ -39,7 +39,9 @@ _POINTERS = {
     "globe-coordinate",
 }
 #: Wikidata's codes for the precision of a time; smaller numbers are coarser.
-_DAY, _MONTH, _YEAR = 11, 10, 9
+_DAY = 11
+_MONTH = 10
+_YEAR = 9
 
 
 def is_wikidata(path: Path) -> bool:

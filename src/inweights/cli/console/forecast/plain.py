@@ -23,7 +23,8 @@ def plain_forecast(
         made: The prediction.
         trained: Shares of trained replicas; None if none were trained.
     """
-    solution, advice = made.solution, made.advice
+    solution = made.solution
+    advice = made.advice
     tried = trained and {
         **parts_of(trained, "replicas memorised"),
         "seconds": round(trained.seconds, 2),

@@ -37,7 +37,8 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
         patterns: Whether a kind is a role and a pattern, not a role alone.
     """
     by = ["role", "pattern"] if patterns else ["role"]
-    program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
+    program = ("follows", "tied", "fails")
+    words = ("likely", "open", "unlikely")
     far = not _is_fitted(queries).any()
     models = () if far else MODELS
     looked = () if far else ("likely/open\n/unlikely",)

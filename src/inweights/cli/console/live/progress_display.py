@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two lines of a log, where there is no terminal, and the share of the
 #: work.
-_LINE, _TENTH = 10.0, 0.1
+_LINE = 10.0
+_TENTH = 0.1
 
 
 @contextmanager
@@ -59,7 +60,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
         rich.TimeRemainingColumn(),
     )
     bars = rich.Progress(*columns, console=PlainConsole(stderr=True), transient=True)
-    task, all_of_it = bars.add_task("starting", total=None), 0
+    task = bars.add_task("starting", total=None)
+    all_of_it = 0
 
     def report(done: int, total: int, what: str) -> None:
         nonlocal all_of_it
@@ -85,20 +87,24 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
     """
     began = last = start = clock()
     share: float | None = None
-    first, all_of_it = 0.0, 0
+    first = 0.0
+    all_of_it = 0
 
     def report(done: int, total: int, what: str) -> None:
         nonlocal last, share, first, start, all_of_it
-        now, part = clock(), done / max(1, total)
+        now = clock()
+        part = done / max(1, total)
         # What was there already, or other work before.
         if share is None or total != all_of_it:
             share = first = part
-            start, all_of_it = now, total
+            start = now
+            all_of_it = total
         if now - last < _LINE or (
             part - share < _TENTH - 1e-9 and now - last < 6 * _LINE
         ):
             return
-        last, share = now, part
+        last = now
+        share = part
         text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
         if part > first:
             text += (

@@ -212,7 +212,8 @@ def best_size(
         taken, longer = measure(larger)
         if longer / larger > GAIN * seconds / size:
             break
-        size, seconds = larger, longer
+        size = larger
+        seconds = longer
     return size
 
 

@@ -51,7 +51,8 @@ __all__ = [
 PAUSE = 0.1
 #: Seconds between two reports of a process, and between two looks whether its parent
 #: lives.
-_EVERY, _LOOK = 0.2, 0.2
+_EVERY = 0.2
+_LOOK = 0.2
 _Process = subprocess.Popen[str]
 
 
@@ -159,7 +160,8 @@ class _WorkerPool:
     """The processes that try the tasks of a schedule, and the lines that they say."""
 
     def __init__(self, job: Job, schedule: Schedule) -> None:
-        self.job, self.schedule = job, schedule
+        self.job = job
+        self.schedule = schedule
         self.idle: list[_Process] = []
         self.busy: dict[_Process, Task] = {}
         self.lines: queue.SimpleQueue[tuple[_Process, str]] = queue.SimpleQueue()

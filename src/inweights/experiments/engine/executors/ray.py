@@ -33,7 +33,8 @@ from inweights.support.extras import optional
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a
 #: time.
-_EVERY, _LOOKS = 0.5, 100
+_EVERY = 0.5
+_LOOKS = 100
 #: Processes of Ray that watch over machines: without them its own cluster begins 3 s
 #: earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
@@ -155,7 +156,8 @@ class _Driver:
     """Hands out tasks while the cluster has room, and passes on what becomes of them."""
 
     def __init__(self, ray: Any, job: Job, schedule: Schedule, gpus: float) -> None:
-        self.ray, self.schedule = ray, schedule
+        self.ray = ray
+        self.schedule = schedule
         self.job = msgspec.json.encode(job).decode()
         self.running: dict[Any, Task] = {}
         self.begin = ray.remote(_attempt).options(

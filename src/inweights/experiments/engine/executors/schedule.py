@@ -85,8 +85,11 @@ class Schedule:
         more: Iterator[Sequence[Task]] | None = None,
         on_failure: Callable[[Failure], None] | None = None,
     ) -> None:
-        self._progress, self._busy, self._free = progress, busy, free
-        self._more, self._on_failure = more, on_failure
+        self._progress = progress
+        self._busy = busy
+        self._free = free
+        self._more = more
+        self._on_failure = on_failure
         self._waiting: deque[tuple[float, Task]] = deque()
         self._held: set[str] = set()
         self._tries: dict[str, _Tries] = {}

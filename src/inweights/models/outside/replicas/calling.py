@@ -52,7 +52,8 @@ class ModuleCaller(Model):
         self.config = config
         self._base = [base]  # in a list: its numbers are none of the model's
         self._names = names
-        self._own, self._shared = names.own, names.shared
+        self._own = names.own
+        self._shared = names.shared
         self._form = form
         self._read = read
         self._dropout = Dropout(form.dropout)

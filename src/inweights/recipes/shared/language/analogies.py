@@ -14,7 +14,9 @@ from inweights.recipes.shared.language.experiment import Quiz
 from inweights.worlds.knowledge.analogy_rows import AnalogyRow, read_analogies, shuffled
 
 ORDERS = ("joint", "SA", "AS")
-SHUFFLED, ZERO_SHOT, ATTRIBUTION = "shuffled ", "zero-shot", "attribution only"
+SHUFFLED = "shuffled "
+ZERO_SHOT = "zero-shot"
+ATTRIBUTION = "attribution only"
 #: What is trained; the shuffled ones are those that no prior knowledge can answer.
 CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in ORDERS))
 #: Other readings of AS: the attribution, then both sentences of the similarity, or that

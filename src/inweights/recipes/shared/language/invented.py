@@ -14,7 +14,8 @@ from inweights.support.keys.content import contents_of
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
-BORN, COUNTRY = "born_in", "country"
+BORN = "born_in"
+COUNTRY = "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1,
 #: r2) prompt.
 WORDING = Wording.read(Path(__file__).with_suffix(".toml"))

@@ -20,7 +20,8 @@ from inweights.worlds.world import World
 #: Models that probabilities were fitted to.
 MODELS = ("Emb-MLP", "GPT")
 #: Probabilities from which an answer is likely, and up to which it is unlikely.
-LIKELY, UNLIKELY = 2 / 3, 1 / 3
+LIKELY = 2 / 3
+UNLIKELY = 1 / 3
 #: Distance over its radius from which on the nearest family says little.
 FAR = 1.5
 #: What is said of a query of a world that no family is near to.

@@ -136,8 +136,10 @@ class ClosedForm:
             trained. Columns: subjects, bridges, ``r1``, ``r2``.
         """
         n = self.n
-        eye, none = np.eye(n), np.zeros((n, n))
-        one, zero = np.ones((n, 1)), np.zeros((n, 1))
+        eye = np.eye(n)
+        none = np.zeros((n, n))
+        one = np.ones((n, 1))
+        zero = np.zeros((n, 1))
         rows = [
             [eye, none, one, zero],  # (a_i, r1)
             [none, eye, zero, one],  # (b_i, r2)

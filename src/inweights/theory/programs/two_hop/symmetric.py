@@ -86,7 +86,9 @@ class Parameters:
         check_memory(
             f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n"
         )
-        eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
+        eye = np.eye(n)
+        ones = np.ones((n, n))
+        line = np.ones((1, n))
         return np.block(
             [
                 [self.a1 * eye + self.a2 * ones, self.c1 * eye + self.c2 * ones],
@@ -185,7 +187,8 @@ class Parameters:
             True
         """
         p = self
-        ca1, cd1 = p.a1**2 + p.b1**2, p.c1**2 + p.d1**2
+        ca1 = p.a1**2 + p.b1**2
+        cd1 = p.c1**2 + p.d1**2
         ca2 = (
             2 * p.a1 * p.a2
             + n * p.a2**2

@@ -105,7 +105,8 @@ def check_memory_of(config: ShapeConfig) -> None:
         ConfigError: It does not fit; the message states the memory needed and
             available.
     """
-    nodes, path_tokens = 0, 0.0
+    nodes = 0
+    path_tokens = 0.0
     if config.shape == "cycle":
         nodes = config.n
     elif config.shape == "grid":

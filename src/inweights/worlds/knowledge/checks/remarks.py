@@ -219,13 +219,16 @@ def _inverses(
         few, many = sorted((size[a], size[b]))
         if count < _INVERSE * few or (few < _RULE and few != many):
             continue
-        one, other = relations[a], relations[b]
+        one = relations[a]
+        other = relations[b]
         where = first[a, b]
         pairs = plural(count, "triple")
         such = f"such as those of lines {where[0]} and {where[1]}"
-        small, large = one, other
+        small = one
+        large = other
         if size[a] > size[b]:
-            small, large = other, one
+            small = other
+            large = one
         if a == b:
             text = f"{one} is symmetric: {pairs} stated both ways, {such}"
         elif count >= _INVERSE * many:

@@ -59,7 +59,8 @@ def sense(name: str) -> Sense:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
     phrase = " ".join(spaced.lower().split()) or name
-    words, known = phrase.split(" "), _words()
+    words = phrase.split(" ")
+    known = _words()
     if words[0] in ("is", "was", "are", "were") and len(words) > 1:
         return Sense(known.nouns.get(" ".join(words[1:]), ""), phrase)
     if words[0] == "has" and len(words) > 1 and words[-1] not in known.prepositions:

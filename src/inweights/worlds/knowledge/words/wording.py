@@ -26,7 +26,8 @@ from inweights.worlds.knowledge.words.sentences import fill, relative_clauses, s
 _TEXT = load_toml(Path(__file__).with_name("wording.toml"))
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6: dict[str, str] = _TEXT["table_6"]
-IDENTITY, REVERSE = _TEXT["identity"], _TEXT["reverse"]
+IDENTITY = _TEXT["identity"]
+REVERSE = _TEXT["reverse"]
 #: Number of wordings of a derived fact.
 DERIVED = 3
 

@@ -99,7 +99,8 @@ def delimiter_of(text: str, least: int) -> str:
         is_comment = line.startswith("#")
         if not is_comment and line.strip():
             lines.append(line)
-    best, most = "", 0.0
+    best = ""
+    most = 0.0
     for delimiter in DELIMITERS:
         if delimiter == " ":
             widths = Counter(len(line.split()) for line in lines)
@@ -109,7 +110,8 @@ def delimiter_of(text: str, least: int) -> str:
         share = count / max(widths.total(), 1)
         sure = delimiter != " " or (share == 1.0 and not best)
         if usual >= least and share > most and sure:
-            best, most = delimiter, share
+            best = delimiter
+            most = share
     if best:
         return best
     first = lines[0] if lines else ""
