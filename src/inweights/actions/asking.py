@@ -69,7 +69,7 @@ def ask(
         return _in_words(model, own, prompt_of(own, question), best)
     worlds = as_worlds(world, model)
     prompts = [prompt_of(each, question) for each in worlds]
-    if len({len(prompt) for prompt in prompts}) > 1:
+    if len(set(map(len, prompts))) > 1:
         raise ConfigError("the question has more tokens in one world than in another")
     if model.context is not None and len(prompts[0]) > model.context:
         raise ConfigError(
@@ -162,7 +162,7 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
     if not words:
         raise ConfigError("a question needs at least one token, as in 'a1 r1 r2'")
     if not isinstance(question, str):
-        return [world.vocabulary.id(word) for word in words]
+        return list(map(world.vocabulary.id, words))
     known = {name: place for place, name in enumerate(world.vocabulary.names)}
     longest = max(len(name.split()) for name in known)
     ids: list[int] = []

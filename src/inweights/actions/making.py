@@ -268,7 +268,7 @@ def settle(
         # The board says what is wrong with a damaged run.
         with suppress(InweightsError):
             outcome = find(name, scale, runs=runs)
-            if outcome and any(is_open(claim) for claim in outcome.claims):
+            if outcome and any(map(is_open, outcome.claims)):
                 found.append((outcome.seconds, outcome.recipe, None))
     for _, recipe, kept in sorted(found, key=lambda one: one[0]):
         left = ends - time.monotonic()

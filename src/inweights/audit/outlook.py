@@ -44,7 +44,7 @@ def outlook(audit: Audit) -> pl.DataFrame:
     rows = audit.forecast.queries.filter(pl.col("role") == "composition")
     start = int(world.vocabulary["relation"][0])
     names = audit.knowledge.relations
-    asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
+    asked = list(map(world.queries.prompt, rows["query"].to_list()))
     column = {
         "first": pl.Series([names[p[1] - start] for p in asked], dtype=pl.String),
         "second": pl.Series([names[p[2] - start] for p in asked], dtype=pl.String),

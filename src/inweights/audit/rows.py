@@ -65,7 +65,7 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
-    turns = pl.Series("turn", [turn(row) for row in rows], dtype=pl.String)
+    turns = pl.Series("turn", list(map(turn, rows)), dtype=pl.String)
     return table.with_row_index("id").with_columns(text, turns)
 
 
@@ -95,7 +95,7 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
         room: Limit of the length, in the unit of ``count``.
         count: Gives the length of each text, in words or tokens.
     """
-    ends = np.cumsum(count([text_of(row) for row in rows]))
+    ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
 
 
@@ -110,7 +110,7 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
     Returns:
         The rows to append; none if the share is reached already.
     """
-    lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
+    lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
     others = int(lengths[~single].sum())
     # Solved for the number of copies k: k·single ≥ floor·(k·single + others).
@@ -135,7 +135,7 @@ def fill(
             the memory limit.
     """
     rows = [*facts, *added]
-    lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
+    lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(

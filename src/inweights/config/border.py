@@ -51,7 +51,7 @@ def _python(value: Any) -> Any:
     if value is None or kind in _PYTHON:
         return value
     if kind is list or kind is tuple:
-        inner = [_python(one) for one in value]
+        inner = list(map(_python, value))
         same = all(one is other for one, other in zip(inner, value, strict=True))
         return value if same else kind(inner)
     if kind is dict:
@@ -102,7 +102,7 @@ def as_json(value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         return {str(key): as_json(one) for key, one in value.items()}
-    return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
+    return list(map(as_json, value)) if isinstance(value, list | tuple) else value
 
 
 def as_lists(value: Any) -> Any:
@@ -119,6 +119,6 @@ def as_lists(value: Any) -> Any:
         return {as_lists(key): as_lists(one) for key, one in value.items()}
     found = as_list(value)
     if isinstance(found, list | tuple):
-        inner = [as_lists(one) for one in found]
+        inner = list(map(as_lists, found))
         return tuple(inner) if isinstance(found, tuple) else inner
     return found

@@ -214,7 +214,7 @@ def is_open(hint: Any) -> bool:
         return False
     if origin in (Union, UnionType):
         others = [part for part in parts if part is not type(None)]
-        words = [_word(part) for part in others]
+        words = list(map(_word, others))
         return len(set(words)) < len(words) or any(map(is_open, others))
     if (origin or hint) in (*_ROWS, dict):
         return not parts or any(is_open(part) for part in parts if part is not Ellipsis)

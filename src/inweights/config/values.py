@@ -147,7 +147,7 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
         return _encoded(one, hook, depth + 1)
 
     if kind is list:
-        return [inner(one) for one in value]
+        return list(map(inner, value))
     if kind is dict:
         return _table(value, inner)
     if hook and (found := hook(value)) is not None:
@@ -245,6 +245,4 @@ def _exact(values: Any) -> Any:
         return encode(values)
     if isinstance(values, dict):
         return {key: _exact(one) for key, one in values.items()}
-    return (
-        [_exact(one) for one in values] if isinstance(values, list | tuple) else values
-    )
+    return list(map(_exact, values)) if isinstance(values, list | tuple) else values

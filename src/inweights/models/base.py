@@ -72,7 +72,7 @@ class Model(ReadableStates):
         listed = (
             list(range(vocabulary))
             if candidates is None
-            else [int(i) for i in candidates]
+            else list(map(int, candidates))
         )
         if len(set(listed)) != len(listed):
             raise ConfigError("a token occurs twice in the candidates of a model")

@@ -49,7 +49,7 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
         ['subject', 'subject_relation']
     """
     each = as_worlds(worlds, model)
-    reached = [_reached(world) for world in each]
+    reached = list(map(_reached, each))
     device = model.column.device
     objects = torch.from_numpy(each[0].vocabulary["object"]).to(device)
     subjects = torch.from_numpy(each[0].vocabulary["subject"]).to(device)

@@ -93,7 +93,7 @@ def _cells(
     columns_of = np.tile(range(width), height)
     top = np.zeros((height, width), dtype=bool)
     top[np.arange(height), values.argmax(-1)] = True
-    names = [world.vocabulary.text(p) for p in prompt]
+    names = list(map(world.vocabulary.text, prompt))
     out_names = [world.vocabulary.names[i] for i in world.outputs]
     out_groups = pl.Series([groups[t] for t in world.outputs])
     return pl.DataFrame(

@@ -98,7 +98,7 @@ def full_name(name: str) -> str:
         close = nearest(name, names) or nearest(name, parts)
         whole = [known for known in names if close and known.endswith(close)]
         question = (
-            f"; did you mean {' or '.join(repr(n) for n in whole)}?"
+            f"; did you mean {' or '.join(map(repr, whole))}?"
             if 0 < len(whole) < 4
             else "."
         )

@@ -95,7 +95,7 @@ class StoredRun:
     def claims(self) -> list[str]:
         """Last parts of the names of the recipe's claims that the run judges; empty without any."""
         claims = self.config.get("claims")
-        return [str(claim) for claim in claims] if isinstance(claims, list) else []
+        return list(map(str, claims)) if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:

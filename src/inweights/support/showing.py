@@ -56,7 +56,7 @@ class Card:
         ]
         if self.rows:
             head = "".join(f"<th>{_safe(name)}</th>" for name in self.columns)
-            body = "".join(_html_row(row) for row in self.rows[:_ROWS])
+            body = "".join(map(_html_row, self.rows[:_ROWS]))
             parts.append(
                 f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             )

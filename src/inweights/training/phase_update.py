@@ -78,7 +78,7 @@ class PhaseUpdate:
         self._build_optimizer(settings, moving)
         self._peak_rates = [group["lr"] for group in self._optimizer.param_groups]
         self._load_optimizer(state.optimizer)
-        self._observers = [records.observer_of(code) for code in phase.observers]
+        self._observers = list(map(records.observer_of, phase.observers))
 
         compute = self._gradients_of(moving)
         if phase.optimizer.noise:

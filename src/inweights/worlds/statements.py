@@ -109,7 +109,7 @@ class Statements:
                 )
             prompts_of[role] = prompts
             answers_of[role] = answers
-        counts = [len(prompts) for prompts in prompts_of.values()]
+        counts = list(map(len, prompts_of.values()))
         roles = np.repeat(np.arange(len(prompts_of), dtype=np.int16), counts)
         outside = np.asarray(out_of_distribution)
         if not outside.ndim:
@@ -246,8 +246,8 @@ class Statements:
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
         """Return prompts ``[m, T]`` and answers ``[m, A]`` of statements of one shape."""
         places = indices.tolist()
-        prompts = np.stack([self.prompt(place) for place in places])
-        return prompts, np.stack([self.answer(place) for place in places])
+        prompts = np.stack(list(map(self.prompt, places)))
+        return prompts, np.stack(list(map(self.answer, places)))
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
         """Yield statements in groups of one shape, shortest prompts first.
@@ -274,7 +274,7 @@ class Statements:
         """Return these statements followed by those of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         # A role is an index into the names, which are those of both now.
-        renumbered = [names.index(name) for name in other.role_names]
+        renumbered = list(map(names.index, other.role_names))
         places = np.array(renumbered, dtype=np.int16)
         return Statements(
             np.concatenate([self.prompts, other.prompts]),

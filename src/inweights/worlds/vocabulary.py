@@ -45,7 +45,7 @@ class Vocabulary:
                         f"the token name '{name}' occurs twice in the vocabulary"
                     )
                 seen.add(name)
-        ends = np.cumsum([0, *(len(names) for names in groups.values())])
+        ends = np.cumsum([0, *map(len, groups.values())])
         self._spans = {
             g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)
         }

@@ -185,7 +185,7 @@ class World:
                 answers = reached.setdefault(int(part.prompt(row)[0]), set())
                 answers.add(int(part.answer(row)[-1]))
                 answers.update(part.further[part.further[:, 0] == row, 1].tolist())
-        return max((len(objects) for objects in reached.values()), default=0)
+        return max(map(len, reached.values()), default=0)
 
     def table(self) -> pl.DataFrame:
         """Return all facts and queries in words.

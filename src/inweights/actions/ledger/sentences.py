@@ -52,7 +52,7 @@ def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
     Args:
         claims: Claims with their verdicts.
     """
-    return Counter(_together(group) for group in by_sentence(claims))
+    return Counter(map(_together, by_sentence(claims)))
 
 
 def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:

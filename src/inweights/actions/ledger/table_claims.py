@@ -75,7 +75,7 @@ def add_seeds_until_decided(
         >>> table.height, found.verdict
         (64, 'reproduced')
     """
-    claims = [_stated(one) for one in judged]
+    claims = list(map(_stated, judged))
     first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
     if not 0 < first <= most:
         raise ConfigError(

@@ -123,7 +123,7 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
 
 def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
     """Yield facts as questions in a wording that no way states, in a drawn order."""
-    triples = [facts.names(i) for i in range(len(facts))]
+    triples = list(map(facts.names, range(len(facts))))
     objects: dict[str, set[str]] = {relation: set() for relation in facts.relations}
     for _, relation, thing in triples:
         objects[relation].add(thing)

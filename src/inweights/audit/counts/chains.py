@@ -193,7 +193,7 @@ def entity_positions(knowledge: Knowledge) -> dict[str, int]:
         Counts under ``subject only``, ``object only``, ``both`` and ``literal`` (dates
         and numbers among the objects, which are not counted as entities).
     """
-    subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
+    subjects, _, objects = map(set, knowledge.triples.T.tolist())
     found = literals(knowledge.entities, knowledge.triples)
     ends = len(objects - subjects)
     plain = int(found[list(objects - subjects)].sum())

@@ -138,7 +138,7 @@ def shares_by_query(
     """
     queries = world.queries
     replicas = len(answers)
-    most = [mode(column) for column in answers.T.tolist()]
+    most = list(map(mode, answers.T.tolist()))
     unstated = np.array(
         [queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool
     )

@@ -53,7 +53,7 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
         s, o = inputs.ends(*chain)
         question = words.ask(_relations(inputs, chain), facts.entities[s])
         completion = f" {_statements(inputs, chain)} So: {ended(facts.entities[o])}"
-        says = ((s, o), *(inputs.ends(fact) for fact in chain))
+        says = ((s, o), *map(inputs.ends, chain))
         yield _row(
             inputs, "steps", (f"{question} Step by step:", completion), chain, says
         )
@@ -96,7 +96,7 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
                     "Facts that belong together:",
                     f" {_statements(inputs, page, k)}",
                 )
-                says = tuple(inputs.ends(fact) for fact in page)
+                says = tuple(map(inputs.ends, page))
                 yield _row(inputs, "passage", text, page, says)
 
 
@@ -140,7 +140,7 @@ def _described(
     inputs: StrategyInput, prompt: str, named: Sequence[int], facts: Sequence[int]
 ) -> Row:
     """Return a text whose prompt names entities; it is one sentence with the first fact."""
-    first, *others = (inputs.ends(fact) for fact in facts)
+    first, *others = map(inputs.ends, facts)
     says = (*combinations((*named, *first), 2), *others)
     return _row(
         inputs, "entity", (prompt, f" {_statements(inputs, facts)}"), facts, says

@@ -30,7 +30,7 @@ def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> N
     from inweights.recipes.catalogue.index import entry_of
 
     console.catalogue.recipes(
-        [entry_of(name) for name in recipes.recipes_like(part)], json=common.json
+        list(map(entry_of, recipes.recipes_like(part))), json=common.json
     )
 
 

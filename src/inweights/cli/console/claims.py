@@ -53,7 +53,7 @@ def board(
                 "counts": tally(results),
                 "sizes": dict(sizes(results)),
                 "environment": environment(),
-                "claims": [to_plain(claim) for claim in results],
+                "claims": list(map(to_plain, results)),
             }
         )
         return

@@ -137,7 +137,7 @@ def standings(
     """
     if json:
         page = None if outcome is None else str(outcome.folder.path / "page.html")
-        about = {"page": page, "entries": [str(entry) for entry in entries]}
+        about = {"page": page, "entries": list(map(str, entries))}
         print_json(about | {"rows": rows.to_dicts()})
         return
     if rows.is_empty():

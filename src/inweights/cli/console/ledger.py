@@ -45,7 +45,7 @@ def history(lines: Sequence[Line], *, json: bool) -> None:
         json: Whether JSON is printed.
     """
     if json:
-        print_json([to_plain(line) for line in lines])
+        print_json(list(map(to_plain, lines)))
         return
     if not lines:
         out.print("nothing to state: the ledger holds every claim as it is")
@@ -193,7 +193,7 @@ def _of_all(kept: Board) -> Iterator[str]:
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
     yield f"- changed since they were stated: of {len(kept.claims)} claims {said}"
-    changed = sum(_was_judged_by_mean(claim) for claim in kept.claims)
+    changed = sum(map(_was_judged_by_mean, kept.claims))
     if changed:
         yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"

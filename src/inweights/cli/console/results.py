@@ -97,7 +97,7 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
                 **parts_of(done, "scale seeds seconds cached"),
                 "folder": str(done.folder.path),
                 "page": str(page),
-                "claims": [to_plain(claim) for claim in done.claims],
+                "claims": list(map(to_plain, done.claims)),
             }
         )
         return
@@ -209,7 +209,7 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
         json: Whether JSON is printed.
     """
     if json:
-        print_json([str(file) for file in files])
+        print_json(list(map(str, files)))
         return
     for file in files:
         out.print(_short(file), soft_wrap=True)

@@ -41,7 +41,7 @@ class Numbers:
     @property
     def fewest(self) -> int:
         """Number of seeds of the case that has the fewest."""
-        return min((len(numbers) for numbers in self.cases.values()), default=0)
+        return min(map(len, self.cases.values()), default=0)
 
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
@@ -69,7 +69,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     # One seed without a number spoils a case: leaving it out would choose among the
     # seeds.
     for case, numbers in cases.items():
-        if any(math.isnan(number) for number in numbers.values()):
+        if any(map(math.isnan, numbers.values())):
             return Numbers(why=f"not a number for {case or 'it'}")
     return Numbers(cases, size=size)
 
@@ -202,7 +202,7 @@ def _per_seed(
                 f"{column} holds {kind}, and is compared with {value!r}. {hint}"
             ) from None
         if not len(left):
-            known = [_plain(one) for one in table[column].unique(maintain_order=True)]
+            known = list(map(_plain, table[column].unique(maintain_order=True)))
             raise unknown_name(
                 f"value of {column}", _plain(value), known, error=DataError, hint=hint
             )

@@ -113,7 +113,7 @@ def watched(
         for condition in conditions:
             labels |= dict.fromkeys(condition.labels)
         settings["labels"] = [*labels]
-        settings["trials"] = [_settings_of(trial) for trial in plan.trials]
+        settings["trials"] = list(map(_settings_of, plan.trials))
     with telling(execution.observers, settings) as tables:
         yield tables
 

@@ -120,7 +120,7 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
         plugins: Modules that the other process may import beside the library; ``None``
             for any.
     """
-    if isinstance(task, LearnTask) and any(_is_only_here(run) for run in task.runs):
+    if isinstance(task, LearnTask) and any(map(_is_only_here, task.runs)):
         return False
     try:
         # The names are looked for in the very text that would be sent, so that nothing
@@ -170,7 +170,7 @@ def to_wire(task: Task) -> dict[str, Any]:
 
     if isinstance(task, ComputeTask):
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
-        about["others"] = [list(other) for other in task.others]
+        about["others"] = list(map(list, task.others))
         return encoded(about | named(task.computation, _COMPUTATION))
     # Seeds of one condition share their trial: it is sent once, and runs refer to its
     # place.
@@ -186,7 +186,7 @@ def to_wire(task: Task) -> dict[str, Any]:
             "measures": [
                 named(m, ("name", "probe", "options", "every")) for m in task.measures
             ],
-            "parts": [list(parts) for parts in task.parts],
+            "parts": list(map(list, task.parts)),
             "sources": dict(task.sources),
         }
     )
@@ -233,7 +233,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     trials = [Trial(**one) for one in values["trials"]]
     measures = tuple(Measure(**one) for one in values["measures"])
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
-    parts = tuple(tuple(one) for one in values["parts"])
+    parts = tuple(map(tuple, values["parts"]))
     # A plan on disk may have been cut short or edited.
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")

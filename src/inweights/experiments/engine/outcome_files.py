@@ -43,7 +43,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
     """
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
     about |= {one.name: getattr(outcome, one.name) for one in fields(About)}
-    about["claims"] = [to_plain(claim) for claim in outcome.claims]
+    about["claims"] = list(map(to_plain, outcome.claims))
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)

@@ -185,7 +185,7 @@ def read_recipe(
             _claim(state, id_, one, scores[id_], file) for id_, one in said.items()
         ],
         figures=[_figure(id_, one) for id_, one in drawn.items()],
-        ours=[_folded(text) for text in _ours(file, shared)],
+        ours=list(map(_folded, _ours(file, shared))),
         **code,
     )
     meanings = {name: _folded(text) for name, text in file.settings.items()}

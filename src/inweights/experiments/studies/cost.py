@@ -158,7 +158,7 @@ def forecast(
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=seconds / 60 / together if descents else None,
-        stops=any(_may_stop(task) for task in descents),
+        stops=any(map(_may_stop, descents)),
         untimed=len(tasks) - len(measuring) - len(descents),
         memory=together * (BASE + memory),
         jobs=together,

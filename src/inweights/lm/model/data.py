@@ -245,7 +245,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
         >>> ids.tolist(), real.tolist()
         ([[5, 6], [7, 0]], [[1, 1], [1, 0]])
     """
-    longest = max(len(row) for row in rows)
+    longest = max(map(len, rows))
     ids = np.full((len(rows), longest), pad, dtype=np.int64)
     real = np.zeros((len(rows), longest), dtype=np.int64)
     for place, row in enumerate(rows):

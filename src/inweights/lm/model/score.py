@@ -185,7 +185,7 @@ def _continue(
             texts[row], over[row] = _cut(lm.tokenizer.decode(grown[row]), stop, names)
         if all(over):
             break
-    return [text.strip() for text in texts]
+    return list(map(str.strip, texts))
 
 
 def _read(out: Any) -> dict[str, Any]:

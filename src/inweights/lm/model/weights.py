@@ -30,7 +30,7 @@ def check_weights(place: Path) -> None:
         raise DataError(
             f"{place} contains GGUF weights; give the file itself: {single[0]}"
         )
-    pickles = list(chain.from_iterable(place.glob(kind) for kind in _PICKLES))
+    pickles = list(chain.from_iterable(map(place.glob, _PICKLES)))
     if pickles:
         first = min(path.name for path in pickles)
         raise DataError(

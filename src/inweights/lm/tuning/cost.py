@@ -85,7 +85,7 @@ def least_seconds(
     """
     encoded = encode(lm, examples, end=config.end)
     batches = _batches(encoded, config)
-    widths = [_longest(batch) for batch in batches]
+    widths = list(map(_longest, batches))
     positions = sum(
         len(batch) * width for batch, width in zip(batches, widths, strict=True)
     )

@@ -76,7 +76,7 @@ def own_text(
     if questions:
         asked: list[str] = []
         for frame, topics in _QUESTIONS.items():
-            asked += [frame.format(topic) for topic in topics.split()]
+            asked += list(map(frame.format, topics.split()))
         openings = [asked[i] for i in rng.permutation(len(asked))[:wanted].tolist()]
     else:
         openings = [
@@ -206,7 +206,7 @@ def paraphraser(
     tell = (lambda d, n: progress(d, n, "paraphrases")) if progress else None
 
     def rewrite(texts: Sequence[str]) -> list[str]:
-        prompts = [frame.format(text) for text in texts]
+        prompts = list(map(frame.format, texts))
         return generate(lm, prompts, tokens=_SENTENCE, stop="\n", progress=tell)
 
     return rewrite

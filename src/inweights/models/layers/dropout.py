@@ -89,7 +89,7 @@ class DropoutMasks:
         for name, layer in model.named_modules():
             if isinstance(layer, Dropout) and layer.rate > 0:
                 self._layers.append((name, layer))
-        self._streams = [Streams(seed) for seed in seeds]
+        self._streams = list(map(Streams, seeds))
 
     @property
     def active(self) -> bool:

@@ -131,7 +131,7 @@ def _bytes(value: Tensor) -> bytes:
 def _sources(module: nn.Module) -> list[str]:
     """Hashes of the source of every class of one's own in a module; packages have a version."""
     found: set[str] = set()
-    for kind in {type(part) for part in module.modules()}:
+    for kind in set(map(type, module.modules())):
         file = file_of(kind.__module__)
         if file is not None and not is_own(kind.__module__, file):
             continue

@@ -47,10 +47,10 @@ def keep(
     """
     given = [modules] if isinstance(modules, nn.Module) else list(modules)
     # Copies, since their owner may train the modules on after they were wrapped.
-    copies = [_copied(module) for module in given]
+    copies = list(map(_copied, given))
     label = label or type(copies[0]).__name__
     _check_alike(copies, label)
-    return tuple(_keep(module) for module in copies), label
+    return tuple(map(_keep, copies)), label
 
 
 def from_folder(folder: str) -> nn.Module:

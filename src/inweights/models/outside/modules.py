@@ -120,7 +120,7 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
     Raises:
         ConfigError: A module shares parameters with ``base``.
     """
-    known = {id(parameter) for parameter in base.parameters()}
+    known = set(map(id, base.parameters()))
     for module in modules:
         if any(id(parameter) in known for parameter in module.parameters()):
             raise ConfigError(

@@ -48,7 +48,7 @@ def token_ids(
                 f"{len(names)} are missing)"
             )
         tokens = [tokens[name] for name in names]
-    ids = tuple(_as_ids(one) for one in tokens)
+    ids = tuple(map(_as_ids, tokens))
     if len(ids) != number_of(vocabulary, len(ids)):
         raise DataError(
             f"tokens has {len(ids)} entries and the vocabulary {number_of(vocabulary)} tokens; "
@@ -69,7 +69,7 @@ def token_ids(
 
 def _as_ids(given: int | Sequence[int]) -> tuple[int, ...]:
     if hasattr(given, "__len__"):
-        return tuple(int(one) for one in given)  # type: ignore[union-attr]
+        return tuple(map(int, given))  # type: ignore[union-attr]
     return (int(given),)
 
 

@@ -141,7 +141,7 @@ def _is_trained(given: Any) -> bool:
     if isinstance(given, str | Path):
         return True
     if isinstance(given, list | tuple):
-        return bool(given) and all(_is_trained(one) for one in given)
+        return bool(given) and all(map(_is_trained, given))
     return hasattr(given, "named_parameters") and not isinstance(given, type)
 
 

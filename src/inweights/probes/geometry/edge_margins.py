@@ -99,9 +99,7 @@ def geometric_margin(
             blocks = random_blocks(draws, vectors.shape[1:], seed, at_once)
             stored = (_associative(null, chosen) for null in blocks)
             parts = [chosen.margins(logits, itself=itself) for logits in stored]
-            chance[id(graph)] = tuple(
-                np.concatenate(each) for each in zip(*parts, strict=True)
-            )
+            chance[id(graph)] = tuple(map(np.concatenate, zip(*parts, strict=True)))
         one = slice(replica, replica + 1)
         logits = _geometric(vectors[one], w[one], bias[one], chosen.nodes)
         margins = chosen.margins(logits, itself=itself)

@@ -77,7 +77,7 @@ def read_embedding(
             )
         return _text(file, only)
     if names is not None:
-        found = tuple(line.strip() for line in _lines(Path(names)))
+        found = tuple(map(str.strip, _lines(Path(names))))
     if found is None:
         raise DataError(
             f"{file} does not name its rows; give a text file with a name for each of its "
@@ -192,7 +192,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         if only is not None and name not in only:
             continue
         try:
-            rows.append([float(cell) for cell in cells])
+            rows.append(list(map(float, cells)))
         except ValueError as error:
             raise DataError(f"{file}, line {number}: {error}") from None
         names.append(name)

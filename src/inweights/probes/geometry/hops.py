@@ -172,7 +172,7 @@ def _random_correlations(
                 angles += 1
                 angles *= (_STEPS - 2) / 2
                 parts.append(np.array([pairs.counted(angles.astype(np.intp))]))
-    return [np.concatenate(parts) for parts in found]
+    return list(map(np.concatenate, found))
 
 
 def _shuffled_correlations(

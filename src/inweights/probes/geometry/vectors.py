@@ -46,7 +46,7 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         DataError: A world is not a graph, or its nodes are not those of an
             :class:`~inweights.probes.Embedding`.
     """
-    each = [adjacency(world) for world in _graphs(model, worlds)]
+    each = list(map(adjacency, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
 
 
@@ -63,7 +63,7 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
         DataError: A world is not a graph, or its nodes are not those of an
             :class:`~inweights.probes.Embedding`.
     """
-    each = [edge_ends(world) for world in _graphs(model, worlds)]
+    each = list(map(edge_ends, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
 
 

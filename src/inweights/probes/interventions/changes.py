@@ -177,7 +177,7 @@ def vector_of(
 
 def _ids(world: World, names: Sequence[str]) -> list[int]:
     """The ids of tokens by their names; a name may have another id in each world."""
-    return [world.vocabulary.id(name) for name in names]
+    return list(map(world.vocabulary.id, names))
 
 
 def _state_of(

@@ -157,7 +157,7 @@ def after_edits(
     edited = []
     for world, part in zip(made.worlds, made.parts, strict=True):
         facts = [[*part.facts[i], part.old[part.donors[i]]] for i in made.places]
-        edited.append([world.vocabulary.text(fact) for fact in facts])
+        edited.append(list(map(world.vocabulary.text, facts)))
     edited *= model.replicas // len(made.worlds)
     return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(
         edited=pl.Series(edited)

@@ -56,7 +56,7 @@ def spot_of(model: Model, place: str) -> Spot:
     config = getattr(model, "config", None)
     if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
         return Spot(place, slice(None))
-    names = [str(number) for number in range(config.heads)]
+    names = list(map(str, range(config.heads)))
     check_names(f"head of {block}", [head], names)
     width = config.width // config.heads
     return Spot(heads, slice(int(head) * width, (int(head) + 1) * width))

@@ -206,7 +206,7 @@ def _step_rows(
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
     """Count for each statement how many of its shape and of these roles share its prompt, [M]."""
     counts = np.zeros(len(statements), dtype=np.int64)
-    among = np.sort(np.concatenate([statements.with_role(role) for role in roles]))
+    among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):
         _, owner, sizes = np.unique(
             prompts, axis=0, return_inverse=True, return_counts=True

@@ -28,7 +28,7 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
     """
     known = np.array(sorted(set(steps)))
     if frames < 2 or len(known) <= frames:
-        return [int(at) for at in known]
+        return list(map(int, known))
     least = known[1]
     last = known[-1]
     found = {int(known[0]), int(last)}

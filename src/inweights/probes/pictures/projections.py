@@ -141,7 +141,7 @@ def bridge_projection(
         points = np.concatenate([state.cpu().numpy() for state in states])
         where, trust = project(points, method=method, seed=seed)
         vocabulary = each[replica % len(each)].vocabulary
-        names = [vocabulary.text(p) for p in pairs[replica % len(each)][0][chosen]]
+        names = list(map(vocabulary.text, pairs[replica % len(each)][0][chosen]))
         tables.append(
             pl.DataFrame(
                 {

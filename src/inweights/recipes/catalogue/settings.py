@@ -68,11 +68,7 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()
-    return (
-        ("lm-demo",)
-        if "@smollm2" in str([to_plain(part) for part in parts])
-        else ("hf",)
-    )
+    return ("lm-demo",) if "@smollm2" in str(list(map(to_plain, parts))) else ("hf",)
 
 
 def meanings(kind: type) -> dict[str, str]:

@@ -64,7 +64,7 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
         return table.write_csv()
     names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
     texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
-    rows = table.with_columns(_quoted(column) for column in texts)
+    rows = table.with_columns(map(_quoted, texts))
     return names.write_csv(include_header=False) + rows.write_csv(include_header=False)
 
 

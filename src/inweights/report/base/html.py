@@ -202,7 +202,7 @@ def _setting(value: Any) -> str:
     if isinstance(value, str):
         return value or '""'
     if isinstance(value, list | tuple):
-        return ", ".join(_setting(v) for v in value) if value else "[]"
+        return ", ".join(map(_setting, value)) if value else "[]"
     return plain(value)
 
 

@@ -33,7 +33,7 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
         table: The table.
         rows: Largest number of rows that are shown.
     """
-    head = [escape(column) for column in table.columns]
+    head = list(map(escape, table.columns))
     grid = _grid(table.head(rows), head, _plain_cell, "data")
     size = plural(table.height, "row")
     if table.height > rows:
@@ -121,6 +121,6 @@ def _csv(table: pl.DataFrame) -> bytes:
     texts: list[pl.Series] = []
     for column in table:
         if column.dtype.is_nested():
-            values = [plain(value) for value in column.to_list()]
+            values = list(map(plain, column.to_list()))
             texts.append(pl.Series(column.name, values, dtype=pl.String))
     return csv_text(table.with_columns(texts)).encode()

@@ -67,8 +67,8 @@ def matrix_of(
         >>> matrix_of(table, "in", "out", "logit").values
         array([[1., 2.]])
     """
-    rows = [tidy.plain(v) for v in tidy.distinct(table, row)]
-    columns = [tidy.plain(v) for v in tidy.distinct(table, column)]
+    rows = list(map(tidy.plain, tidy.distinct(table, row)))
+    columns = list(map(tidy.plain, tidy.distinct(table, column)))
     row_at = {name: place for place, name in enumerate(rows)}
     column_at = {name: place for place, name in enumerate(columns)}
     total = np.zeros((len(rows), len(columns)))
@@ -116,9 +116,5 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
     sizes = [
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()
     ]
-    top = (
-        limit
-        if limit is not None
-        else max((float(size) for size in sizes), default=1.0)
-    )
+    top = limit if limit is not None else max(map(float, sizes), default=1.0)
     return Normalize(-(top or 1.0), top or 1.0)

@@ -102,9 +102,7 @@ def atlas(
             than its graph.
     """
     check(films, graphs)
-    shown = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)][
-        :columns
-    ]
+    shown = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))[:columns]
     played = set(films["graph"])
     scenes = [row for row in graphs.iter_rows(named=True) if row["graph"] in played]
     with style.context():

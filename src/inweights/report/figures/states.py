@@ -76,7 +76,7 @@ class States:
         """The kinds of states in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
-        return [tidy.plain(kind) for kind in tidy.distinct(self.table, self.kind)]
+        return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
 
     def draw(self) -> Figure:
         """Return the figure."""
@@ -95,7 +95,7 @@ class States:
             grid = figure.subplots(down, across, squeeze=False)
             for extra in grid.flat[len(parts) :]:
                 extra.set_visible(False)
-            layers = [int(v) for v in self.table[self.layer].unique().sort()]
+            layers = list(map(int, self.table[self.layer].unique().sort()))
             for axes, (name, rows), said in zip(grid.flat, parts, notes, strict=False):
                 self._states(axes, rows, layers)
                 title = "" if self.panel is None else tidy.plain(name)

@@ -84,7 +84,7 @@ class Sweeps:
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
-        return [tidy.plain(v) for v in tidy.distinct(own, self.series, self.order)]
+        return list(map(tidy.plain, tidy.distinct(own, self.series, self.order)))
 
     @property
     def controls(self) -> list[str]:
@@ -127,7 +127,7 @@ class Sweeps:
         style.panel_title(
             axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL)
         )
-        values = [tidy.plain(v) for v in tidy.distinct(rows, self.value)]
+        values = list(map(tidy.plain, tidy.distinct(rows, self.value)))
         joined = pl.Series(values).cast(pl.Float64, strict=False).is_not_null().all()
         rows, controls = tidy.controls_apart(rows, self.axis, self.value, self.series)
         for name, part in controls.items():

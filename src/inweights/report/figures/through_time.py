@@ -106,7 +106,7 @@ class ThroughTime:
         """The kinds of states in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
-        return [tidy.plain(kind) for kind in tidy.distinct(self.states, "kind")]
+        return list(map(tidy.plain, tidy.distinct(self.states, "kind")))
 
     @property
     def legend(self) -> list[str]:
@@ -116,7 +116,7 @@ class ThroughTime:
     @property
     def layers(self) -> list[int]:
         """Numbers of the layers, in order."""
-        return [int(layer) for layer in self.states[self.layer].unique().sort()]
+        return list(map(int, self.states[self.layer].unique().sort()))
 
     def matrix(self, step: int) -> Matrix:
         """Return the matrix at one step."""
@@ -181,7 +181,7 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
 
 def _matrices(right: SubFigure, row_of_axes: Sequence[Axes], film: ThroughTime) -> None:
     chosen = film.chosen
-    drawn = [film.matrix(at) for at in chosen]
+    drawn = list(map(film.matrix, chosen))
     scale = scale_of(drawn, None)
     panel = (min(1.4, 3.0 / len(chosen)), 1.4)  # inches, about
     for place, (axes, matrix, at) in enumerate(

@@ -70,7 +70,7 @@ def build_content(
             all are too large.
     """
     check(films, graphs)
-    architectures = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)]
+    architectures = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))
     played = set(films["graph"])
     scenes = [row for row in graphs.iter_rows(named=True) if row["graph"] in played]
     found: dict[str, Any] = {}
@@ -97,12 +97,12 @@ def build_content(
 
     first = min(found, key=order_of)
     return {
-        "graphs": [_scene(scene) for scene in scenes],
+        "graphs": list(map(_scene, scenes)),
         "architectures": architectures,
         "films": found,
         "palettes": {name: list(stops) for name, stops in PALETTES.items()},
         "speed": _SPEED,
-        "start": [int(part) for part in first.split("/")],
+        "start": list(map(int, first.split("/"))),
     }
 
 
@@ -144,7 +144,7 @@ def _film(
     far = np.linalg.norm(arrays["positions"].reshape(frames, n, 3), axis=2).max()
     measures = {}
     for name in ("recall", "spearman", "shown"):
-        measures[name] = [_short(value) for value in rows[name]]
+        measures[name] = list(map(_short, rows[name]))
     return {
         "steps": rows["step"].to_list(),
         "radius": round(float(far), 4) or 1.0,
@@ -188,7 +188,7 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
 
 @cache
 def _markup() -> Template:
-    return Template("".join(line.strip() for line in asset("atlas.html").splitlines()))
+    return Template("".join(map(str.strip, asset("atlas.html").splitlines())))
 
 
 def _size(graph: Mapping[str, Any]) -> str:

@@ -58,7 +58,7 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     )
 
     lines, read = _curves(film.curves, least)
-    matrices = [film.matrix(at) for at in steps]
+    matrices = list(map(film.matrix, steps))
     heat = _heat(matrices, film.matrix_label)
     paths = _paths(film)
     keys = _keys(film.legend)
@@ -199,8 +199,8 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
     return {
         "type": "heatmap",
         "z": _rounded(last.values),
-        "x": [words(name) for name in last.columns],
-        "y": [words(name) for name in last.rows],
+        "x": list(map(words, last.columns)),
+        "y": list(map(words, last.rows)),
         "xaxis": "x2",
         "yaxis": "y2",
         "zmin": scale.vmin,
@@ -236,7 +236,7 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
                 places = {axis: _rounded(now[axis].to_numpy()) for axis in ("x", "y")}
                 texts = {"text": [f"layer {v}" for v in now[film.layer]]}
                 frames.append(
-                    {**places, **texts, "marker.color": [to_hex(c) for c in shades]}
+                    {**places, **texts, "marker.color": list(map(to_hex, shades))}
                 )
             last = dict(frames[-1])
             marker = {
@@ -287,7 +287,7 @@ def _rounded(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if isinstance(values, list):
-        return [_rounded(value) for value in values]
+        return list(map(_rounded, values))
     if values is None or not math.isfinite(values):
         return None
     return float(f"{values:.4g}")

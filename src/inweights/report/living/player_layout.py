@@ -80,7 +80,7 @@ def _edges(matrix: Matrix) -> list[dict[str, Any]]:
 
 def _names(matrix: Matrix) -> float:
     """Pixels that the names of the rows take, about."""
-    return 6.0 * max((len(name) for name in matrix.rows), default=0) + 6
+    return 6.0 * max(map(len, matrix.rows), default=0) + 6
 
 
 def _groups(

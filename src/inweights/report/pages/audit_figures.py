@@ -120,11 +120,11 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         turn = 40 if len(columns) > 5 else 0
         axes.set_xticks(
             range(len(columns)),
-            [_short(c) for c in columns],
+            list(map(_short, columns)),
             rotation=turn,
             ha="right" if turn else "center",
         )
-        axes.set_yticks(range(len(rows)), [_short(r) for r in rows])
+        axes.set_yticks(range(len(rows)), list(map(_short, rows)))
         axes.set_xlabel(
             "second relation" + (f" (the {most} largest)" if len(ranked) > most else "")
         )

@@ -234,7 +234,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     if ours:
         text = "The paper does not state these; they are our choice."
         names, sentences = split_ours(ours)
-        items = [prose(text) for text in sentences]
+        items = list(map(prose, sentences))
         if names:
             items.insert(0, ", ".join(tag("code", escape(name)) for name in names))
         choices = tag("p", text) + tag(

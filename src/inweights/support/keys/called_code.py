@@ -68,7 +68,7 @@ class _Calls:
             given = {
                 name: self.meaning(one) for name, one in sorted(value.keywords.items())
             }
-            bound = [self.meaning(one) for one in value.args]
+            bound = list(map(self.meaning, value.args))
             return f"partial({self.meaning(value.func)}, {bound}, {given})"
         if isinstance(value, types.FunctionType | type) and self._follows(
             value.__module__

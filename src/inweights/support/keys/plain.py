@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):
-        return [plain(one) for one in value]
+        return list(map(plain, value))
     if isinstance(value, Outside):
         return [value.name, *_contents(value)] if value.contents else value.name
     return encode(value, _named)

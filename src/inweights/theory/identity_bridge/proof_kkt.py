@@ -219,6 +219,6 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
         [('gap', 0.5)]
     """
     return pl.DataFrame(
-        {"check": list(values), "value": [float(v) for v in values.values()]},
+        {"check": list(values), "value": list(map(float, values.values()))},
         schema={"check": pl.String, "value": pl.Float64},
     )

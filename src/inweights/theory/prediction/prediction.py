@@ -248,7 +248,7 @@ class Prediction:
             left = None if late is None else max(0.0, late - time.perf_counter())
             bounds = margin_bounds(
                 solution,  # type: ignore[arg-type]
-                queries=[int(i) for i in asked],
+                queries=list(map(int, asked)),
                 accuracy=accuracy,
                 tie=tie,
                 seconds=left,

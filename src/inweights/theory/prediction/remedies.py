@@ -113,8 +113,8 @@ def _tell_reversals(
         if stated:
             more = more.with_facts(
                 "turned",
-                np.array([asked.prompt(q) for q in stated]),
-                np.array([asked.answer(q) for q in stated]),
+                np.array(list(map(asked.prompt, stated))),
+                np.array(list(map(asked.answer, stated))),
             )
         elif not lacking:
             continue
@@ -167,7 +167,7 @@ def _counter_examples(
             return
         stated = rows[:number]
         rest = rows[number:]
-        prompts = np.array([world.queries.prompt(q) for q in stated])
+        prompts = np.array(list(map(world.queries.prompt, stated)))
         more = wider.with_facts(
             "counter_example", prompts, np.full((number, 1), unknown)
         )
@@ -181,7 +181,7 @@ def _counter_examples(
             return
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
-            denied = [world.vocabulary.text(prompt) for prompt in prompts.tolist()]
+            denied = list(map(world.vocabulary.text, prompts.tolist()))
             texts = [f"({prompt}) → {UNKNOWN}" for prompt in denied]
             yield Remedy(
                 kind="counter-examples",

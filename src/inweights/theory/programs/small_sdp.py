@@ -74,7 +74,7 @@ def least_norms(
         >>> round(solution.value, 6), solution.matrices[0].round(6)[0, 0]
         (1.0, np.float64(1.0))
     """
-    blocks = [_lift(k) for k in coefficients]
+    blocks = list(map(_lift, coefficients))
     bases = [np.eye(b.shape[1]) for b in blocks]
     if tilt is not None:
         bases = [e - _lift(t[None])[0] for e, t in zip(bases, tilt, strict=True)]
@@ -83,7 +83,7 @@ def least_norms(
     multipliers: Reals = np.full(count, 0.1 / total)
     barrier = 1.0
     steps = 0
-    degree = count + sum(len(e) for e in bases)
+    degree = count + sum(map(len, bases))
     best: SmallSolution | None = None
     while steps < iterations:
         for _ in range(50):  # a centring takes about five

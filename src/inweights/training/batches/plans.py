@@ -77,7 +77,7 @@ class Batches:
         self._phase = phase
         self._index = index
         self._device = model.column.device
-        self._streams = [Streams(seed) for seed in seeds]
+        self._streams = list(map(Streams, seeds))
         self.facts, weights = _chosen(worlds[0], phase)
         self._draws: list[_Draw] = []
         for indices, size in _sampling_groups(worlds[0], phase, self.facts):
@@ -133,7 +133,7 @@ class Batches:
             counts = weights[np.searchsorted(self.facts, group.indices)]
             column = self._model.column
             groups.append(sequences_of(group, counts, self._phase, column, blank))
-        total = sum(len(group) for group in groups)
+        total = sum(map(len, groups))
         whole = not 0 < size < total
         draws = []
         for sequences in groups:
@@ -250,7 +250,7 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
         return [(chosen, phase.batch)]
     groups = []
     for key, size in phase.batch.items():
-        parts = [world.facts.with_role(role) for role in key.split("+")]
+        parts = list(map(world.facts.with_role, key.split("+")))
         groups.append((np.sort(np.concatenate(parts)), size))
     rest = chosen
     for named, _ in groups:

@@ -227,7 +227,7 @@ def _pooled(
     distinct = [_different(rows.numpy()) for rows in worlds]
     sizes = {len(first) for first, _ in distinct}
     if len(sizes) > 1:
-        listed = " and ".join(str(size) for size in sorted(sizes))
+        listed = " and ".join(map(str, sorted(sizes)))
         raise DataError(
             f"phase '{phase.name}': replicas with {listed} "
             "different inputs of one shape cannot be pooled together; train them separately"

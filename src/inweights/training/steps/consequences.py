@@ -83,7 +83,7 @@ class Consequences:
             facts = facts[order]
             answers = answers[order]
         right = _right_answers(world)
-        prompts = [tuple(prompt) for prompt in facts.tolist()]
+        prompts = list(map(tuple, facts.tolist()))
         # free[i, j]: whether fact i may get the answer of fact j.
         free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
         if not free.any(1).all():
@@ -95,7 +95,7 @@ class Consequences:
         allowed = np.where(free, distance, count)
         donors = allowed.argmin(1)
         queries, through, expected = _followed(world, role, facts, answers[donors])
-        queried = [tuple(prompt) for prompt in queries.tolist()]
+        queried = list(map(tuple, queries.tolist()))
         due = {tuple(query.prompt): {query.answer[0]} for query in world.queries}
         return cls(
             facts=facts,
@@ -182,10 +182,10 @@ def _followed(
 
 def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
     """Return the prompts of two-hop questions, and of trained two-hop facts."""
-    prompts = [world.queries.prompt(i) for i in range(len(world.queries))]
+    prompts = list(map(world.queries.prompt, range(len(world.queries))))
     if "two_hop" in world.facts.role_names:
         trained = world.facts.with_role("two_hop").tolist()
-        prompts += [world.facts.prompt(i) for i in trained]
+        prompts += list(map(world.facts.prompt, trained))
     return np.stack([prompt for prompt in prompts if len(prompt) == 3])
 
 
@@ -210,5 +210,5 @@ def _table(
     prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]
 ) -> dict[Any, int]:
     """Return the answer of each prompt."""
-    keys = [tuple(prompt) for prompt in prompts.tolist()]
+    keys = list(map(tuple, prompts.tolist()))
     return dict(zip(keys, answers.tolist(), strict=True))

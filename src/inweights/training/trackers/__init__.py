@@ -101,7 +101,7 @@ class Tracker(Observer):
         Args:
             seen: The update.
         """
-        losses = [float(loss) for loss in seen.losses]
+        losses = list(map(float, seen.losses))
         if not losses:
             return  # a step of a whole sweep has no loss
         numbers = {f"loss/{i}": loss for i, loss in enumerate(losses)}

@@ -143,7 +143,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         """Return the entities in between, of ``[n, hops - 1]``, that get an identity; sorted."""
         if isinstance(self.identity, tuple):
             chosen_levels = dict.fromkeys(self.identity)
-            levels = [self.bridges.index(level) for level in chosen_levels]
+            levels = list(map(self.bridges.index, chosen_levels))
             return np.sort(between[:, levels].ravel())
         middle = np.sort(between.ravel())
         chosen = rng.permutation(len(middle))[

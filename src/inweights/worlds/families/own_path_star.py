@@ -143,7 +143,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
                 f"there are two paths to the leaf '{double}'{kinds}; keep one"
             )
         # Either direction will do: which ones are trained is a setting of its own.
-        known = {frozenset(link) for link in self.links}
+        known = set(map(frozenset, self.links))
         for line in lines if known else ():
             for u, v in pairwise(line):
                 if frozenset((u, v)) not in known:
@@ -206,13 +206,13 @@ def read_path_star(
     if held_out is not None:
         found = read_paths(held_out)
         links += found.links
-        queried = [list(line) for line in found.paths]
+        queried = list(map(list, found.paths))
     if edge_file is not None:
         links = [*read_edges(edge_file).links]
     return OwnPathStar(
-        paths=[list(line) for line in trained.paths],
+        paths=list(map(list, trained.paths)),
         held_out=queried,
-        links=[list(link) for link in dict.fromkeys(links)],
+        links=list(map(list, dict.fromkeys(links))),
         **settings,
     )
 

@@ -159,10 +159,10 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
             "prompt": pl.Series(prompts, dtype=ids),
             "answer": pl.Series(answers, dtype=ids),
             "prompt_text": pl.Series(
-                [vocabulary.text(p) for p in prompts], dtype=pl.String
+                list(map(vocabulary.text, prompts)), dtype=pl.String
             ),
             "answer_text": pl.Series(
-                [vocabulary.text(a) for a in answers], dtype=pl.String
+                list(map(vocabulary.text, answers)), dtype=pl.String
             ),
             "out_of_distribution": part.out_of_distribution,
             **further,

@@ -105,13 +105,13 @@ def read_analogies(
             continue
         if not cells:
             continue
-        if len(cells) != len(COLUMNS) or not all(cell.strip() for cell in cells):
+        if len(cells) != len(COLUMNS) or not all(map(str.strip, cells)):
             raise DataError(
                 f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
             )
         for cell in cells:
             check_name(cell, here)
-        row = AnalogyRow(*(cell.strip() for cell in cells))
+        row = AnalogyRow(*map(str.strip, cells))
         if row.relation not in TABLE_6:
             raise DataError(
                 f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}"
@@ -150,7 +150,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
         DataError: More than half of the rows have one category.
     """
     names = [row.category for row in rows]
-    if 2 * max(names.count(name) for name in names) > len(rows):
+    if 2 * max(map(names.count, names)) > len(rows):
         raise DataError(
             "more than half of the rows have the same category; give more categories"
         )
@@ -162,7 +162,7 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
         name: k for k, name in enumerate(rng.permutation(sorted(set(names))).tolist())
     }
     order = sorted(mixed, key=lambda i: ranks[names[i]])
-    shift = max(names.count(name) for name in names)
+    shift = max(map(names.count, names))
     given = {i: names[order[(k + shift) % len(order)]] for k, i in enumerate(order)}
     return tuple(row._replace(category=given[i]) for i, row in enumerate(rows))
 

@@ -160,7 +160,7 @@ def _rows(
     With ``three``, any three columns are subject, relation and object, whatever their
     names.
     """
-    names = [name.lower() for name in columns]
+    names = list(map(str.lower, columns))
     layout = source.layout
     chain = not three and is_two_hop(names)
     if layout.columns or layout.wide:
@@ -238,7 +238,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
 
 def _wanted(columns: Sequence[str], layout: Layout) -> Sequence[str]:
     """Return the columns of facts; all columns where none fits, so that the error lists them."""
-    lower = [name.lower() for name in columns]
+    lower = list(map(str.lower, columns))
     if layout.columns or layout.wide or is_two_hop(lower):
         return columns
     places = places_of(columns)

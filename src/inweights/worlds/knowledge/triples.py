@@ -133,7 +133,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Kinds of questions as a tuple."""
         if self.questions == "all":
             return KINDS
-        return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
+        return tuple(map(str.strip, self.questions.split(",")))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
         """Read the file and make the world; only the choice of identities depends on the seed.
@@ -276,7 +276,7 @@ def world_of(
     rows = facts.triples[~stated] + np.array([0, len(facts.entities), 0])
     identities = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
     column = np.array(list(identities), dtype=np.int64)[:, None]
-    queries = questions([tuple(row) for row in rows.tolist()], kinds)
+    queries = questions(list(map(tuple, rows.tolist())), kinds)
     return World(
         name="triples",
         vocabulary=vocabulary,

@@ -42,12 +42,12 @@ def export_facts(
     Raises:
         DataError: There are no relationships, or one lacks its type or an end.
     """
-    header = [cell.strip() for cell in rows[0][1]]
-    lower = [name.lower() for name in header]
+    header = list(map(str.strip, rows[0][1]))
+    lower = list(map(str.lower, header))
     nodes: dict[str, str] = {}
     links: list[tuple[int, str, str, str]] = []
     for number, cells in rows[1:]:
-        record = dict(zip(lower, (cell.strip() for cell in cells), strict=False))
+        record = dict(zip(lower, map(str.strip, cells), strict=False))
         if record.get("_start") and record.get("_end"):
             links.append((number, record["_start"], record["_type"], record["_end"]))
         elif record.get("_id"):

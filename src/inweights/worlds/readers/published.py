@@ -132,7 +132,7 @@ def mquake_facts(
             raise DataError(
                 f"{where}: {triple} is not a triple of subject, relation and object"
             )
-        subject, relation, thing = (part.strip() for part in triple)
+        subject, relation, thing = map(str.strip, triple)
         hop = (
             hops[place]
             if place < len(hops) and isinstance(hops[place], Mapping)

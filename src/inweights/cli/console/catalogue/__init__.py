@@ -134,7 +134,7 @@ def models(known: Sequence[Card], *, json: bool) -> None:
         json: Whether JSON is printed.
     """
     if json:
-        print_json([to_plain(card) for card in known])
+        print_json(list(map(to_plain, known)))
         return
     for card in known:
         numbers = [
@@ -174,7 +174,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
             }
             for scale, config in recipe.scales.items()
         },
-        "settings": [asdict(one) for one in found],
+        "settings": list(map(asdict, found)),
         "claims": [parts_of(claim, "id text place") for claim in recipe.claims],
         "figures": [parts_of(figure, "id title") for figure in recipe.figures],
     }
@@ -206,7 +206,7 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
     left = sum(one.minutes or 0.0 for one in timed if not one.done)
     if json:
         print_json(
-            {"recipes": [asdict(one) for one in found], "minutes": whole, "left": left}
+            {"recipes": list(map(asdict, found)), "minutes": whole, "left": left}
         )
         return
     rows = table("recipe", "one core of this machine", "")

@@ -52,7 +52,7 @@ def plain_forecast(
             "broken": [names[i] for i in advice.broken],
             **parts_of(advice, "status gap solutions parts why"),
         },
-        "remedies": [asdict(remedy) for remedy in made.remedies],
+        "remedies": list(map(asdict, made.remedies)),
     } | ({"training": tried} if tried else {})
 
 

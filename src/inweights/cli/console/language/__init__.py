@@ -154,7 +154,7 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
         ("perplexity", "perplexity of the texts"),
     ):
         form = "{:.1f}" if name == "perplexity" else "{:.0%}"
-        listed.add_row(what, *(form.format(value) for value in lost[name]))
+        listed.add_row(what, *map(form.format, lost[name]))
     out.print(listed)
     if lost["damage"]:
         say(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}")

@@ -141,7 +141,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
         Runs whose worlds have one shape, as many as the device allows.
     """
     # Copies of the runs, so that their worlds go when the task is done.
-    task = replace(task, runs=tuple(replace(run) for run in task.runs))
+    task = replace(task, runs=tuple(map(replace, task.runs)))
     shapes: dict[str, list[int]] = {}
     for place, run in enumerate(task.runs):
         shapes.setdefault(digest(_shape(run.world)), []).append(place)

@@ -71,7 +71,7 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
         ConfigError: The protocol of its paper is not stated.
     """
     look = partial(_compare, recipe, _protocol(recipe), scale)
-    return [look(one) for one in subjects_of(plan)]
+    return list(map(look, subjects_of(plan)))
 
 
 def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:

@@ -77,7 +77,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for name, inner in value.items():
             yield from _leaves(inner, f"{path}.{name}")
-    elif isinstance(value, list | tuple) and any(_nested(one) for one in value):
+    elif isinstance(value, list | tuple) and any(map(_nested, value)):
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{path}.{place}")
     elif not any(named(pattern, path) for pattern in NAMES):
@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     if value is None:
         return NOTHING
     if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
+        return list(map(_plain, value))
     return _name(value) if callable(value) else value
 
 

@@ -250,7 +250,7 @@ def in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(in_words(one) for one in value) or NOTHING
+        return ", ".join(map(in_words, value)) or NOTHING
     if value is None or value in ("", {}):
         return NOTHING
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -222,7 +222,7 @@ def _holds_paths(
 
 def _choices(key: str, values: Any) -> list[list[Change]]:
     """Return the choices of one axis; each sets one path, or several that move together."""
-    paths = [path.strip() for path in key.split(",")]
+    paths = list(map(str.strip, key.split(",")))
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(
             f"'{key}' must be varied over a list of values, got {values!r}"
@@ -249,7 +249,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
             raise ConfigError(
                 f"'{key}' move together, so each value must have {len(paths)} entries, got {row!r}"
             )
-    labels = [labels_of(column) for column in zip(*rows, strict=True)]
+    labels = list(map(labels_of, zip(*rows, strict=True)))
     choices = []
     for place, row in enumerate(rows):
         label_row = [column[place] for column in labels]
@@ -265,6 +265,6 @@ def config_of(model: Any) -> Any:
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}
     if isinstance(model, list | tuple):
-        return [config_of(one) for one in model]
+        return list(map(config_of, model))
     config = getattr(model, "config", None)
     return config if isinstance(config, TrainedConfig) else model

@@ -35,13 +35,13 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
         >>> labels_of(["1", 1, 1.0])
         ["'1'", '1', '1.0']
     """
-    values = [as_python(value) for value in values]
+    values = list(map(as_python, values))
     plain = (bool, int, float, str)
     labels = [value if type(value) in plain else str(value) for value in values]
-    distinct = {_mark(value) for value in values}
+    distinct = set(map(_mark, values))
     if _fit(labels) and len(set(_seen(labels))) >= len(distinct):
         return labels
-    texts = [str(value) for value in values]
+    texts = list(map(str, values))
     marks_by_text: dict[str, set[Any]] = {}
     for text, value in zip(texts, values, strict=True):
         marks_by_text.setdefault(text, set()).add(_mark(value))
@@ -73,10 +73,10 @@ def is_label(label: Value, wanted: Any) -> bool:
 
 def _seen(labels: Sequence[Value]) -> list[str]:
     """Return labels as a column of a table shows them."""
-    kinds = {type(label) for label in labels}
+    kinds = set(map(type, labels))
     if kinds == {int, float}:
         return [repr(float(label)) for label in labels]
-    return [str(label) for label in labels]
+    return list(map(str, labels))
 
 
 def _fit(labels: Sequence[Value]) -> bool:

@@ -37,7 +37,7 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         raise ConfigError(f"the list of the {part} is empty; give at least one config")
     if isinstance(configs, Mapping):
         return {str(name): config for name, config in configs.items()}
-    names = [_kind(config) for config in configs]
+    names = list(map(_kind, configs))
     if len(set(names)) < len(names):
         names = _differences(configs)
     if len(set(names)) < len(names):

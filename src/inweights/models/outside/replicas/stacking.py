@@ -54,7 +54,7 @@ def stack(
     every = numbers(base)
     learnt = {name for name, p in base.named_parameters() if p.requires_grad}
     stored = set(base.state_dict())
-    rows_of = [numbers(module) for module in modules]
+    rows_of = list(map(numbers, modules))
     shared = set()
     for name, start in every.items():
         rows = [row[name] for row in rows_of if name in row]

@@ -160,7 +160,7 @@ def properties(world: World) -> dict[str, float]:
     return {
         "facts": float(np.log(max(len(triples), 1))),
         "identities": sum(b in known for b in middle) / max(len(middle), 1),
-        "evenness": _mean([_evenness(found) for found in answers.values()], 1.0),
+        "evenness": _mean(list(map(_evenness, answers.values())), 1.0),
         "shared": _mean([count > 1 for count in relations.values()]),
         "symmetric": _mean([(o, r, s) in triples for s, r, o in triples]),
         "several": _mean([count > 1 for count in prompts.values()]),

@@ -161,7 +161,7 @@ def _kkt(
     parameters: Parameters, names: tuple[str, ...], multipliers: Reals, optimum: float
 ) -> float:
     """Return the largest violation of a margin or of complementary slackness."""
-    slack = np.array([parameters.slack(name) for name in names])
+    slack = np.array(list(map(parameters.slack, names)))
     loose = float(np.max(multipliers * np.abs(slack))) / optimum
     return max(float(np.max(-slack)), loose, 0.0)
 

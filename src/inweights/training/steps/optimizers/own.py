@@ -83,7 +83,7 @@ class OwnOptimizer:
                 self._linked.append((parameter, gradient))
             self._rows.append(_built(one, pairs))
         self._all = list(chain.from_iterable(self._rows))
-        self._needs_closure = any(needs_closure(optimizer) for optimizer in self._all)
+        self._needs_closure = any(map(needs_closure, self._all))
         self.param_groups: list[dict[str, Any]] = []
         for optimizer in self._all:
             self.param_groups += optimizer.param_groups
@@ -135,7 +135,7 @@ class OwnOptimizer:
         tensors: dict[str, Tensor] = {}
         for optimizer in self._all:
             state = [optimizer.state.get(one, {}) for one in _parameters_of(optimizer)]
-            groups = [_settings_of(group) for group in optimizer.param_groups]
+            groups = list(map(_settings_of, optimizer.param_groups))
             form.append(pack_state([state, groups], tensors, self._name))
         words = np.frombuffer(msgspec.json.encode(form), dtype=np.uint8)
         return {"form": torch.from_numpy(words.copy()), **tensors}

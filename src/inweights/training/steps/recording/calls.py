@@ -62,4 +62,4 @@ def place_of(tensor: Tensor) -> int:
 
 def places_of(tensors: Iterable[Tensor]) -> set[int]:
     """Return the pieces of memory that tensors are views of, as :func:`place_of` names them."""
-    return {place_of(tensor) for tensor in tensors}
+    return set(map(place_of, tensors))

@@ -72,7 +72,7 @@ def _replaceable(call: Call, out: Tensor) -> list[int]:
         candidates = call.given[:1]
     else:
         return []
-    given = [place_of(one) for one in call.given]
+    given = list(map(place_of, call.given))
     found = []
     for one in candidates:
         place = place_of(one)

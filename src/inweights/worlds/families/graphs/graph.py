@@ -265,7 +265,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             raise DataError(
                 f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out"
             )
-        if len({len(steps) for steps in edges.paths}) > 1:
+        if len(set(map(len, edges.paths))) > 1:
             raise DataError(
                 f"{self.file}: paths have different lengths; keep those of one length"
             )
@@ -309,7 +309,7 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
         (34, 156)
     """
     edges = from_graph(graph)
-    links = [list(link) for link in edges.links]
+    links = list(map(list, edges.links))
     if graph.is_directed():
         settings.setdefault("edges", "forward")
     return Graph(shape="edges", links=links, lone=edges.lone, **settings)

@@ -200,9 +200,9 @@ def _edge_list(
 ) -> EdgeList:
     """Return numbered links and paths as an edge list, with nodes in the order of their numbers."""
     pairs = list(links)
-    count = max(max(pair) for pair in pairs) + 1
+    count = max(map(max, pairs)) + 1
     return EdgeList(
         links=tuple((str(u), str(v)) for u, v in pairs),
-        nodes=tuple(str(i) for i in range(count)),
+        nodes=tuple(map(str, range(count))),
         paths=tuple(tuple(map(str, path)) for path in paths),
     )

@@ -70,7 +70,7 @@ def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
     first = np.full(n, np.iinfo(np.int64).max)
     for ends in columns.T:
         np.minimum.at(first, ends, lines)
-    return [int(line) for line in first]
+    return list(map(int, first))
 
 
 class Contradiction(NamedTuple):
@@ -214,7 +214,7 @@ def _inverses(
     A symmetric relation is its own inverse.
     """
     both, first = _both_directions(triples, lines)
-    size = [len(rows) for rows in groups.values()]
+    size = list(map(len, groups.values()))
     for (a, b), count in sorted(both.items()):
         few, many = sorted((size[a], size[b]))
         if count < _INVERSE * few or (few < _RULE and few != many):

@@ -148,7 +148,7 @@ class Records:
             facts = published.two_hop_facts(plain, where)
             yield from (Row(number, fact, chain=True) for fact in facts)
             return
-        keys = tuple(str(key) for key in record)
+        keys = tuple(map(str, record))
         places = self._places(keys)
         if places is None:
             # Sentences with the triples that they state, as sets of relations have them.
@@ -169,7 +169,7 @@ class Records:
             self._remark(
                 "order", "lists of three are read as subject, relation and object"
             )
-            yield row_of([_text(cell) for cell in part], "", number, where)
+            yield row_of(list(map(_text, part)), "", number, where)
         elif isinstance(part, Mapping):
             yield from self._of_object(part, number, where)
         else:
@@ -179,11 +179,11 @@ class Records:
         """Return the index of subject, relation and object among the keys of an object."""
         if not self.layout.columns:
             return _places(keys)
-        lower = [key.casefold() for key in keys]
-        named = [column.casefold() for column in self.layout.columns]
+        lower = list(map(str.casefold, keys))
+        named = list(map(str.casefold, self.layout.columns))
         if len(named) != len(FACTS) or not set(named) <= set(lower):
             return None
-        return dict(zip(FACTS, (lower.index(name) for name in named), strict=True))
+        return dict(zip(FACTS, map(lower.index, named), strict=True))
 
     def _field(self, value: Any, role: str, where: str) -> str:
         """Return the text of a value; of an object, its name."""

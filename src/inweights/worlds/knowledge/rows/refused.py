@@ -36,7 +36,7 @@ def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
         >>> known_format(["instruction", "input", "output"])["name"]
         'instructions in the form of Alpaca'
     """
-    lower = {key.lower() for key in keys}
+    lower = set(map(str.lower, keys))
     return next((one for one in _formats() if set(one["keys"]) <= lower), None)
 
 

@@ -41,7 +41,7 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
         DataError: There are not three fields, one is blank, or the stage is not a
             number.
     """
-    if len(fields) != 3 or not all(field.strip() for field in fields):
+    if len(fields) != 3 or not all(map(str.strip, fields)):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(
             f"{where}: {len(fields)} field(s) {shown}; expected three that are not blank: "

@@ -53,7 +53,7 @@ def text_rows(
 
 def _without_brackets(text: str, remarks: list[Remark]) -> str:
     """Return text without brackets around every line, as Python writes tuples."""
-    lines = [line.strip() for line in text.split("\n")]
+    lines = list(map(str.strip, text.split("\n")))
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
     if len(written) < 2 or len(pairs) != 1 or not pairs <= _BRACKETS:
@@ -146,7 +146,7 @@ def _joined(
 ) -> list[str]:
     """Return the cells of a row; parts of a name after a comma and a space are joined again."""
     extra = cells[width:]
-    if not any(cell.strip() for cell in extra):
+    if not any(map(str.strip, extra)):
         return cells[:width]
     last = places["object"] == width - 1
     if last and all(cell.startswith(" ") for cell in extra):
@@ -207,10 +207,10 @@ def _wide_rows(
     if not rows:
         return
     line, header = rows[0]
-    names = [cell.strip() for cell in header]
+    names = list(map(str.strip, header))
     subject = 0
     if layout.columns:
-        lower = [name.casefold() for name in names]
+        lower = list(map(str.casefold, names))
         if len(layout.columns) != 1 or layout.columns[0].casefold() not in lower:
             raise DataError(
                 f"{path}: with --wide, --columns names the one column of the subjects; the columns "

@@ -281,7 +281,7 @@ class Wording(Config):
             >>> "".join(Wording().derive(["led_by", "manages"], "Heron", "Dee", 0))
             'Heron has a leader that manages Dee.'
         """
-        senses = [self.sense(relation) for relation in relations]
+        senses = list(map(self.sense, relations))
         places = stations(senses, subject)
         end = "" if self.kind(relations[-1]) == "person" else " it is"
         templates = (

@@ -109,7 +109,7 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
     width = len(arranged.header) or usual_width(rows)
     links = []
     for number, row in arranged.rows:
-        cells = [cell.strip() for cell in row]
+        cells = list(map(str.strip, row))
         short = len(cells) <= max(places) or not all(cells[place] for place in places)
         if short or any(cells[width:]):
             raise DataError(

@@ -120,7 +120,7 @@ def _facts(
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
         place = found_roles(list(texts)).get("relation")
         if place is None:
-            lower = [key.lower() for key in texts]
+            lower = list(map(str.lower, texts))
             named = [k for k, key in enumerate(lower) if key in ("name", "title")]
             place = named[0] if named else None
         if place is None:

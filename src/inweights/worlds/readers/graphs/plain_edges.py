@@ -36,7 +36,7 @@ def read_paths(path: str | Path) -> EdgeList:
         raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
     steps = chain.from_iterable(map(pairwise, edges.paths))
     # An edge that is written in either direction is there.
-    written = {frozenset(link) for link in edges.links}
+    written = set(map(frozenset, edges.links))
     new = [pair for pair in steps if frozenset(pair) not in written]
     return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)
 
@@ -59,12 +59,12 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
-        left, *right = (part.strip() for part in line.split("="))
+        left, *right = map(str.strip, line.split("="))
         if len(right) != 1 or not left or "," in left:
             raise DataError(
                 f"{file}, line {number}: expected 'u=v', 'u=' or 'leaf=root,…,leaf', got '{line}'"
             )
-        steps = tuple(label.strip() for label in right[0].split(","))
+        steps = tuple(map(str.strip, right[0].split(",")))
         if right == [""]:
             lone.append(left)
         elif len(steps) == 1:
@@ -78,7 +78,7 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
             )
     if not complete:
         return EdgeList.collect(links, lone, paths)
-    known = {frozenset(link) for link in links}
+    known = set(map(frozenset, links))
     for steps, number in paths.items():
         for u, v in pairwise(steps):
             if frozenset((u, v)) not in known:

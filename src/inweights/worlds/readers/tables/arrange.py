@@ -150,7 +150,7 @@ def _chosen(
         raise ConfigError(
             f"columns must name {len(needed)}: {', '.join(needed)}; got {', '.join(columns)}"
         )
-    lower = [name.casefold() for name in header]
+    lower = list(map(str.casefold, header))
     places = []
     for column in columns:
         if column.casefold() in lower:

@@ -73,7 +73,7 @@ def is_header(
         UnclearHeaderError: There is no reason for either.
     """
     line, cells = rows[0]
-    first = [cell.strip() for cell in cells]
+    first = list(map(str.strip, cells))
     if given is not None:
         return given, "as was said" if given else "", True
     places = places_of([cell.removeprefix("#").strip() for cell in first], needed)
@@ -88,7 +88,7 @@ def is_header(
             return True, "its words name columns", not letters
         if letters:
             return False, "its letters occur again below", False
-    elif is_numbered(first) and not any(_shaped(cell) for cell in first):
+    elif is_numbered(first) and not any(map(_shaped, first)):
         return True, "its cells count columns", False
     elif len(rows) == 1:
         return False, "there is no other", False
@@ -144,7 +144,7 @@ def _only_here(cells: Sequence[str], again: Sequence[bool]) -> list[str]:
 
 def _occur_again(rows: Rows) -> list[bool]:
     """Return which cells of the first row occur in another row."""
-    first = [_plain(cell) for cell in rows[0][1]]
+    first = list(map(_plain, rows[0][1]))
     there = dict.fromkeys(first, False)
     for _, cells in rows[1:]:
         for cell in cells:

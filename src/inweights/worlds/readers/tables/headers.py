@@ -185,7 +185,7 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 def _by_endings(names: Sequence[str]) -> list[tuple[str, int]]:
     """Find subject and object in two numbered columns of one kind: ``person1, person2``."""
-    words = [_tokens(name) for name in names]
+    words = list(map(_tokens, names))
     for first, second in _ENDS:
         for place, own in enumerate(words):
             pair = [*own[:-1], second]

@@ -58,7 +58,7 @@ def order_of(
         (0, 2, 1)
     """
     usual = tuple(range(len(needed)))
-    widths = {len(row) for row in rows}
+    widths = set(map(len, rows))
     if len(widths) != 1:
         # Rows that are too short or too long are reported when they are read.
         return Order(usual)
@@ -124,7 +124,7 @@ def _three_columns(
 ) -> Order:
     """Return the order of three columns of facts."""
     count = len(columns[0])
-    first, second, third = (set(column) for column in columns)
+    first, second, third = map(set, columns)
     numbers = [all(map(_NUMBER.fullmatch, column)) for column in columns]
     if numbers[2] and first & second and not numbers[0]:
         return Order(

@@ -61,7 +61,7 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         sentence = f"cells are separated by a {DELIMITERS[delimiter]}"
         remarks.append(Remark("cells", (), sentence, sure=delimiter in ";|"))
     if delimiter == " ":
-        numbered = enumerate((line.split() for line in text.split("\n")), start=1)
+        numbered = enumerate(map(str.split, text.split("\n")), start=1)
         rows = [(number, cells) for number, cells in numbered if cells]
     else:
         parsed = _parsed(path, text, delimiter, expected)
