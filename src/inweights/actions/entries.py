@@ -80,7 +80,12 @@ def league(
     if model is None:
         return beside(None, scale, runs)
     outcome = entered(
-        model, name=name, scale=scale, overrides=overrides, runs=runs, **execution
+        model,
+        name=name,
+        scale=scale,
+        overrides=overrides,
+        runs=runs,
+        **execution,
     )
     if into is not None:
         submit(outcome, into)
@@ -264,4 +269,10 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     before = pl.read_csv(place / _SCORES, schema_overrides=dict(again.schema))
     keys = [*_ROW, "seed"]
     new = again.select(*keys, now="accuracy")
-    return before.join(new, on=keys, how="full", coalesce=True, nulls_equal=True)
+    return before.join(
+        new,
+        on=keys,
+        how="full",
+        coalesce=True,
+        nulls_equal=True,
+    )

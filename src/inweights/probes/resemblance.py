@@ -269,7 +269,11 @@ def predicted_similarity(
     if course is None:
         return table
     start = noise(
-        len(pairs), rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
+        len(pairs),
+        rate=rate,
+        steps=steps,
+        kappa=about.kappa,
+        hidden=about.hidden,
     )
     return table.with_columns(
         closed_form=pl.lit(curriculum_cosine(course, rho=rho, noise=start))

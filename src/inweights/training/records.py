@@ -23,7 +23,12 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.worlds.arrays import Bool, Float
 
 #: Columns of the table of losses. ``step`` counts over all phases.
-LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
+LOSSES = {
+    "phase": pl.String,
+    "step": pl.Int64,
+    "replica": pl.Int64,
+    "loss": pl.Float64,
+}
 
 
 def record_running(

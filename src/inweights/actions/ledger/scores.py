@@ -128,7 +128,12 @@ def rows_of(
     rows = []
     if numbers.why:
         for seed in seeds:
-            row = {"case": "", "seed": seed, "number": None, "why": numbers.why}
+            row = {
+                "case": "",
+                "seed": seed,
+                "number": None,
+                "why": numbers.why,
+            }
             rows.append({**about, **row})
         return rows
     for case, of_seeds in numbers.cases.items():

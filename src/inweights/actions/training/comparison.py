@@ -83,7 +83,13 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
     if words["unit"] == "share":
         drawn["y_limits"] = (0.0, 1.0)
     said = {"title": words["title"], "caption": words["caption"]}
-    return Figure(id=table, kind="sweeps", sources=(table,), options=drawn, **said)
+    return Figure(
+        id=table,
+        kind="sweeps",
+        sources=(table,),
+        options=drawn,
+        **said,
+    )
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:

@@ -66,7 +66,13 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
             found = asdict(paired(before, after))
             found["difference"] = found.pop("mean")
             rows.append(
-                {"kind": kind, "name": asked, "way": way, "other": other, **found}
+                {
+                    "kind": kind,
+                    "name": asked,
+                    "way": way,
+                    "other": other,
+                    **found,
+                }
             )
     return pl.DataFrame(rows, schema=_SCHEMA)
 

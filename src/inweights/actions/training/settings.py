@@ -51,7 +51,12 @@ class TrainingSettings(Config):
         ConfigError: A way is unknown, or a number is out of range.
     """
 
-    later = {"header": "", "columns": "", "wide": False, "labels": Outside(name="")}
+    later = {
+        "header": "",
+        "columns": "",
+        "wide": False,
+        "labels": Outside(name=""),
+    }
 
     facts: Outside
     model: Outside

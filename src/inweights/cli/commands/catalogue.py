@@ -139,7 +139,11 @@ def state(
     load_plugins(plugin)
     with console.progress() as progress:
         lines = actions.state(
-            place.scale, only=only, anew=anew, results=place.results, progress=progress
+            place.scale,
+            only=only,
+            anew=anew,
+            results=place.results,
+            progress=progress,
         )
     console.ledger.history(lines, json=place.json)
 

@@ -133,7 +133,14 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     file = vectors.out or Path("atlas.html")
     title = f"{', '.join(graphs)} in {label}"
     write_page(
-        page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind),
+        page(
+            films,
+            worlds,
+            title=title,
+            summary=summary,
+            numbers=numbers,
+            unit=kind,
+        ),
         file,
     )
     if json:

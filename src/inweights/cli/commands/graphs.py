@@ -106,7 +106,10 @@ def atlas(
                 "--paths trains a model; leave --embedding and --model out"
             )
         _refuse_training(
-            seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh
+            seeds=choice.seeds,
+            set=choice.set,
+            runs=how.runs,
+            fresh=how.fresh,
         )
         return show(found, vectors, device=how.device, json=common.json)
     if with_paths:
@@ -213,7 +216,12 @@ def _read(file: str, header: str, columns: str) -> Graph:
 
     as_header = header == "yes" if header else None
     console.assumed(worlds.read_edges(file, header=as_header, columns=columns).remarks)
-    return Graph(shape="file", file=file, header=header, ends=columns).written_out()  # type: ignore[arg-type]
+    return Graph(
+        shape="file",
+        file=file,
+        header=header,
+        ends=columns,
+    ).written_out()  # type: ignore[arg-type]
 
 
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:

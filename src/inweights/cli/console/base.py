@@ -45,7 +45,12 @@ class PlainConsole(Console):
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, stderr=stderr)
+        super().__init__(
+            highlight=False,
+            markup=False,
+            emoji=False,
+            stderr=stderr,
+        )
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -166,7 +171,12 @@ def table(*columns: str) -> Table:
     Args:
         *columns: Headings.
     """
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    made = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+    )
     for column in columns:
         made.add_column(
             column,

@@ -180,7 +180,12 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
         about = {"plan": planned.place, "store": planned.job.store, "collect": collect}
         failures = {run: msgspec.to_builtins(why) for run, why in now.failures.items()}
         print_json(
-            {**about, **asdict(now), "waiting": now.waiting, "failures": failures}
+            {
+                **about,
+                **asdict(now),
+                "waiting": now.waiting,
+                "failures": failures,
+            }
         )
         return
     listed = table("tasks", "done", "in work", "waiting", "failed", "runs stored")

@@ -195,7 +195,14 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
     """
     score = judged.score
     target = judged.target
-    return Claim(id=id_, text=text, place="", source="ours", score=score, target=target)
+    return Claim(
+        id=id_,
+        text=text,
+        place="",
+        source="ours",
+        score=score,
+        target=target,
+    )
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,13 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         low, high = (end if math.isfinite(end) else None for end in ends)
         about = dict(zip(by, case, strict=True))
         rows.append(
-            about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)}
+            about
+            | {
+                "beyond": middle,
+                "low": low,
+                "high": high,
+                "seeds": len(gaps),
+            }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
 

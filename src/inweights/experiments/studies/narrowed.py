@@ -41,7 +41,11 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
     part = tuple(claim for name, claim in known.items() if name in claims)
     return replace(
-        recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe
+        recipe,
+        plan=_Part(recipe, part),
+        claims=part,
+        figures=(),
+        whole=recipe,
     )
 
 

@@ -175,7 +175,12 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
     both = (numbers["first_hop"] * numbers["second_hop"]) > 0
     known = float(numbers["composition"][both].mean()) if both.any() else float("nan")
     means = {name: float(column.mean()) for name, column in numbers.items()}
-    return {**means, "both": float(both.mean()), "known": known, "gap": 1.0 - known}
+    return {
+        **means,
+        "both": float(both.mean()),
+        "known": known,
+        "gap": 1.0 - known,
+    }
 
 
 def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:

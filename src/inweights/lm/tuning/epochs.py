@@ -155,7 +155,12 @@ def score_epochs(
         lost = kept(before, now)
         rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
         general = {"general": lost["accuracy"][1], **rest, "damage": lost["damage"]}
-        return {"epoch": number, "epochs": total, "accuracy": dict(roles), **general}
+        return {
+            "epoch": number,
+            "epochs": total,
+            "accuracy": dict(roles),
+            **general,
+        }
 
     done = 0
     total = 0

@@ -106,4 +106,9 @@ class FineTune(Config):
 #: What ``inweights finetune`` does unless told otherwise: as much text of the model's
 #: own as of the facts, so that it keeps what it knew, and no epoch more than the facts
 #: take.
-DEFAULT = FineTune(replay=1.0, until=1.0, epochs=12, batch_tokens=128)
+DEFAULT = FineTune(
+    replay=1.0,
+    until=1.0,
+    epochs=12,
+    batch_tokens=128,
+)

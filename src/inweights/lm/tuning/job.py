@@ -124,7 +124,11 @@ def finetune_to(
             if keep_epochs and first:
                 base = str(Path(source).resolve() if Path(source).exists() else source)
                 about = About(
-                    base=base, method=config.method, chat=chat, dtype=dtype, seed=seed
+                    base=base,
+                    method=config.method,
+                    chat=chat,
+                    dtype=dtype,
+                    seed=seed,
                 )
                 keep = keeping(target, lm, about, fresh=not state.exists())
             begun = _begun(target, lm, examples, config, seed)

@@ -37,7 +37,13 @@ from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, Worlds
 
 #: The measures, each with the sign that makes a larger number more geometric.
-_MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
+_MEASURES = {
+    "spearman": -1,
+    "far": -1,
+    "neighbours": 1,
+    "fiedler": 1,
+    "zigzag": -1,
+}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
 _NEGATIVE = -2.0 - 1e-9
 #: Edges that are drawn for the measure ``neighbours``, in a graph of more than EXACT

@@ -90,7 +90,13 @@ def edits(
         >>> edits(model, world, most=2).columns[:3]
         ['replica', 'holds', 'reached']
     """
-    edit = Edit(role=role, method=method, layer=layer, steps=steps, rate=rate)
+    edit = Edit(
+        role=role,
+        method=method,
+        layer=layer,
+        steps=steps,
+        rate=rate,
+    )
     check_size("edits: at_once", at_once)
     gpt = editing.editable(model, layer)
     parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]

@@ -186,7 +186,12 @@ def steer(
     each = as_worlds(worlds, model)
     given = {"add": add, "replace": replace, "project_out": project_out, "scale": scale}
     name, _ = chosen_change(given)
-    how: dict[str, Any] = {"at": at, "position": position, "seed": seed, **given}
+    how: dict[str, Any] = {
+        "at": at,
+        "position": position,
+        "seed": seed,
+        **given,
+    }
     chosen = chosen_parts(each[0], parts)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):

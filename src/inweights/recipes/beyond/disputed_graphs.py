@@ -8,7 +8,12 @@ GRAPHS: dict[str, Graph | int] = {
     "cycle of 16": Graph(shape="cycle", n=16),
     "cycle of 15": Graph(shape="cycle", n=15),
     "grid": Graph(shape="grid"),
-    "tree": Graph(shape="tree-star", arms=2, branches=2, nodes=4),
+    "tree": Graph(
+        shape="tree-star",
+        arms=2,
+        branches=2,
+        nodes=4,
+    ),
     "regular, degree 3": 3,
     "regular, degree 4": 4,
     "star": Graph(shape="path-star", arms=15, nodes=2),

@@ -88,7 +88,12 @@ def plan(settings: Settings) -> Plan:
     for name, (world, config, roles) in edited.items():
         learner = iw.learners.named_for(world, config)
         trials.append(
-            Trial(labels={"world": name}, world=world, model=config, learner=learner)
+            Trial(
+                labels={"world": name},
+                world=world,
+                model=config,
+                learner=learner,
+            )
         )
         methods = {HOPS: (*SINGLE, *more), MEMORY: (TRAINING,)}.get(name, SINGLE)
         for method in dict.fromkeys(methods):

@@ -63,11 +63,19 @@ def plan(settings: Settings) -> Plan:
             init=iw.Init(std=sigma),
         )
         training = tasks.EndToEndTraining(
-            model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps
+            model=model,
+            rate=settings.rate,
+            loss=settings.loss,
+            steps=settings.steps,
         )
         trials += [
             Trial(
-                labels={"course": course, "mlp": mlp, "sigma": sigma, "value": value},
+                labels={
+                    "course": course,
+                    "mlp": mlp,
+                    "sigma": sigma,
+                    "value": value,
+                },
                 world=fr.world_of(course, settings.n),
                 model=model,
                 learner=training.curriculum(course, frozen=value == "frozen"),

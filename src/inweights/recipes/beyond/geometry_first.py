@@ -53,11 +53,32 @@ class Size(iw.Config):
 
 star = partial(paths.PathStarTraining, nodes=5, task_tokens=False)
 SMALL = Size(course=star(arms=200), controls=1000)
-MIDDLE = Size(course=star(arms=1000, edges=400, paths=200, sources=1000, rehearsed=300))
-LARGE = Size(course=star(arms=5000, edges=700, paths=200, sources=2500, rehearsed=500))
+MIDDLE = Size(
+    course=star(
+        arms=1000,
+        edges=400,
+        paths=200,
+        sources=1000,
+        rehearsed=300,
+    )
+)
+LARGE = Size(
+    course=star(
+        arms=5000,
+        edges=700,
+        paths=200,
+        sources=2500,
+        rehearsed=500,
+    )
+)
 #: A graph of the right size, and next to no training.
 MINI = star(
-    model=paths.MINI.model, edges=6, paths=6, leaves=4, sources=64, rehearsed=16
+    model=paths.MINI.model,
+    edges=6,
+    paths=6,
+    leaves=4,
+    sources=64,
+    rehearsed=16,
 )
 
 

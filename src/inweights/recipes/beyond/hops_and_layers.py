@@ -111,7 +111,12 @@ def _trial(
     )
     chains = round(taught * world.n * world.relations**hops)
     return Trial(
-        labels={"hops": hops, "chains": chains, "layers": layers, "beside": beside},
+        labels={
+            "hops": hops,
+            "chains": chains,
+            "layers": layers,
+            "beside": beside,
+        },
         world=world,
         model=iw.GPTConfig(layers=layers, width=settings.width, positions="none"),
         learner=iw.Curriculum(phases=phases),

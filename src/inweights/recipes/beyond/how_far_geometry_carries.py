@@ -40,16 +40,42 @@ KEYS = [*CELL, "nodes", "seed"]
 FOUND = 0.9
 
 
-_star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
+_star = partial(
+    PathStarTraining,
+    nodes=8,
+    pressure=3.0,
+    settle=60,
+    task_tokens=False,
+)
 #: Edges alone, in a cell of the law.
-CELLS = _star(edges=200, model=iw.GPTConfig(layers=2, width=32, heads=2, context=16))
+CELLS = _star(
+    edges=200,
+    model=iw.GPTConfig(
+        layers=2,
+        width=32,
+        heads=2,
+        context=16,
+    ),
+)
 FEW = _star(arms=200, edges=300, paths=1000)
 MANY = structs.replace(
-    FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
+    FEW,
+    arms=1000,
+    edges=500,
+    settle=200,
+    paths=2000,
+    sources=1000,
+    rehearsed=300,
 )
 #: A graph that is read after next to no training.
 MINI_READ = _star(
-    edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model
+    edges=2,
+    settle=2,
+    paths=2,
+    leaves=4,
+    sources=32,
+    rehearsed=8,
+    model=MINI.model,
 )
 
 

@@ -79,8 +79,19 @@ def plan(settings: Settings) -> Plan:
     width = settings.width
     models = {
         DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
-        LOOPS: iw.GPTConfig(layers=2, loops=2, width=width, tied=False),
-        INJECTED: iw.GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
+        LOOPS: iw.GPTConfig(
+            layers=2,
+            loops=2,
+            width=width,
+            tied=False,
+        ),
+        INJECTED: iw.GPTConfig(
+            layers=2,
+            loops=2,
+            inject=True,
+            width=width,
+            tied=False,
+        ),
     }
     trials = [
         _trial(settings, model, identity=identity, compositions=compositions, name=name)

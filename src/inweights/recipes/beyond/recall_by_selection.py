@@ -120,7 +120,12 @@ def _trial(
     changes = {"roles": {"new": 1.0}, "moves": ("tokens.*",), "freezes": ()}
     new = replace_at(known, changes | {"optimizer.weight_decay": 0.0})
     model = iw.GPTConfig(
-        layers=1, width=width, heads=1, tied=False, context=2, init=iw.Init(gamma=0.5)
+        layers=1,
+        width=width,
+        heads=1,
+        tied=False,
+        context=2,
+        init=iw.Init(gamma=0.5),
     )
     return Trial(
         labels={"n": world.n, "width": width, "arm": arm},

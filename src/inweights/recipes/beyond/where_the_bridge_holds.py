@@ -107,7 +107,12 @@ def plan(settings: Settings) -> Plan:
             run = apply_overrides(start, [part for part in change.split(";") if part])
             trials.append(
                 Trial(
-                    labels={"axis": axis, "value": value, "init": init, "world": name},
+                    labels={
+                        "axis": axis,
+                        "value": value,
+                        "init": init,
+                        "world": name,
+                    },
                     world=run.world,
                     model=run.model,
                     learner=iw.Curriculum(phases=(run.phase,)),
@@ -193,7 +198,12 @@ def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> S
         init: Label of the initialisation.
         world: Label of the world.
     """
-    return final.at(axis=axis, value=value, init=init, world=world)
+    return final.at(
+        axis=axis,
+        value=value,
+        init=init,
+        world=world,
+    )
 
 
 #: Where both initialisations are compared.

@@ -87,7 +87,11 @@ def plan(settings: Settings) -> Plan:
     where = {"model": Outside(name=settings.model), "device": settings.device}
     made = [
         Computation(
-            name="before", labels={}, compute=known_before, options=where, effort=200
+            name="before",
+            labels={},
+            compute=known_before,
+            options=where,
+            effort=200,
         )
     ]
     for name in settings.conditions:

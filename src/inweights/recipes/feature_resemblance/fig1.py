@@ -36,7 +36,12 @@ class Settings(iw.Config):
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)
     rate: float = 2.0
     steps: int = 10
-    gpt: iw.GPTConfig = iw.GPTConfig(layers=6, width=64, heads=4, tied=False)
+    gpt: iw.GPTConfig = iw.GPTConfig(
+        layers=6,
+        width=64,
+        heads=4,
+        tied=False,
+    )
     gpt_rate: float = 1e-3
     gpt_steps: int = 1000
 

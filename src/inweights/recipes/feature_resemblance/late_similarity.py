@@ -41,7 +41,13 @@ class Settings(iw.Config):
     late: int = 2000
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
     gpt: tasks.GPTTraining = tasks.GPTTraining(
-        model=iw.GPTConfig(layers=3, width=96, heads=4, tied=False, depth_scaled=True)
+        model=iw.GPTConfig(
+            layers=3,
+            width=96,
+            heads=4,
+            tied=False,
+            depth_scaled=True,
+        )
     )
     end_to_end: tasks.EndToEndTraining = tasks.EndToEndTraining()
     stds: tuple[float, ...] = (0.0025, 0.0075, 0.01)

@@ -237,7 +237,12 @@ class GPTTraining(iw.Config):
         steps: Most updates of a phase.
     """
 
-    model: iw.GPTConfig = iw.GPTConfig(layers=3, width=96, heads=4, tied=False)
+    model: iw.GPTConfig = iw.GPTConfig(
+        layers=3,
+        width=96,
+        heads=4,
+        tied=False,
+    )
     rate: float = 1e-3
     losses: dict[str, tuple[float, ...]] = msgspec.field(
         default_factory=lambda: dict(LOSSES)

@@ -33,7 +33,12 @@ Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
 GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")
 #: How many eigenspaces hold at least two dimensions: the plane that a picture shows.
-TOP: dict[str, int] = {"path-star": 1, "grid": 1, "cycle": 1, "irregular": 2}
+TOP: dict[str, int] = {
+    "path-star": 1,
+    "grid": 1,
+    "cycle": 1,
+    "irregular": 2,
+}
 
 NODE2VEC = "Node2Vec"
 GPT = "TinyGPT"
@@ -95,7 +100,12 @@ class Training(iw.Config):
         """The architecture, as its config."""
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
-            return iw.GPTConfig(layers=1, heads=1, width=self.width, position_std=std)
+            return iw.GPTConfig(
+                layers=1,
+                heads=1,
+                width=self.width,
+                position_std=std,
+            )
         if self.architecture == SSM:
             return MambaConfig(layers=1, width=self.width)
         return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
@@ -176,7 +186,12 @@ def trial(
         if isinstance(how, Training) and (told := vocabulary_of(condition)):
             how = replace(how, condition=condition)
             world = replace(world, **told)
-    return Trial(labels=labels, world=world, model=how.model, learner=how.learner)
+    return Trial(
+        labels=labels,
+        world=world,
+        model=how.model,
+        learner=how.learner,
+    )
 
 
 def trials(

@@ -42,7 +42,11 @@ class InContextTraining(iw.Config):
         arms=2, nodes=5, labels=12, trained=50_000, asked=500
     )
     model: iw.GPTConfig = iw.GPTConfig(
-        layers=2, width=64, heads=4, context=32, init=iw.Init(std=0.05)
+        layers=2,
+        width=64,
+        heads=4,
+        context=32,
+        init=iw.Init(std=0.05),
     )
     steps: int = 1000
     batch: int = 64
@@ -86,16 +90,40 @@ class InContextTraining(iw.Config):
 
 #: Another degree; a prompt has its 9 edges, and all of the labels.
 _THREE = InContextTraining(
-    world=InContextStar(arms=3, nodes=4, labels=10, trained=50_000, asked=500),
-    model=iw.GPTConfig(layers=2, width=64, heads=4, context=40, init=iw.Init(std=0.05)),
+    world=InContextStar(
+        arms=3,
+        nodes=4,
+        labels=10,
+        trained=50_000,
+        asked=500,
+    ),
+    model=iw.GPTConfig(
+        layers=2,
+        width=64,
+        heads=4,
+        context=40,
+        init=iw.Init(std=0.05),
+    ),
     steps=2000,
     optimizer=iw.Optimizer(rate=1e-3, decayed="all"),
 )
 #: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter
 #: one.
 _HIDDEN = InContextTraining(
-    world=InContextStar(arms=2, nodes=3, labels=12, trained=50_000, asked=500),
-    model=iw.GPTConfig(layers=4, width=64, heads=4, context=24, init=iw.Init(std=0.05)),
+    world=InContextStar(
+        arms=2,
+        nodes=3,
+        labels=12,
+        trained=50_000,
+        asked=500,
+    ),
+    model=iw.GPTConfig(
+        layers=4,
+        width=64,
+        heads=4,
+        context=24,
+        init=iw.Init(std=0.05),
+    ),
     steps=4000,
     optimizer=iw.Optimizer(rate=5e-4, decayed="all"),
 )

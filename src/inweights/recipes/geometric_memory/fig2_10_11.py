@@ -23,7 +23,12 @@ class Settings(iw.Config):
         examples: Number of trained examples of the in-context task that are drawn.
     """
 
-    star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
+    star: PathStar = PathStar(
+        arms=5,
+        nodes=5,
+        pauses=1,
+        task_tokens=True,
+    )
     context: InContextStar = InContextStar(
         arms=3, nodes=4, labels=20, trained=1000, asked=200
     )

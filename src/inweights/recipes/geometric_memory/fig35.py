@@ -29,7 +29,13 @@ class Settings(iw.Config):
     """
 
     stars: tuple[ways.PathStarTraining, ...] = (
-        ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),
+        ways.PathStarTraining(
+            arms=600,
+            nodes=5,
+            leaves=64,
+            sources=400,
+            together=400,
+        ),
     )
     pauses: tuple[int, ...] = (0, 1, 2, 5)
     every: int = 10

@@ -18,7 +18,12 @@ from inweights.worlds.families.graphs.graph import Graph
 USED = 2.0
 #: Dimensions of the top eigenspaces: three of the star's one, two of each other
 #: graph's.
-_EXPECTED: dict[str, int] = {"path-star": 3, "grid": 2, "cycle": 2, "irregular": 2}
+_EXPECTED: dict[str, int] = {
+    "path-star": 3,
+    "grid": 2,
+    "cycle": 2,
+    "irregular": 2,
+}
 WIDTH = "width"
 SCALE = "initial scale"
 MODEL = "model"

@@ -59,7 +59,12 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
         apart: Whether edges of the root are measured separately.
     """
     options = {"roles": EDGES, **({"apart": True} if apart else {})}
-    return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
+    return Measure(
+        name="edges",
+        probe=iw.probes.stepwise,
+        options=options,
+        every=every,
+    )
 
 
 class PathStarTraining(iw.Config):
@@ -151,7 +156,12 @@ class PathStarTraining(iw.Config):
         learner = self.curriculum(
             how, loss, tuple(role for role in EDGES if role in roles)
         )
-        return Trial(labels=labels, world=world, model=self.model, learner=learner)
+        return Trial(
+            labels=labels,
+            world=world,
+            model=self.model,
+            learner=learner,
+        )
 
     def curriculum(
         self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES
@@ -231,7 +241,12 @@ STARS = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
 #: A few steps on a few arms, for tests.
 MINI = PathStarTraining(
     arms=8,
-    model=iw.GPTConfig(layers=1, width=8, heads=1, context=16),
+    model=iw.GPTConfig(
+        layers=1,
+        width=8,
+        heads=1,
+        context=16,
+    ),
     edges=6,
     paths=6,
     together=12,

@@ -153,5 +153,8 @@ def trial(
         model = emb_mlp.model
         curriculum = emb_mlp.of_world(len(world.build().facts))
     return Trial(
-        labels={"model": name, **labels}, world=world, model=model, learner=curriculum
+        labels={"model": name, **labels},
+        world=world,
+        model=model,
+        learner=curriculum,
     )

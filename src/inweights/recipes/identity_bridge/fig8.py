@@ -47,7 +47,12 @@ class Settings(iw.Config):
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500
-    tuning: FineTune = FineTune(rate=1e-3, epochs=5, batch_tokens=128, end=False)
+    tuning: FineTune = FineTune(
+        rate=1e-3,
+        epochs=5,
+        batch_tokens=128,
+        end=False,
+    )
 
     @property
     def contents(self) -> dict[str, str]:

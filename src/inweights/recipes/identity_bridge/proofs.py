@@ -32,7 +32,10 @@ def computations(
     return [
         *(
             experiments.Computation(
-                name=name, labels={"n": n}, compute=compute, options={"n": n}
+                name=name,
+                labels={"n": n},
+                compute=compute,
+                options={"n": n},
             )
             for (name, compute), n in product(one_size.items(), sizes)
         ),

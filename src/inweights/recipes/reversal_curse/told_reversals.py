@@ -74,7 +74,12 @@ derive = partial(
 def _world(
     n: int, told: int, identity: str, *, phrased: bool = False
 ) -> tuple[dict[str, experiments.Value], experiments.WorldConfig]:
-    world = Reversal(n=n, told=told, identity=identity, phrased=phrased)  # type: ignore[arg-type]
+    world = Reversal(
+        n=n,
+        told=told,
+        identity=identity,
+        phrased=phrased,
+    )  # type: ignore[arg-type]
     return {
         "identities": PHRASED if phrased else identity,
         "told": told,

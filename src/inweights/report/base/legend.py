@@ -65,7 +65,12 @@ def handles(
     if reference:
         shown.append(
             Line2D(
-                [], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference
+                [],
+                [],
+                color=style.GREY,
+                dashes=(3, 2),
+                linewidth=1,
+                label=reference,
             )
         )
     return shown

@@ -119,7 +119,13 @@ class Still:
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
         if len(self.svg) > limit:
             source = data_uri(self.png, "image/png")
-            return tag("img", src=source, alt=label, class_=class_, style=size)
+            return tag(
+                "img",
+                src=source,
+                alt=label,
+                class_=class_,
+                style=size,
+            )
         text = _META.sub("", _HEAD.sub("", self.svg))
         text = _ID.sub(lambda found: f"{found[1]}{self.name}-", text)
         for _ in range(2):

@@ -179,7 +179,12 @@ def blank(width: float, height: float) -> Figure:
         width: Width in inches.
         height: Height in inches.
     """
-    engine = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)
+    engine = ConstrainedLayoutEngine(
+        w_pad=0.06,
+        h_pad=0.06,
+        wspace=0.03,
+        hspace=0.05,
+    )
     return Figure(figsize=(width, height), layout=engine)
 
 
@@ -253,7 +258,12 @@ def panel_title(axes: Axes, text: str) -> None:
     """
     if text:
         axes.set_title(
-            text, loc="left", fontsize=LABEL, fontweight="bold", color=INK, pad=6
+            text,
+            loc="left",
+            fontsize=LABEL,
+            fontweight="bold",
+            color=INK,
+            pad=6,
         )
 
 

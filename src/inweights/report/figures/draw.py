@@ -138,7 +138,12 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     if not isinstance(kind, str):
         kind, tables = "auto", (kind, *tables)
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
-    figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
+    figure = SimpleNamespace(
+        id=kind,
+        kind=kind,
+        sources=tuple(named),
+        options=options,
+    )
     found = find(figure)  # type: ignore[arg-type]
     if axes is None:
         return _drawn(found, figure, named)

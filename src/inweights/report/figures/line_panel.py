@@ -59,7 +59,12 @@ class Panel:
     y_limits: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        used = {"x": self.x, "y": self.y, "series": self.series, "seed": frames.SEED}
+        used = {
+            "x": self.x,
+            "y": self.y,
+            "series": self.series,
+            "seed": frames.SEED,
+        }
         used["reference"] = self.named.get("column")
         tidy.require("lines", self.table, used, numbers=("x", "y", "reference"))
 
@@ -184,7 +189,12 @@ def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
     finite = rows.filter(pl.col(column).cast(pl.Float64).is_finite())
     line = finite.group_by(x).agg(pl.col(column).mean()).sort(x).drop_nulls()
     axes.plot(
-        line[x], line[column], color=style.GREY, linewidth=1, dashes=(3, 2), zorder=1
+        line[x],
+        line[column],
+        color=style.GREY,
+        linewidth=1,
+        dashes=(3, 2),
+        zorder=1,
     )
 
 

@@ -154,7 +154,12 @@ def cloud(
                 continue
             color = style.tint(hue, 0.45)
             axes.plot(
-                path[x], path[y], color=color, linewidth=0.7, alpha=0.75, zorder=2
+                path[x],
+                path[y],
+                color=color,
+                linewidth=0.7,
+                alpha=0.75,
+                zorder=2,
             )
             axes.scatter(
                 path[x],

@@ -176,7 +176,13 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
     if film.y_limits is not None:
         axes.set_ylim(*tidy.wider(film.y_limits))
     for at in film.chosen:
-        axes.axvline(at, color=style.INK, linewidth=0.8, dashes=(1.5, 1.5), zorder=1)
+        axes.axvline(
+            at,
+            color=style.INK,
+            linewidth=0.8,
+            dashes=(1.5, 1.5),
+            zorder=1,
+        )
 
 
 def _matrices(right: SubFigure, row_of_axes: Sequence[Axes], film: ThroughTime) -> None:
@@ -192,7 +198,11 @@ def _matrices(right: SubFigure, row_of_axes: Sequence[Axes], film: ThroughTime) 
         axes.set_box_aspect(1)
         style.panel_title(axes, f"step {at:,}")
     bar = right.colorbar(
-        image, ax=list(row_of_axes), aspect=14, pad=0.02, fraction=0.05
+        image,
+        ax=list(row_of_axes),
+        aspect=14,
+        pad=0.02,
+        fraction=0.05,
     )
     bar.set_label(film.matrix_label, fontsize=style.SMALL)
     bar.outline.set_visible(False)

@@ -71,7 +71,12 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
         ]
         texts = {"text": f"step {at:,}", "read": read(at)}
         frames.append(
-            {"step": at, "cursor": max(at, least), **texts, "changes": changes}
+            {
+                "step": at,
+                "cursor": max(at, least),
+                **texts,
+                "changes": changes,
+            }
         )
     traces = [*lines, heat, *(path["trace"] for path in paths), *keys]
     content = {

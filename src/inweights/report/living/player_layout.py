@@ -68,13 +68,27 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
 def _edges(matrix: Matrix) -> list[dict[str, Any]]:
     """Lines between the groups of the matrix."""
     line = {"type": "line", "line": {"color": style.INK, "width": 1}}
-    across = {**line, "xref": "x2 domain", "yref": "y2", "x0": 0, "x1": 1}
+    across = {
+        **line,
+        "xref": "x2 domain",
+        "yref": "y2",
+        "x0": 0,
+        "x1": 1,
+    }
     down = {**line, "xref": "x2", "yref": "y2 domain"}
     edges: list[dict[str, Any]] = []
     for _, _, last in matrix.row_groups[:-1]:
         edges.append({**across, "y0": last + 0.5, "y1": last + 0.5})
     for _, _, last in matrix.column_groups[:-1]:
-        edges.append({**down, "x0": last + 0.5, "x1": last + 0.5, "y0": 0, "y1": 1})
+        edges.append(
+            {
+                **down,
+                "x0": last + 0.5,
+                "x1": last + 0.5,
+                "y0": 0,
+                "y1": 1,
+            }
+        )
     return edges
 
 

@@ -112,7 +112,13 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         axes = figure.add_subplot()
         shown = np.log10(np.maximum(grid, 1))
         top = max(float(np.nanmax(shown)), 1e-9)
-        axes.imshow(shown, cmap="Blues", vmin=-0.2 * top, vmax=2.4 * top, aspect="auto")
+        axes.imshow(
+            shown,
+            cmap="Blues",
+            vmin=-0.2 * top,
+            vmax=2.4 * top,
+            aspect="auto",
+        )
         for i, j in np.argwhere(~np.isnan(grid)).tolist():
             axes.text(
                 j, i, _count(grid[i, j]), ha="center", va="center", fontsize=style.SMALL

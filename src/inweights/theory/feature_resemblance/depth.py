@@ -137,7 +137,13 @@ def lemma_18(
         behind.append(behind[-1] @ later)
     one_hot = np.repeat(np.eye(labels), per_label, axis=1)  # [labels, inputs]
     same_label = one_hot.T @ one_hot - np.eye(inputs)
-    cosines = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
+    cosines = depth_cosines(
+        layers,
+        inputs=1,
+        per_label=per_label,
+        rate=share,
+        steps=1,
+    )
     state = np.eye(width)[:, :inputs]
     rows = []
     for layer, (weight, b, cosine) in enumerate(

@@ -69,7 +69,12 @@ def noise(
         >>> round(noise(), 5)
         0.00805
     """
-    for name, value in {"n": n, "rate": rate, "kappa": kappa, "hidden": hidden}.items():
+    for name, value in {
+        "n": n,
+        "rate": rate,
+        "kappa": kappa,
+        "hidden": hidden,
+    }.items():
         if not (value > 0 and math.isfinite(value)):
             raise ConfigError(
                 f"the noise of an initialisation needs {name} above 0, got {value}"
@@ -212,7 +217,13 @@ def linear_cosines(
     alpha = linear_coefficients(world, weights)
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,
     # twice the rate.
-    start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
+    start = noise(
+        1,
+        rate=2 * rate,
+        steps=steps,
+        kappa=kappa,
+        hidden=hidden,
+    )
     one = alpha[pairs[:, 0]]
     two = alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)

@@ -57,7 +57,11 @@ def lemma_1(
     """
     built = world.build(seed)
     config = OneLayerConfig(
-        width=len(built.vocabulary), hidden=3, kappa=5.0, mlp=mlp, init=Init(std=0.3)
+        width=len(built.vocabulary),
+        hidden=3,
+        kappa=5.0,
+        mlp=mlp,
+        init=Init(std=0.3),
     )
     model, prompts, labels = _start(built, config, seed)
     inputs = np.eye(len(built.vocabulary))[prompts]

@@ -81,7 +81,12 @@ def stage_two(
     if min(steps) < 1:
         raise ConfigError(f"a phase of stage 2 needs at least 1 step, got {min(steps)}")
     learnt = StageOneResult.by_attention(
-        world, phases[0], seed=seed, model=model, rate=rate, steps=attention
+        world,
+        phases[0],
+        seed=seed,
+        model=model,
+        rate=rate,
+        steps=attention,
     )
     scores = learnt.scores
     value = learnt.value

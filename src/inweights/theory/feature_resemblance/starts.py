@@ -56,7 +56,10 @@ def one_layer_start(
         True
     """
     config = OneLayerConfig(
-        width=width, hidden=hidden, mlp="linear", init=Init(std=std)
+        width=width,
+        hidden=hidden,
+        mlp="linear",
+        init=Init(std=std),
     )
     built = world.build(seed)
     tokens = len(built.vocabulary)

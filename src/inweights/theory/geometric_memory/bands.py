@@ -182,9 +182,22 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
 
     # Given, since ARPACK draws one of its own otherwise, another in each run.
     start = np.random.Generator(np.random.PCG64(0)).normal(size=count)
-    values, vectors = eigsh(matrix, k=4, which="LA", v0=start, ncv=80, tol=1e-9)
+    values, vectors = eigsh(
+        matrix,
+        k=4,
+        which="LA",
+        v0=start,
+        ncv=80,
+        tol=1e-9,
+    )
     (low,) = eigsh(
-        matrix, k=1, which="SA", v0=start, ncv=40, tol=1e-4, return_eigenvectors=False
+        matrix,
+        k=1,
+        which="SA",
+        v0=start,
+        ncv=40,
+        tol=1e-4,
+        return_eigenvectors=False,
     )
     return vectors[:, values.argmax()], (float(low), float(np.sort(values)[-2]))
 

@@ -77,7 +77,13 @@ def at_optimum(n: int) -> pl.DataFrame:
     size = float(np.linalg.norm(objective))
     chosen = [_FREE.index(k) for k in ("c2", "a2", "e")]
     _, licq, mfcq = stationarity(p, n)
-    one = replace(p, a2=-1 / n, c2=-p.c1 / n, e=0.0, g=0.0)
+    one = replace(
+        p,
+        a2=-1 / n,
+        c2=-p.c1 / n,
+        e=0.0,
+        g=0.0,
+    )
     hop = one.row("a", n) + one.row("r1", n)
     rank_one = p.b1 + 1 / p.b1  # √A
     b_means = np.sqrt((n + 1) * p.e**2 + (p.b1 + n * p.b2) ** 2 + n * p.f**2)  # √B
@@ -198,7 +204,11 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
 def _feasible(p: Parameters, n: int) -> Parameters:
     """Make a random point one of (11): ``c1 > 0``, and no constraint of (21) is tight."""
     p = replace(
-        p, a1=2 + abs(p.a1), b1=2 + abs(p.b1), c1=0.1 + abs(p.c1), d1=1.5 + abs(p.d1)
+        p,
+        a1=2 + abs(p.a1),
+        b1=2 + abs(p.b1),
+        c1=0.1 + abs(p.c1),
+        d1=1.5 + abs(p.d1),
     )
     p = replace(p, c2=-p.a2 - (p.a1 + p.c1) / n, d2=-p.b2 - (p.b1 + p.d1) / n)
     p = replace(p, e=1 + abs(p.e) + max(0.0, p.c1 + p.c2 - p.a1 - p.a2))

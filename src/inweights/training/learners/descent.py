@@ -82,7 +82,12 @@ class Descent(Config, tag_field="kind", tag="descent"):
         head = None if fresh.head is None else fresh.head.weight.detach()
         targets = None if head is None else head[:, : len(a)].double().numpy()
         return descend(
-            start, a, rate=self.rate, steps=self.steps, record=record, targets=targets
+            start,
+            a,
+            rate=self.rate,
+            steps=self.steps,
+            record=record,
+            targets=targets,
         )
 
     def models(

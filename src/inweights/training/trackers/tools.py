@@ -149,7 +149,11 @@ class Trackio:
         del folder
         self._trackio = module_of("trackio")
         self._run = self._trackio.init(
-            project=project, group=group, name=name, config=dict(config), embed=False
+            project=project,
+            group=group,
+            name=name,
+            config=dict(config),
+            embed=False,
         )
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:

@@ -55,7 +55,13 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     def __post_init__(self) -> None:
         check_counts(
-            "in-context-star", self, arms=2, nodes=3, labels=1, trained=1, asked=1
+            "in-context-star",
+            self,
+            arms=2,
+            nodes=3,
+            labels=1,
+            trained=1,
+            asked=1,
         )
         if self.labels < self.size:
             raise ConfigError(

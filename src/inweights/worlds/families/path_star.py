@@ -103,7 +103,14 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     after_leaf: bool = False
 
     def __post_init__(self) -> None:
-        check_counts("path-star", self, arms=2, nodes=3, branches=1, pauses=0)
+        check_counts(
+            "path-star",
+            self,
+            arms=2,
+            nodes=3,
+            branches=1,
+            pauses=0,
+        )
         check_depth("path-star", self.nodes, self.branches)
         check_task(self, "path-star")
         if self.after_leaf and not self.reverse:

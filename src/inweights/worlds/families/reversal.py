@@ -98,7 +98,12 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
 def _ends(which: Ends, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the entities of some ends of the pairs, sorted."""
-    chosen = {"none": [], "first": [a], "second": [b], "both": [a, b]}[which]
+    chosen = {
+        "none": [],
+        "first": [a],
+        "second": [b],
+        "both": [a, b],
+    }[which]
     return np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *chosen]))
 
 

@@ -150,7 +150,12 @@ class InventedSettings(iw.Config):
     device: str = "cpu"
     world: Invented = Invented(people=24, towns=12, countries=6)
     tokens: int = 950
-    tuning: FineTune = FineTune(rate=2e-3, epochs=7, batch_tokens=128, end=False)
+    tuning: FineTune = FineTune(
+        rate=2e-3,
+        epochs=7,
+        batch_tokens=128,
+        end=False,
+    )
 
     @property
     def contents(self) -> dict[str, str]:

@@ -43,7 +43,12 @@ def average(templates: Float[Floats, "P K"]) -> Parameters:
         own = float(np.trace(block)) / n
         other = float(block.sum() - np.trace(block)) / (n * (n - 1))
         values |= {f"{name}1": own - other, f"{name}2": other}
-    relations = {"e": (-2, 0), "f": (-1, 0), "g": (-2, n), "h": (-1, n)}
+    relations = {
+        "e": (-2, 0),
+        "f": (-1, 0),
+        "g": (-2, n),
+        "h": (-1, n),
+    }
     for name, (row, column) in relations.items():
         values[name] = float(templates[row, column : column + n].mean())
     return Parameters(**values)

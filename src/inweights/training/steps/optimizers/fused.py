@@ -192,7 +192,13 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
             groups, lr=one.rate, momentum=one.momentum, fused=True
         )
     kind = _uncompiled(torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam)
-    return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
+    return kind(
+        groups,
+        lr=one.rate,
+        betas=one.betas,
+        eps=one.epsilon,
+        fused=True,
+    )
 
 
 @cache

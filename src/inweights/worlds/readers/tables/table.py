@@ -16,7 +16,13 @@ from inweights.errors import DataError
 from inweights.worlds.readers.remark import Remark
 
 #: Delimiters and their names.
-DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
+DELIMITERS = {
+    "\t": "tab",
+    ";": "semicolon",
+    "|": "bar",
+    ",": "comma",
+    " ": "space",
+}
 #: Number of lines by which the delimiter is detected.
 _SAMPLE = 50
 _SPACED = re.compile(r'\s*"[^"]*"\s*[,;|]\s+"')
