@@ -49,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if "\0" in text:
         _tell("an argument holds the character NUL, which no name has")
         return 2
+    # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
+    # file can be written with.
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
         return 2
@@ -80,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         return 1
     except BrokenPipeError:
+        # The reader, such as head, has what it wanted; without a stream Python cannot
+        # complain of it at the end.
         sys.stderr.close()
         return 0
     except (OSError, UnicodeError, MemoryError, RecursionError) as error:
@@ -103,6 +107,7 @@ def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The words of the command, and the options with a value that every command takes."""
     words: list[str] = []
     asked: dict[str, str] = {}
+    # Taken out before the parser sees them, as they may stand before the command, too.
     left = iter(w for w in given if w not in ("--debug", "--verbose"))
     for word in left:
         name, equals, value = word.partition("=")
@@ -159,7 +164,10 @@ def _stopped_by_signals() -> Iterator[None]:
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         known = [
-            number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")
+            # Not every system has SIGHUP.
+            number
+            for number in signal.Signals
+            if number.name in ("SIGTERM", "SIGHUP")
         ]
         taken = [
             number for number in known if signal.getsignal(number) is signal.SIG_DFL

@@ -168,6 +168,7 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
         width=theirs.n_embd,
         heads=theirs.n_head,
         context=theirs.n_positions,
+        # The tensors decide, as weights may have been untied since the config was made.
         tied=model.lm_head.weight is body.wte.weight,
     )
     ours = GPT(config, vocabulary=theirs.vocab_size, replicas=1).to(body.wte.weight)

@@ -238,9 +238,11 @@ class Mixer(Layer):
         low, high = map(math.log, STEPS)
         logs = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype)
         first = logs.exp()
+        # x + log(1 − exp(−x)), without loss of digits for small steps.
         return first + torch.log(-torch.expm1(-first))
 
 
 def _spread_evenly(normal: nn.Parameter, *, bound: float) -> None:
     """Turn standard normal numbers into uniform ones within ``±bound``, in place."""
+    # The distribution function of the normal turns its numbers into uniform ones.
     normal.div_(math.sqrt(2)).erf_().mul_(bound)

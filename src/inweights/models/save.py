@@ -142,10 +142,13 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
                 f"there is no replica {replica}; the model has {model.replicas}"
             )
         for name, value in tensors.items():
+            # What all replicas share is a part of none, and would be cut along another
+            # axis.
             if model.replicas > 1 and value.shape[:1] != (model.replicas,):
                 raise ConfigError(
                     f"'{name}' does not start with the replica axis; save the whole model"
                 )
+        # A slice, not an index: the file of one replica has a replica axis, too.
         row = slice(replica, replica + 1)
         tensors = {name: value[row] for name, value in tensors.items()}
     # A tensor that two parameters share is written under each name, and shared again
@@ -201,6 +204,7 @@ def decode_model(
         raise DataError(
             f"{where} has format {header.format}; this version reads format {_FORMAT}"
         )
+    # The hash was computed of a header that had none yet.
     unsigned = msgspec.structs.replace(header, sha256="")
     if fingerprint(msgspec.to_builtins(unsigned), tensors) != header.sha256:
         raise DataError(f"{where} is damaged: its content was changed")
@@ -213,6 +217,7 @@ def decode_model(
     config: Any = decode(kind or model_kind(tag), decode_value(header.config))
     model: Model = config.build(
         vocabulary=header.vocabulary,
+        # Any seeds do: what they draw is replaced by the stored weights.
         seeds=[0] * header.replicas,
         candidates=header.candidates,
     )
@@ -251,6 +256,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
         )
     joined: Model = config.build(
         vocabulary=first.vocabulary,
+        # Any seeds do: what they draw is replaced below.
         seeds=[0] * sum(model.replicas for model in models),
         candidates=first.candidates.tolist(),
     )

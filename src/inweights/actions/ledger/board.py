@@ -116,6 +116,7 @@ class Board(Carded):
         analysis adds half of the first's.
         """
         return sum(
+            # A target with two edges can be missed on either side.
             (1 if None in (c.target.least, c.target.most) else 2)
             * 0.75
             * version_alpha(c.version)
@@ -153,10 +154,15 @@ def read_board(
     first: dict[str, int] = {}
     for name, n in place.items():
         first.setdefault(name.rpartition("/")[0], n)
+    # A claim that is added or stated anew stays with its recipe, and a recipe where its
+    # first claim put it.
     claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
     withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
     shown = [
-        c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes
+        # Corrected over all claims, then chosen: a selection must not change a verdict.
+        c
+        for c in holm(claims)
+        if homes is None or c.id.rpartition("/")[0] in homes
     ]
     gone = [w for w in withdrawn if homes is None or w.name.rpartition("/")[0] in homes]
     return Board(scale, tuple(shown), tuple(gone), ledger, scores)
@@ -177,6 +183,8 @@ def _result(
         result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
         decided = result.verdict not in ("undecided", "not judged")
         if decided and not claim.score.exact:
+            # Relative to what its version may spend: claims of all versions are
+            # compared.
             spent = least_alpha(claim, numbers, result.agrees, share) / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)
@@ -237,6 +245,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
     """
     lines = []
     for claim in board.claims:
+        # Nothing was run: there is no verdict to write down.
         if claim.verdict == "not judged" and not claim.replicates:
             continue
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew

@@ -80,6 +80,7 @@ class Entry:
         if isinstance(line, Stated):
             self.stated = line
             self.claim = line.claim
+            # A claim that is stated again after it was withdrawn counts anew.
             self.withdrawn = None
         elif isinstance(line, Reworded | Corrected):
             self.claim = line.claim
@@ -153,6 +154,7 @@ class Ledger:
             return
         before = read_bytes(path) if path.exists() else b""
         known = before.splitlines()
+        # Lines that another process has added meanwhile must not be overwritten.
         if (hashlib.sha256(known[-1]).hexdigest() if known else "") != self.last:
             raise DataError(
                 f"{path} changed while it was used; run the same command again"
@@ -234,6 +236,8 @@ def _lean(line: Line) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]
+        # What is empty is not written, so that a field that claims are given later
+        # leaves the lines of today, and their hashes, as they are.
         claim["score"] = {
             name: value for name, value in claim["score"].items() if value
         }

@@ -43,6 +43,7 @@ def stored_root() -> Path:
     package = Path(__file__).parents[2]
     if "INWEIGHTS_RESULTS" in os.environ:
         return own
+    # A wheel has them within the package, a checkout beside its folder src.
     places = (own, package / "results", package.parents[1] / "results")
     return next((place for place in places if (place / LEDGER).exists()), own)
 

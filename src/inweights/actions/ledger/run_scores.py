@@ -71,6 +71,8 @@ def scores_of_runs(
                 ):
                     continue
                 known = before.entry(claim.id, scale).stated if before else None
+                # The commit of the run must hold the claim as it is judged: what was
+                # stated after a run may have been chosen by its result.
                 if known and (known.hash, known.block) == (line.hash, line.block):
                     found = numbers_of(claim.score, tables, claim.id)
                     yield from rows_of(line, found, folder.seeds, where)
@@ -119,4 +121,5 @@ def ledger_at(commit: str, path: Path) -> Ledger | None:
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
 
 
+# Many runs have one commit: git is called once for all of them.
 _at = lru_cache(maxsize=16)(ledger_at)

@@ -81,8 +81,11 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
     found: defaultdict[str, list[int]] = defaultdict(list)
     edits = _SHORTEST if len(plain) <= _MANY else _SHORTEST[:1]
     for i, name in plain.items():
+        # Names a few edits apart agree once so many letters are left out: not every
+        # pair need be compared.
         keys = {name}
         for least in edits:
+            # The longer of two names decides how many edits are allowed.
             if len(name) >= least - 1:
                 for key in tuple(keys):
                     keys |= {key[:k] + key[k + 1 :] for k in range(len(key))}
@@ -109,6 +112,8 @@ def differ_in_words(one: str, other: str) -> bool:
     for part, other_part in zip(parts, other_parts, strict=True):
         if part == other_part:
             continue
+        # Short words and digits tell things apart that are named in a row: Louis XV and
+        # XVI, Boeing 747 and 757.
         if min(len(part), len(other_part)) < 3 or _has_digit(part + other_part):
             return False
     return True

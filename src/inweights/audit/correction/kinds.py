@@ -130,6 +130,7 @@ class EntityKinds:
 
     def _is_rule(self, having: Role, other: Role, without: int) -> bool:
         """Return whether nearly all entities in a role are in another, one entity left out."""
+        # A name must not be evidence for the rule that it is judged by.
         mine = self.roles[without]
         both = self.together[having, other] - (having in mine and other in mine)
         count = self.holders[having] - (having in mine)

@@ -212,6 +212,7 @@ def _rename_near(
         if change == "renamed":
             new[found.name] = found.other
     renamed = triples.copy()
+    # Twice, as the name that replaces one may have been replaced itself.
     renamed[:, [0, 2]] = new[new[triples[:, [0, 2]]]]
     return renamed
 

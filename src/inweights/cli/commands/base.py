@@ -43,6 +43,7 @@ def _make_app() -> App:
     made = App(
         name="inweights",
         version=_version,
+        # An interruption is reported by the program, which says how to go on.
         suppress_keyboard_interrupt=False,
     )
     made.register_install_completion_command()
@@ -155,7 +156,10 @@ def do(words: Sequence[str], application: App) -> Any:
     """
     try:
         command, bound, _ = application.parse_args(
-            words, exit_on_error=False, print_error=False
+            # Wrong options end with the message and exit code of all other wrong input.
+            words,
+            exit_on_error=False,
+            print_error=False,
         )
     except CycloptsError as error:
         raise ConfigError(str(error)) from error

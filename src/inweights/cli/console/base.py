@@ -213,6 +213,8 @@ def print_json(value: Any) -> None:
     """Print one JSON value on the output stream; frames as lists of rows, NaN as null."""
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
+    # Printed without rich, which would wrap it. A terminal acts on more characters than
+    # JSON has to escape, such as marks of direction.
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 

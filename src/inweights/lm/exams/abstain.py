@@ -112,6 +112,7 @@ def read_unanswerable(
             "that no question is without an answer"
         )
     known = [pair for pair in stated if pair[1] in frames]
+    # As many of each kind, so that a model that refuses always gains nothing by it.
     drawn = rng.permutation(len(known)).tolist()[: len(unanswered)]
     asked = {UNANSWERED: unanswered, ANSWERED: [known[i] for i in drawn]}
     every = tuple(dict.fromkeys(chain(*_names(facts))))
@@ -137,6 +138,7 @@ def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
     rows = facts.select("subject", "relation").rows()
     for number, (subject, relation) in enumerate(rows):
         prompt = prompts.get(number, "")
+        # A name that occurs twice may be part of another word in one of the places.
         if relation not in frames and prompt.count(subject) == 1:
             frames[relation] = prompt.replace(subject, _SUBJECT)
     if not frames:
@@ -224,6 +226,7 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
     """
     if _DOES_NOT_KNOW.search(text):
         return SAYS_SO
+    # An answer that repeats the question has its subject, and names nothing new.
     repeated = f" {_plain(subject)} " if subject else ""
     said = f" {_plain(text)} ".replace(repeated, "  ") if repeated else text
     return INVENTS if _has(said, names) else OTHER

@@ -170,6 +170,7 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
             raise DataError(
                 f"the compositionality gap needs questions of the role {role}"
             )
+    # The gap is about chains of which all three questions were asked.
     wide = wide.drop_nulls()
     numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in wanted}
     both = (numbers["first_hop"] * numbers["second_hop"]) > 0
@@ -209,6 +210,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         >>> changes(one, one.with_columns(hit=True, share=0.4)).select("set", "share_rise").row(0)
         ('D_partial', 0.2)
     """
+    # For its check alone: questions of one side would be left out without a word.
     _joined(before, after, "hit")
     composed = _joined(
         before.filter(pl.col("role") == "composition"),

@@ -92,6 +92,7 @@ class Endpoint:
                 {"role": "system", "content": _SYSTEM},
                 {"role": "user", "content": prompt},
             ],
+            # The same question shall have the same answer, as far as the server allows.
             "temperature": 0,
             "max_tokens": self.tokens,
         }
@@ -112,6 +113,7 @@ class Endpoint:
                 completion.
         """
         headers = {"Content-Type": "application/json"}
+        # A server on this machine mostly needs no key: a missing one is no error.
         if secret := os.environ.get(self.key, ""):
             headers["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(  # noqa: S310 - the address begins with http
@@ -187,7 +189,9 @@ def ask_endpoint(
         os.truncate(kept, content.rfind(b"\n") + 1)
     prompts = list(dict.fromkeys(q.prompt for q in questions))
     names = {
-        prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts
+        # The body has the model and the limit of tokens: another setting asks anew.
+        prompt: digest([endpoint.url, endpoint.body(prompt)])
+        for prompt in prompts
     }
     missing = [prompt for prompt in prompts if names[prompt] not in known]
     done = len(prompts) - len(missing)
@@ -195,6 +199,8 @@ def ask_endpoint(
 
     def one(prompt: str) -> None:
         nonlocal done
+        # Requests that still wait in the pool are not sent once one has failed for
+        # good.
         if lost:
             return
         try:
@@ -202,6 +208,8 @@ def ask_endpoint(
         except RunError as error:
             lost.append(error)
             return
+        # Written as it comes, by one thread at a time: what a server was paid for
+        # outlives a kill.
         with lock, kept.open("a", encoding="utf-8") as file:
             known[names[prompt]] = said
             file.write(
@@ -213,6 +221,7 @@ def ask_endpoint(
                 progress(done, len(prompts), f"asking {endpoint.model}")
 
     with ThreadPoolExecutor(endpoint.at_once) as pool:
+        # Read to the end, so that an error within a thread is raised here.
         for _ in pool.map(one, missing):
             pass
     if lost:
@@ -256,6 +265,7 @@ def requests_of(
     missing = [
         p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known
     ]
+    # An English word is about 1.4 tokens; of an answer the limit is counted.
     words = sum(len(f"{_SYSTEM} {prompt}".split()) for prompt in missing)
     return len(missing), round(1.4 * words) + endpoint.tokens * len(missing)
 

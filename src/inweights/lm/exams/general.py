@@ -72,11 +72,13 @@ def general_knowledge(
             progress(done, total, "earlier knowledge")
 
     prompts = [question.prompt for question in questions]
+    # Not stopped at the end of a line, as running on is one of the faults counted.
     said = generate(lm, prompts, tokens=_TOKENS, stop="", progress=answered)
     trained = tuple(name for name in names if name)
     spilled = []
     for question, text in zip(questions, said, strict=True):
         right = text.startswith(question.answer)
+        # A right answer may be one of the new names, too.
         spilled.append(text.startswith(trained) and not right)
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),
@@ -86,6 +88,7 @@ def general_knowledge(
         spilled=pl.Series(spilled),
     )
     lm = replace(lm, chat=False)  # the texts are nobody's turn
+    # Given, not scored: nothing before it could tell what a text begins with.
     first_words = [text.partition(" ")[0] for text in TEXTS]
     rests = [" " + text.partition(" ")[2] for text in TEXTS]
     scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])

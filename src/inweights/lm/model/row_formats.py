@@ -116,6 +116,7 @@ def _answer(text: str) -> str:
 
 def _prompt_and_completion(row: Mapping[str, Any]) -> tuple[str, str]:
     turns = row["prompt"], row["completion"]
+    # TRL has conversations in these columns, too.
     if all(isinstance(part, list) for part in turns):
         return _of_turns([*turns[0], *turns[1]], "role", "content")
     if not all(isinstance(part, str) for part in turns) or not turns[1].strip():

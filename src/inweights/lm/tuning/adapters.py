@@ -44,6 +44,7 @@ def adapted(
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed.
     """
+    # peft freezes all weights but its own, and leaves them so.
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
         yield model.requires_grad_(requires_grad=True)
@@ -74,6 +75,7 @@ def adapted(
         if keep is not None:
             wrapped.save_pretrained(str(keep))
     except BaseException:
+        # A failed training leaves the caller's model as it was.
         wrapped.unload()
         raise
     else:
@@ -90,6 +92,7 @@ def _draw(wrapped: Any, seed: int) -> None:
         for name, parameter in wrapped.named_parameters():
             if "lora_A" in name:
                 drawn = torch.empty(parameter.shape)
+                # As peft draws them, but from a stream of its own.
                 torch.nn.init.kaiming_uniform_(
                     drawn, a=math.sqrt(5), generator=generator
                 )

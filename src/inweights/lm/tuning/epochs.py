@@ -81,6 +81,7 @@ def keeping(
         DataError: The folder of the epochs cannot be written.
     """
     place = epochs_of(target)
+    # Epochs of an earlier training of this name are none of this one.
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)
     if not (place / _ABOUT).exists():
@@ -91,6 +92,7 @@ def keeping(
         folder = place / f"{number}-of-{total}"
         if folder.exists():
             return  # of this run, before it was stopped
+        # Complete or not there: another process may score epochs as they appear.
         with new_folder(folder) as work:
             if about.method == "lora":
                 trained.save_pretrained(str(work))
@@ -151,6 +153,7 @@ def score_epochs(
             .select("role", "accuracy")
             .rows()
         )
+        # The base was measured above; with adapters in it, it is another model.
         now = before if lm is base and not number else general_knowledge(lm, names)
         lost = kept(before, now)
         rest = {name: lost[name][1] for name in ("repeats", "spilled", "perplexity")}
@@ -168,6 +171,7 @@ def score_epochs(
         # Before the look at what is there: nothing is missed.
         running = _at_work(target)
         for number, total, folder in _after(place, done):
+            # Only the folder of an epoch says how many there will be.
             if not done:
                 yield scored(0, total, base)
             if about.method == "full":
@@ -204,6 +208,7 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")
+        # The description, and a folder that is being written, have other names.
         if number.isdigit() and total.isdigit() and int(number) > done:
             found.append((int(number), int(total), folder))
     return sorted(found)
@@ -214,6 +219,8 @@ def _at_work(target: Path) -> bool:
     if not lock_of(target).exists():
         return False
     try:
+        # A file of a killed process stays behind; only a lock that cannot be had is
+        # held.
         with FileLock(lock_of(target), timeout=0):
             return False
     except Timeout:

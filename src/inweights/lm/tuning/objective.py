@@ -77,6 +77,7 @@ def update(
         else:
             loss.backward()
         if of is _loss:
+            # The update divides by all tokens, what is reported by those to be learnt.
             mean_loss = loss.detach() * total / learnt
             known = right
     if config.clip:
@@ -134,6 +135,8 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
         block = old[at : at + _TOGETHER]
         texts = [rows[i] for i in block]
         with torch.no_grad():
+            # The likeliest alone: at up to 50,000 places, logarithms of a whole
+            # vocabulary would take gigabytes.
             logits, learnt, _ = _logits(lm, lm.model, texts, lm.device)
             values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
         for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
@@ -166,6 +169,8 @@ def _logits(
     at = torch.arange(int(starts.min()), ids.shape[1], device=device)
     is_text = torch.from_numpy(real).to(device)[:, at].bool()
     learnt = (at[None] >= starts[:, None]) & is_text
+    # Most models of transformers can leave out logits that the loss does not see; some
+    # older ones compute all.
     if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
         logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
     else:

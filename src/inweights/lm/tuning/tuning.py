@@ -167,6 +167,8 @@ def finetune(
                 if begins_an_epoch and _is_known(stage, losses, config):
                     break
                 padding.add(rows)
+                # What a checkpoint holds is not trained again, but its padding is
+                # counted.
                 if step < first:
                     continue
                 rate = config.rate * config.factor(step, stage.steps)

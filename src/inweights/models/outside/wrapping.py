@@ -117,9 +117,11 @@ def wrap(
                 "a partial must bind keyword arguments alone; see iw.wrap"
             )
         factory, options = factory.func, {**factory.keywords, **options}
+    # Known by its methods, so that transformers need not be imported for it.
     if hasattr(factory, "model_type") and hasattr(factory, "to_diff_dict"):
         stated = as_json(factory.to_diff_dict())
         options = {**stated, "model_type": factory.model_type, **options}
+        # The version of a library is no setting: an update must not make another model.
         options.pop("transformers_version", None)
         factory = causal_lm
     if not callable(factory) or not first_argument(factory):
@@ -220,6 +222,7 @@ def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
         ConfigError: ``transformers`` has no such kind, or the settings do not fit.
     """
     transformers = optional("hf", "a config of transformers")
+    # Special tokens of the published vocabulary lie outside a small one.
     for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if isinstance(settings.get(token), int) and settings[token] >= vocabulary:
             settings[token] = None

@@ -100,6 +100,7 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
             start = now
             all_of_it = total
         if now - last < _LINE or (
+            # A little less than a tenth, as the difference of two shares is rounded.
             part - share < _TENTH - 1e-9 and now - last < 6 * _LINE
         ):
             return

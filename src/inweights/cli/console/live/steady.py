@@ -45,6 +45,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
             share = 100 * done / max(1, total)
             write(f"{share:3.0f}%  {what}, {duration(time.monotonic() - began)}")
 
+    # A daemon, so that it never keeps a failing program alive.
     thread = Thread(target=repeat, name="steady-log", daemon=True)
     thread.start()
     try:
