@@ -226,7 +226,6 @@ def augment(
     train = table_of(rows, turn)
     report(1, 3, "control")
     length = sum(count(train["text"].to_list()))
-    # As long as the training set: what differs is what it says, not how much.
     repeated = fill(facts, [], length, count, seed)
     control = table_of(sorted(repeated, key=lambda row: row.stage), turn)
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
@@ -270,7 +269,6 @@ def _added(
     """Return the rows that strategies add, and facts repeated up to their least share."""
     added: list[Row] = []
     for name, strategy in chosen.items():
-        # Replay comes last, as its length is a share of that of all other texts.
         if name != "replay":
             added += strategy(inputs)
     added += often_enough([*facts, *added], floor, count)

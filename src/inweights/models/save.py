@@ -204,7 +204,6 @@ def decode_model(
         raise DataError(
             f"{where} has format {header.format}; this version reads format {_FORMAT}"
         )
-    # The hash was computed of a header that had none yet.
     unsigned = msgspec.structs.replace(header, sha256="")
     if fingerprint(msgspec.to_builtins(unsigned), tensors) != header.sha256:
         raise DataError(f"{where} is damaged: its content was changed")
@@ -256,7 +255,6 @@ def join_replicas(models: Sequence[Model]) -> Model:
         )
     joined: Model = config.build(
         vocabulary=first.vocabulary,
-        # Any seeds do: what they draw is replaced below.
         seeds=[0] * sum(model.replicas for model in models),
         candidates=first.candidates.tolist(),
     )

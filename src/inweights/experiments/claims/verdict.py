@@ -137,8 +137,7 @@ class _Span:
     def __init__(
         self, claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
     ) -> None:
-        self.values = values
-        self.alpha = alpha
+        self.values, self.alpha = values, alpha
         target = claim.target
         reliable = claim.judged == "reliable"
         hits = sum(target.contains(value, value, rounding) for value in values)
