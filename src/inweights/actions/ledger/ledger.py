@@ -166,6 +166,7 @@ class Ledger:
             last = hashlib.sha256(text).hexdigest()
             added.append(text + b"\n")
         path.parent.mkdir(parents=True, exist_ok=True)
+        # At once or not at all: half a line would break the chain of hashes.
         publish_file(path, before + b"".join(added))
         self.last = last
         self._take(lines)

@@ -54,6 +54,7 @@ def _read(file: Path) -> pl.DataFrame:
     """Return the scores of one file."""
     check_file(file)
     try:
+        # A folder may have brackets in its name, which are no pattern.
         return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).partition("\n")[0]

@@ -136,6 +136,7 @@ def count_edits(one: str, other: str) -> int:
         >>> count_edits("venice", "vencie"), count_edits("oslo", "osl")
         (1, 1)
     """
+    # Two rows back, where letters have changed places.
     before = list[int]()
     last = list(range(len(other) + 1))
     for i, x in enumerate(one):

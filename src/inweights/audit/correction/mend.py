@@ -115,6 +115,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     apart = table[sorted(reasons)].with_columns(why=pl.Series(texts))
     for line, s, r, o, _, text in apart.iter_rows():
         changes.append((line, "set apart", f"{s}, {r}, {o}", "", text))
+    # Stable: several changes of one line stay in the order in which they were made.
     changes.sort(key=lambda change: change[0])
     return Mended(
         facts=table.filter(pl.Series(left)),

@@ -206,6 +206,7 @@ def listing(
 
 def _cell(form: str, row: Mapping[str, Any]) -> str:
     shown = [row.get(name) for _, name, _, _ in Formatter().parse(form) if name]
+    # Formats of numbers refuse None: what is missing is an empty cell.
     return "" if None in shown else form.format_map(row)
 
 

@@ -164,6 +164,7 @@ def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]
         name = _metric_of(sample, metric, file)
         filtered = sample.get("filter", "none")
         role = task if len(filters) == 1 else f"{task}, {filtered}"
+        # Logs without hashes are compared by the text of the question.
         question = str(sample.get("doc_hash", sample.get("doc")))
         yield f"{role} {sample.get('doc_id')}", role, question, float(sample[name])
 

@@ -71,6 +71,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
+        # Some tokenizers have such a token, and do not put it before a text.
         begins = (
             start
             and first is not None
@@ -172,6 +173,7 @@ def load_model(
     if not Path(place).exists():
         check_finished(Path(place))
         place = name
+    # Code that comes with a model is never run.
     known: dict[str, Any] = {
         "local_files_only": not download,
         "trust_remote_code": False,
@@ -192,6 +194,7 @@ def load_model(
     model = _read(transformers.AutoModelForCausalLM, place, download, "model", weights)
     if "gguf_file" in known:
         _forget_quantization(model)
+    # Padding is masked, so that any token can stand for it.
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     return LanguageModel(name, model.to(device).eval(), tokenizer, chat)

@@ -123,12 +123,15 @@ def generate(
         3
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
+    # Prompts of similar length together, so that little is padded.
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
+    # A stop can only cut a name that has its character.
     whole = tuple(name for name in names if set(stop) & set(name))
     completions = begun.restore(generator) if begun else {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
             block = order[at : at + _TOGETHER]
+            # Texts are stored by blocks: the last one is there where all others are.
             if block[-1] in completions:
                 continue
             given = [starts[q] for q in block]
@@ -198,6 +201,7 @@ def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tens
     """Return the next token of each row: the likeliest, or a drawn one."""
     if generator is None:
         return logits.argmax(-1, keepdim=True)
+    # Drawn on the CPU, so that the draws are the same on every device.
     shares = logits.float().softmax(-1).cpu()
     return torch.multinomial(shares, 1, generator=generator).to(logits.device)
 
@@ -234,6 +238,7 @@ def _score(
         # Only candidates of several tokens are read; the others are scored by now.
         more = [i for i, candidate in enumerate(flat) if len(candidate) > 1]
         read = _read(out)
+        # The prompt was read once; its keys and values serve all candidates.
         for cache in read.values():
             cache.batch_repeat_interleave(number)
             cache.batch_select_indices(torch.tensor(more, device=lm.device))

@@ -88,6 +88,7 @@ class BegunTexts:
         if path.is_file():
             try:
                 found = msgspec.json.decode(read_text(path), type=dict[str, Any])
+            # A damaged file costs time alone: its texts are written again.
             except (msgspec.DecodeError, DataError):
                 found = {}
             if found.get("key") == key:

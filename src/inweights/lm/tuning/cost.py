@@ -95,8 +95,11 @@ def least_seconds(
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
     times = []
     try:
+        # A lower bound does without gradients of weights, which would take as much
+        # memory as these.
         for weight in trained:
             weight.requires_grad_(False)
+        # The first call may prepare what all others use.
         for _ in range(2):
             began = time.perf_counter()
             given = lm.model.get_input_embeddings()(ids).detach().requires_grad_()
@@ -168,6 +171,7 @@ def cost_of(
         brief,
         progress=lambda *_: times.append(time.perf_counter()),
     )
+    # The first updates are slower, as memory is reserved for them.
     skipped = min(2, len(times) - 1)
     measured = times[skipped:]
     if len(measured) > 1:

@@ -50,6 +50,7 @@ def content_hash(module: nn.Module) -> str:
         (True, False)
     """
     sha = hashlib.sha256()
+    # Under every name of a tied parameter, as what is tied is part of what a module is.
     for name, value in sorted(numbers(module, again=True).items()):
         sha.update(f"{name} {value.dtype} {list(value.shape)}".encode())
         sha.update(_bytes(value))
@@ -88,6 +89,7 @@ def _class_name(kind: type) -> str:
 def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
     """Public attributes of a module that are no modules, parameters or buffers."""
     for key, value in sorted(vars(part).items()):
+        # Hidden attributes are PyTorch's own, or what a call leaves behind.
         hidden = key.startswith("_") or key in _NO_SETTINGS
         if not hidden and not isinstance(value, nn.Module):
             yield key, value
@@ -102,6 +104,7 @@ def _as_text(value: Any, depth: int) -> str:
         return f"{value.dtype}{list(value.shape)} {hashlib.sha256(_bytes(value)).hexdigest()}"
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
         return f"{value.__module__}.{value.__qualname__}"
+    # On which device a module lies does not change what it is.
     if depth == 0 or isinstance(value, nn.Module | torch.device):
         return kind
     if isinstance(value, Mapping):

@@ -101,6 +101,7 @@ def _seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # noqa: TID251  # a module draws from nothing else
         random.seed(seed)
+        # NumPy refuses larger seeds.
         np.random.seed(seed % 2**32)  # noqa: NPY002
         try:
             yield

@@ -186,7 +186,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         joined = rows.drop_nulls("to").select("from", "to").rows()
         lone = rows.filter(pl.col("to").is_null())["from"].to_list()
         graphs[str(name)] = Graph(
-            shape="edges", links=list(map(list, joined)), lone=lone
+            shape="edges", links=[list(link) for link in joined], lone=lone
         )
     made = filming.pictures(tables, graphs)
     chance = pl.col("null_low") - pl.col("spearman")

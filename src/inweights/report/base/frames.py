@@ -38,12 +38,14 @@ def as_polars(table: Any) -> pl.DataFrame:
             if isinstance(table, Mapping)
             else getattr(table, "columns", None)
         )
+        # Objects of other libraries may have a method of this name.
         if names is None or callable(names):
             raise DataError(
                 "expected a polars or pandas data frame or a dictionary of columns, got "
                 f"{type(table).__name__}"
             )
         table = pl.DataFrame(
+            # A column of pandas may have values of several types.
             [pl.Series(str(name), list(table[name]), strict=False) for name in names]
         )
     if SEED not in table.columns and REPLICA in table.columns:
@@ -62,6 +64,7 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
     """
     if raw or not table.width:
         return table.write_csv()
+    # The name of a column could be run as a formula, too.
     names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
     texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
     rows = table.with_columns(map(_quoted, texts))
@@ -70,5 +73,6 @@ def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
 
 def _quoted(texts: pl.Series) -> pl.Series:
     texts = texts.cast(pl.String)
+    # A negative number begins like a formula, and is none.
     runs = texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(_NUMBER)
     return ("'" + texts).zip_with(runs.fill_null(False), texts).alias(texts.name)

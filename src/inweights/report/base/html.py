@@ -143,6 +143,8 @@ def script_json(value: Any) -> str:
     """Return plain values as JSON that may stand in a ``<script>`` element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return (
+        # A "<" could end the element, and the separators are ends of lines in older
+        # JavaScript.
         in_order(text)
         .replace("<", "\\u003c")
         .replace("\u2028", "\\u2028")

@@ -81,6 +81,7 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
     """All of a table to download, where that is small."""
+    # Estimated before it is written, as long lists take much time and memory.
     lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
     if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
         return ""

@@ -87,6 +87,7 @@ def matrix_of(
             row_names.setdefault(at[0], tidy.plain(line[row_group]))
         if column_group is not None:
             column_names.setdefault(at[1], tidy.plain(line[column_group]))
+    # A cell with several rows, such as one for each seed, has their mean.
     values = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     return Matrix(
         values,
@@ -117,4 +118,5 @@ def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()
     ]
     top = limit if limit is not None else max(map(float, sizes), default=1.0)
+    # A scale has some width also where all values are zero.
     return Normalize(-(top or 1.0), top or 1.0)

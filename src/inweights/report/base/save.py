@@ -41,7 +41,9 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
     """
     stream = io.StringIO()
     with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
+        # Without date and creator the same figure has the same bytes.
         canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
+    # Names of nodes may hold such characters; no program would open the file.
     return in_order(_UNPRINTABLE.sub("\ufffd", stream.getvalue()))
 
 
@@ -91,6 +93,7 @@ class Still:
     """
 
     def __init__(self, picture: Figure, name: str) -> None:
+        # Laid out by now: SVG and PNG must not differ in it.
         picture.set_layout_engine("none")
         self.picture = picture
         self.name = name
@@ -127,7 +130,9 @@ class Still:
                 style=size,
             )
         text = _META.sub("", _HEAD.sub("", self.svg))
+        # Several figures stand in one page, where an id may occur once.
         text = _ID.sub(lambda found: f"{found[1]}{self.name}-", text)
+        # Width and height: the style sheet decides about both.
         for _ in range(2):
             text = _SIZE.sub(r"\1", text, count=1)
         kind = f' class="{class_}"' if class_ else ""

@@ -108,6 +108,7 @@ class Heatmaps:
             bar.set_label(label, fontsize=style.SMALL)
             bar.outline.set_visible(False)
             if not any((matrix.values < 0).any() for matrix in drawn):
+                # Half of the bar would show colours that occur nowhere.
                 bar.ax.set_ylim(0.0)
         return figure
 

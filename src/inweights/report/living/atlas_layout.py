@@ -47,7 +47,9 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
         raise DataError(
             "a film contains numbers that are not finite; its training diverged"
         )
+    # Any scale but zero does where all numbers are zero.
     scale = float(np.abs(flat).max(initial=0.0)) / 32767 or 1.0
+    # The lowest byte first, as arrays of JavaScript are on common machines.
     whole = np.round(flat / scale).astype("<i2")
     return {"scale": scale, "data": base64.b64encode(whole.tobytes()).decode("ascii")}
 
@@ -154,6 +156,7 @@ def _film(
 
 
 def _short(value: float | None) -> float | None:
+    # JSON has no NaN.
     return None if value is None or not np.isfinite(value) else round(float(value), 4)
 
 

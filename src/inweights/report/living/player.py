@@ -51,6 +51,7 @@ def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     film = ThroughTime(*tables, **options)
     steps = film.steps
     drawn = {*steps, *film.curves["step"].to_list()}
+    # A logarithmic axis has no place for step 0, which is drawn before the first other.
     least = (
         min((at for at in drawn if at > 0), default=1) / 2
         if film.step_log
@@ -186,6 +187,7 @@ def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     named = [
         (trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace
     ]
+    # Plotly reads names as markup; the page sets these as text.
     return [{"name": html.unescape(n), "color": c, "dash": dashes[c]} for n, c in named]
 
 

@@ -32,6 +32,7 @@ def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]
         A function to call with what is done, all there is, and what is being done.
     """
     began = time.monotonic()
+    # Nothing reports before PyTorch is loaded, which takes the first seconds.
     latest = (0, 1, "loading PyTorch")
     over = Event()
 

@@ -170,8 +170,10 @@ class ModuleCaller(Model):
         noise = Noise(rows, self._dropout.generators)
         try:
             with noise.drawn() if base.training else nullcontext():
+                # Every name of a tied parameter is lent already.
                 output = functional_call(base, lent, (tokens,), tie_weights=False)
         finally:
+            # The module serves all calls: hooks of one must not outlive it.
             for one in hooks:
                 one.remove()
         logits = exactly(self._columns(logits_of(output, self._read)))

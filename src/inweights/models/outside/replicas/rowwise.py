@@ -82,6 +82,7 @@ class Rows:
 
 
 def _mask(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tensor:
+    # Scaled up by the share that is kept, so that the mean of a state stays.
     return (torch.rand(shape, generator=generator) < 1.0 - rate) / (1.0 - rate)
 
 

@@ -61,6 +61,7 @@ def stack(
         if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
             raise ConfigError(f"'{name}' has another shape in another module")
         apart = name in learnt or (each_stored and name in stored)
+        # Tensors of the meta device have no numbers that could differ.
         same = not apart and all(row.is_meta or row.equal(start) for row in rows)
         if same:
             shared.add(name)
@@ -116,6 +117,7 @@ def load_replica(
         raise DataError(
             f"the state has no '{lacking[0]}' ({len(lacking)} parameters are missing)"
         )
+    # After all checks, so that a state that is refused changes nothing.
     with torch.no_grad():
         for name, value in state.items():
             _row(model, names, name, replica).copy_(value)
