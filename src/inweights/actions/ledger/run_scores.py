@@ -59,6 +59,7 @@ def scores_of_runs(
                 warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
                 continue
             before, why, where = _ledger_of_run(folder, path)
+            # A run that cannot be judged is no reason not to judge the others.
             if why:
                 warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
                 continue

@@ -163,6 +163,7 @@ def do(words: Sequence[str], application: App) -> Any:
         )
     except CycloptsError as error:
         raise ConfigError(str(error)) from error
+    # Groups of options of which none was given are there, too.
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, Common):

@@ -131,6 +131,7 @@ def exam(
         hops = [prompts.get(fact, "") for fact in row.get("facts") or ()]
         chained = row["role"] == "composition" and len(hops) == 2 and all(hops)
         steps: tuple[str, ...] = ()
+        # Where the bridge occurs twice, one of the places may be part of another word.
         if chained and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
         names = tuple(row.get("accepted") or ())

@@ -8,6 +8,7 @@ by all candidates, so that a question costs ``prompt + Σ candidates`` tokens, n
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -27,6 +28,21 @@ Tell = Callable[[int, int], None]
 _ROWS = 256
 #: Prompts that are continued at the same time.
 _TOGETHER = 32
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where the continuation of a prompt ends.
+
+    Attributes:
+        tokens: Maximum number of tokens.
+        stop: Characters; the text is cut at the first of them that follows other text.
+        names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
+    """
+
+    tokens: int = 12
+    stop: str = ".\n"
+    names: Sequence[str] = ()
 
 
 def log_likelihoods(
@@ -94,7 +110,6 @@ def generate(
     stop: str = ".\n",
     names: Sequence[str] = (),
     generator: torch.Generator | None = None,
-    begun: BegunPart | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
     """Return the likeliest continuation of each prompt, token by token, up to a stop.
@@ -107,8 +122,6 @@ def generate(
         names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
         generator: Draws each token at temperature 1, on the CPU, in place of the
             likeliest.
-        begun: Where texts are stored block by block, so that an interrupted call goes
-            on; None stores nothing.
         progress: Called with the number of prompts done, and their total.
 
     Returns:
@@ -122,11 +135,38 @@ def generate(
         >>> len(generate(load_model("@tiny"), ["Rome", "Oslo", "A"], tokens=2))
         3
     """
+    ending = Ending(tokens, stop, names)
+    return generate_stored(lm, prompts, ending, None, generator, progress)
+
+
+def generate_stored(
+    lm: LanguageModel,
+    prompts: Sequence[str],
+    ending: Ending,
+    begun: BegunPart | None,
+    generator: torch.Generator | None,
+    progress: Tell | None = None,
+) -> list[str]:
+    """Continue prompts as :func:`generate` does, and store the texts so that a call can go on.
+
+    Args:
+        lm: The model.
+        prompts: The prompts.
+        ending: Where a text ends.
+        begun: Where texts are stored, and found by the next call; None stores nothing.
+        generator: Draws each token, as for :func:`generate`.
+        progress: Called with the number of prompts done, and their total.
+
+    Returns:
+        One text per prompt, without the prompt, the stop and spaces around it.
+
+    Raises:
+        DataError: A prompt has no tokens, or the texts cannot be stored.
+    """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
-    # Prompts of similar length together, so that little is padded.
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
-    # A stop can only cut a name that has its character.
-    whole = tuple(name for name in names if set(stop) & set(name))
+    names = tuple(name for name in ending.names if set(ending.stop) & set(name))
+    ending = replace(ending, names=names)
     completions = begun.restore(generator) if begun else {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):
@@ -135,7 +175,7 @@ def generate(
             if block[-1] in completions:
                 continue
             given = [starts[q] for q in block]
-            texts = _continue(lm, given, tokens, stop, whole, generator)
+            texts = _continue(lm, given, ending, generator)
             completions |= dict(zip(block, texts, strict=True))
             if begun:
                 begun.keep(completions, generator)
@@ -147,9 +187,7 @@ def generate(
 def _continue(
     lm: LanguageModel,
     starts: list[list[int]],
-    tokens: int,
-    stop: str,
-    names: Sequence[str],
+    ending: Ending,
     generator: torch.Generator | None,
 ) -> list[str]:
     """Continue a batch of prompts; shorter ones are padded on the left."""
@@ -167,7 +205,7 @@ def _continue(
     texts = [""] * len(starts)
     over = [False] * len(starts)
     read: dict[str, Any] = {}
-    for _ in range(tokens):
+    for _ in range(ending.tokens):
         known: dict[str, Any] = {}
         if any(pads):
             # Positions are counted from the first token of each text.
@@ -185,7 +223,8 @@ def _continue(
                 over[row] = True
                 continue
             grown[row].append(token)
-            texts[row], over[row] = _cut(lm.tokenizer.decode(grown[row]), stop, names)
+            text = lm.tokenizer.decode(grown[row])
+            texts[row], over[row] = _cut(text, ending.stop, ending.names)
         if all(over):
             break
     return list(map(str.strip, texts))

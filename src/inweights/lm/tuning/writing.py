@@ -12,7 +12,7 @@ from pathlib import Path
 from inweights.config import load_toml
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
-from inweights.lm.model.score import generate
+from inweights.lm.model.score import Ending, generate, generate_stored
 from inweights.lm.model.unfinished import BegunTexts
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import DATA_ORDER, Streams
@@ -86,15 +86,12 @@ def own_text(
     tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
     if tell:
         tell(0, wanted)  # so that a display knows when it began: one block may be all
-    written = generate(
-        lm,
-        openings,
-        tokens=length,
-        stop="",
-        generator=generator,
-        begun=begun.part("/".join(map(str, path)) or "prose") if begun else None,
-        progress=tell,
-    )
+    part = None
+    if begun:
+        part = begun.part("/".join(map(str, path)) or "prose")
+    # No stop: whole sentences are cut out of the text below.
+    ending = Ending(tokens=length, stop="")
+    written = generate_stored(lm, openings, ending, part, generator, tell)
     examples: list[Example] = []
     left = tokens
     for opening, text in zip(openings, written, strict=True):
