@@ -130,7 +130,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           unmoved, facts, others, overlap, apart, method, role, edited, moved,
           follows``.
         - ``silent``: edits that should reach nothing else. Columns as in ``edits``.
-        - ``sound``: ``holds``, whether edits hold and facts are known. Columns: ``seed,
+        - ``sound``: ``holds``, the share of edits that hold, by world, role and method
+          (``what``), and the accuracy on facts before, by world. Columns: ``seed,
           holds, what``.
         - ``predicted``: a row per seed; correlation of the overlap of keys with what is
           ``moved`` and ``reached``. Columns: ``seed, moved, reached``.

@@ -186,9 +186,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``order``: Spearman's ρ of cosine and hops over ``pairs`` (all, even or odd
-          distances), of the runs that store every edge. Columns: ``graph, model, head,
-          training, seed, spearman, null_mean, null_low, null_high, p, pairs, bipartite,
-          named, star, beyond_chance``.
+          distances), of the runs that store every edge (recall 1). Columns: ``graph,
+          model, head, training, seed, spearman, null_mean, null_low, null_high, p,
+          pairs, bipartite, named, star, beyond_chance``.
         - ``recall``: recall of all runs. Columns: ``graph, model, head, training, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor``.
         - ``excluded``: whether a run is left out, as it does not store every edge.

@@ -126,7 +126,9 @@ def _trial(
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Return accuracy on chains that were not trained, and the least that is needed to learn them.
 
-    What no run learns needs twice the most chains that were tried, or one layer more.
+    Chains are learnt where the accuracy is :data:`LEARNT` (a half) or more. What is not
+    learnt with any number counts as needing twice the most chains that were tried, or
+    one layer more than the most.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the

@@ -117,8 +117,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
           on whole paths. Columns: ``graph, block, condition, taught, seed, part, place,
           hardest, accuracy, exact, statements, chance, step, token, panel``.
-        - ``order``: a row per run; when its tokens are learnt. Columns: ``graph, block,
-          condition, taught, seed, place, step, order, hardest, last, lead``.
+        - ``order``: a row per run; when its tokens are learnt, that is, have an
+          accuracy of a half (:func:`~inweights.recipes.shared.derived_paths.learnt`).
+          Columns: ``graph, block, condition, taught, seed, place, step, order, hardest,
+          last, lead``.
         - ``geometry``: a row per run; cosines within an arm and across arms, and
           whether the own first node is ``nearest``. Columns: ``graph, block, condition,
           taught, seed, own, others, gap, nearest, ridge``.

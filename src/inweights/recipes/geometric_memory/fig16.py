@@ -103,7 +103,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step, hardest, exact, easiest_last, trained, chance, panel``.
         - ``final``: its rows of the last step. Columns as in ``curves``.
         - ``judged``: the same; ``exact`` and ``hardest`` are not a number where the run
-          knows less than :data:`KNOWN` of its trained paths. Columns as in ``curves``.
+          knows less than :data:`KNOWN` (.95) of its trained paths. Columns as in
+          ``curves``.
         - ``ends``: accuracy of the last token of each path. Columns: ``graph,
           condition, split, seed, part, place, hardest, accuracy, exact, statements,
           chance, step``.

@@ -109,8 +109,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``steps``: a row per graph and seed; first step at which the frozen TinyNN has
-          ``stored`` all edges, at which the free one has a positive margin (``alone``),
-          and their ``ratio``. Columns: ``graph, seed, stored, alone, ratio``.
+          ``stored`` all edges (recall 1), at which the free one has a positive margin
+          (``alone``), and their ``ratio``. Columns: ``graph, seed, stored, alone,
+          ratio``.
         - ``gpt``: a row per graph and seed; half-time of TinyGPT's recall (``edges``)
           and of its geometry (``shape``), and ``lead``, the first minus the second.
           Columns: ``graph, seed, edges, shape, lead``.

@@ -157,10 +157,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             seed``.
 
     Returns:
-        - ``times``: a row per run: ``stored``, ``positive``, ``half_time`` of the
-          energy in the top eigenspaces, ``lag`` (half-time minus stored) and ``ratio``
-          (positive over stored). Columns: ``graph, architecture, horizon, seed, stored,
-          positive, half_time, lag, ratio``.
+        - ``times``: a row per run: ``stored``, the first step of recall 1;
+          ``positive``, the first at which the smallest margin is above 0; ``half_time``
+          of the energy in the top eigenspaces, ``lag`` (half-time minus stored) and
+          ``ratio`` (positive over stored). Columns: ``graph, architecture, horizon,
+          seed, stored, positive, half_time, lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
           Columns as in ``times``.
         - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``. Columns: ``graph,

@@ -38,6 +38,11 @@ def plan(settings: Settings, identity: bool) -> Plan:
     Args:
         settings: Sizes and gap.
         identity: Whether the identity facts are trained.
+
+    Returns:
+        Trials with the label ``n``, each of which is solved and not trained; the
+        measures ``tokens``, ``margins``, ``norms``, ``first_hop`` and ``composition``;
+        the computation ``bounds``, also by ``n``.
     """
     sizes = dict.fromkeys([settings.n, *settings.sizes])
     trials = [

@@ -75,6 +75,11 @@ def plan(
         undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for
             program (2) (Identity Bridge §4.3: the least nuclear norm under margins of
             1).
+
+    Returns:
+        Trials with the labels of the worlds and ``model`` (the keys of
+        :meth:`Training.learners`); the measures ``trained`` (margins) and ``accuracy``; the
+        computation ``predicted``, by the same labels.
     """
     trials = []
     computations = []
