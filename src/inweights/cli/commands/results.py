@@ -84,6 +84,7 @@ def compare(
         read_answers,
     )
 
+    # Both, as the name of a run may be that of a file, too.
     if holds_answers(first) and holds_answers(second):
         answers = [read_answers(path) for path in (first, second)]
         console.comparisons.answers(compare_answers(*answers), json=common.json)

@@ -77,11 +77,13 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     hidden = NO_RUN.format(scale=scale)
     waiting = 0
     for name, own in by_recipe.items():
+        # Recipes that have not run would fill the table: they are counted below it.
         if all(claim.why == hidden for claim in own):
             waiting += 1
             continue
         counted = Counter(claim.verdict for claim in own)
         reasons = {claim.why for claim in own if claim.why}
+        # Several reasons find no room in a line; the table of the recipe has them.
         why = reasons.pop() if len(reasons) == 1 else ""
         cells = (Text(str(counted[v] or ""), style=COLOURS[v]) for v in VERDICTS)
         listed.add_row(cut(name, 36), *cells, Text(cut(why, 28), "dim"))
@@ -109,6 +111,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         return
     judged = any(claim.verdict != "not judged" for claim in results)
     reasons = {claim.why for claim in results if claim.verdict == "not judged"}
+    # A reason that all share is given once, below the table.
     once = len(reasons) == 1
     listed = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
     listed.add_column(no_wrap=True)

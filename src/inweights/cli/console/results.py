@@ -53,6 +53,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
                 "chosen": written(folder.seeds),
                 "seconds": said.seconds,
                 "plugins": list(said.plugins),
+                # What there is of an unfinished run lies in its folder of work.
                 "folder": str(folder.path if folder.complete else folder.work),
             }
         )
@@ -174,6 +175,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
         now: Its status.
         json: Whether JSON is printed.
     """
+    # Quoted, so that what is printed can be pasted into a shell.
     collect = shlex.join(["inweights", *planned.about.collect[1:]])
     work = shlex.join(["inweights", "work", planned.place])
     if json:
@@ -194,6 +196,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     out.print(listed)
     for host, number in now.workers.items():
         say((f"{host} holds {number}", "dim"))
+    # Each reason once: one mistake mostly fails many tasks.
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
         say(("✗ ", "red"), f"{why[0]}: {why[1]}", soft_wrap=True)
     if now.failed:
