@@ -69,7 +69,7 @@ def token_ids(
 
 def _as_ids(given: int | Sequence[int]) -> tuple[int, ...]:
     if hasattr(given, "__len__"):
-        return tuple(map(int, given))  # type: ignore[union-attr]
+        return tuple(int(one) for one in given)  # type: ignore[union-attr]
     return (int(given),)
 
 

@@ -133,7 +133,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Kinds of questions as a tuple."""
         if self.questions == "all":
             return KINDS
-        return tuple(map(str.strip, self.questions.split(",")))  # type: ignore[misc]
+        return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
         """Read the file and make the world; only the choice of identities depends on the seed.
