@@ -216,12 +216,13 @@ def _read(file: str, header: str, columns: str) -> Graph:
 
     as_header = header == "yes" if header else None
     console.assumed(worlds.read_edges(file, header=as_header, columns=columns).remarks)
-    return Graph(
+    graph = Graph(
         shape="file",
         file=file,
-        header=header,
+        header=header,  # type: ignore[arg-type]
         ends=columns,
-    ).written_out()  # type: ignore[arg-type]
+    )
+    return graph.written_out()
 
 
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:

@@ -77,9 +77,9 @@ def _world(
     world = Reversal(
         n=n,
         told=told,
-        identity=identity,
+        identity=identity,  # type: ignore[arg-type]
         phrased=phrased,
-    )  # type: ignore[arg-type]
+    )
     return {
         "identities": PHRASED if phrased else identity,
         "told": told,
