@@ -25,7 +25,7 @@ def as_python(value: Any) -> Any:
     """
     try:
         return _python(value)
-    except RecursionError:  # it contains itself, and whoever writes it says so
+    except RecursionError:  # it contains itself, and the writer reports that
         return value
 
 

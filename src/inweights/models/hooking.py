@@ -38,7 +38,7 @@ class Reading:
     def edited(
         self, edit: Edit, state: Float[Tensor, "R S D"]
     ) -> Float[Tensor, "R S D"]:
-        """Return a packed state with what an edit makes of each group of prompts.
+        """Apply an edit to a packed state, one group of prompts of equal length at a time.
 
         Args:
             edit: Function of the states of prompts of one length.
@@ -93,7 +93,7 @@ def reading(model: Any) -> Iterator[Reading]:
 def checked_edit(
     layer: str, edit: Edit, state: Float[Tensor, "R B T D"]
 ) -> Float[Tensor, "R B T D"]:
-    """Return what an edit makes of a state, after checking that it is a state.
+    """Apply an edit to a state, and check that it returns a tensor of the same shape.
 
     Args:
         layer: Name of the layer, for messages.

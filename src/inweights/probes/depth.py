@@ -1,4 +1,4 @@
-"""Similarity of inputs with one label, layer by layer (Feature Resemblance, theorem 6, figure 1).
+"""Similarity of inputs that share a label, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
 
 :func:`label_cosines` measures it in a trained model;
 :func:`predicted_similarity_by_depth` is the prediction that it is compared with.
@@ -23,7 +23,7 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the mean cosine of hidden states of inputs that share a label, and of others.
+    """Compute the mean cosine of hidden states of inputs that share a label, and that do not.
 
     The state is that of the last position of a prompt, in every layer.
 

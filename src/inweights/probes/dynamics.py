@@ -35,7 +35,7 @@ def along_descent(
     record: Sequence[int] = (),
     **options: Any,
 ) -> pl.DataFrame:
-    """Return the table that a function makes of the whole path of a descent.
+    """Return the table that a function computes from the trajectory of gradient descent.
 
     Args:
         world: Config of a graph.

@@ -137,7 +137,7 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _may_be_led_to(error: Exception) -> bool:
-    """Whether an argument of the wrong kind or shape can be behind an error."""
+    """Whether an argument of the wrong kind or shape can be the cause of an error."""
     of_tables = type(error).__module__.startswith("polars")  # which need not be loaded
     return isinstance(error, _LED_TO) or of_tables
 
@@ -148,7 +148,7 @@ def _explained(
     kwargs: Mapping[str, Any],
     error: Exception,
 ) -> str | None:
-    """What to say of an error; nothing where it is about no argument of this function."""
+    """Explain an error by an argument of the function; ``None`` if no argument explains it."""
     if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
         return None
     # Of a dataclass, whose fields are its arguments.
@@ -187,7 +187,7 @@ def _explained(
 
 
 def _is_of_others(trace: TracebackType | None) -> bool:
-    """Whether a user's own code raised it, also by what it called of an installed package."""
+    """Whether an error was raised in a user's code, or in a package that this code called."""
     others = False
     while trace:
         file = trace.tb_frame.f_code.co_filename

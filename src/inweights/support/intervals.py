@@ -242,10 +242,10 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Return the error probability of an interval, by its seeds and the version of its claim.
 
     Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05.
-    Whoever adds seeds until the interval is on one side will end up on one side, so
-    interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to ``α / 2``,
-    however many there are: a union bound, the simplest way of spending an error over
-    interim analyses (Lan and DeMets, Biometrika 70, 1983).
+    Adding seeds until the interval is on one side would sooner or later decide every
+    claim, so interim analysis ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to
+    ``α / 2``, however many there are: a union bound, the simplest way of spending an
+    error over interim analyses (Lan and DeMets, Biometrika 70, 1983).
 
     Args:
         seeds: Number of seeds of this analysis.

@@ -79,7 +79,7 @@ def memory_limit() -> int:
 
 
 def _machine() -> int:
-    """Bytes that this process may have: the machine's, or less where something holds it to less."""
+    """Bytes of memory for this process: the machine's, or a lower limit of its control group."""
     known = []
     with suppress(AttributeError, OSError, ValueError):
         known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

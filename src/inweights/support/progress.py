@@ -69,7 +69,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
 
 
 def _line() -> tuple[Callable[[str], None], float]:
-    """What shows a line in place of the one before it, or nothing, and the seconds between two."""
+    """Return a function that replaces the line shown before, and the seconds between two calls."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if hasattr(shell, "kernel"):
         from IPython.display import DisplayHandle

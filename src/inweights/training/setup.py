@@ -69,7 +69,7 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases of the first replica; the others' differ in their optimizers only."""
+        """The phases of the first replica; those of other replicas differ in optimizers only."""
         return self.curricula[0].phases
 
     @property

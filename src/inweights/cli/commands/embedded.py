@@ -61,7 +61,8 @@ class Vectors:
         """Return whether vectors are given, after checking that the options go together.
 
         Raises:
-            ConfigError: Options exclude each other, or one lacks another.
+            ConfigError: Options exclude each other, or one is given without another that it
+                requires.
         """
         if self.embedding is None and self.model is None:
             for name in ("names", "tensor", "prompt", "out"):

@@ -273,7 +273,7 @@ def lies(
 def _needed(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
-    """Return about how many seeds decide, if others are like these (normal approximation)."""
+    """Estimate how many seeds would decide, if more are like these (normal approximation)."""
     # An estimate for people, not part of a verdict: the exact interval decides.
     z = -NormalDist().inv_cdf(alpha / 2)
     target = claim.target

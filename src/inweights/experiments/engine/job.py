@@ -241,7 +241,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
 
 def _by_name(value: Any) -> Any:
-    """Return the name of a config, a function or a member of an Enum; ``None`` for others."""
+    """Return the name of a config, a function or a member of an Enum; ``None`` for other values."""
     kind = type(value)
     if isinstance(value, Outside):
         return None

@@ -234,7 +234,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
 
 
 def _batch_without(batch: Mapping[str, int], roles: Sequence[str]) -> dict[str, int]:
-    """Return sizes of batches by roles (``edge+path``), without some of the roles."""
+    """Return batch sizes by roles (``edge+path``), with the given roles removed."""
     sizes = {}
     for drawn_roles, size in batch.items():
         left = [role for role in drawn_roles.split("+") if role not in roles]

@@ -147,7 +147,7 @@ class Recipe:
         return settings, chosen, config
 
     def _sources(self, settings: Config) -> dict[str, str]:
-        """Return the files, modules of others and raised versions that decide the tables."""
+        """Return the files, users' modules and raised versions that decide the tables."""
         if self.plan.__module__.startswith("inweights.recipes."):
             # All of those: which of them a recipe uses its plan alone says, and that
             # loads torch.

@@ -75,7 +75,7 @@ class Shown(Config):
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
+    """Declare what a user's probe measures, by attributes of :class:`Shown`.
 
     Args:
         **declared: The attributes.

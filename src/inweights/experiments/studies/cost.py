@@ -208,7 +208,7 @@ def _tried(
 
 
 def _sizes(task: LearnTask) -> tuple[int, int]:
-    """Return how large a training is, beside others: its parameters, and its facts."""
+    """Return the size of a training: its numbers of parameters and of facts."""
     from inweights.experiments.engine.attempts.together import parameters_of
 
     run = replace(task.runs[0])  # a copy, whose world is not kept

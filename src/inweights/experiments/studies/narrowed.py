@@ -120,7 +120,7 @@ class _Part:
         return Plan(trials=trials, measures=measures, computations=computations)
 
     def _is_claimed(self, one: Trial | Computation) -> bool:
-        """Return whether a claim may be about it: none of its labels has another value."""
+        """Return whether a claim may be about a trial or computation, by its labels."""
         for claim in self.claims:
             rows = [claim.score.where]
             if claim.score.minus:
@@ -131,12 +131,12 @@ class _Part:
 
 
 def _may_have(labels: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Return whether no label has another value than the row."""
+    """Return whether no label contradicts the values of a row."""
     return all(labels.get(name, value) == value for name, value in row.items())
 
 
 def _measured(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[Trial]:
-    """Return the trials of which one of the measures is taken."""
+    """Return the trials to which at least one of the measures applies."""
     return [trial for trial in trials if _is_measured(trial, measures)]
 
 

@@ -90,7 +90,7 @@ class ClaimEntry(Config):
 
 
 def _probe(name: str) -> Probe:
-    """Return a probe by its name; of another's module only where that is loaded already."""
+    """Return a probe by its name, or by ``module:function`` if that module is loaded."""
     from inweights import probes
 
     module, colon, function = name.partition(":")

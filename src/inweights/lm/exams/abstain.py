@@ -90,8 +90,8 @@ def read_unanswerable(
     place = Path(folder)
     if not place.is_dir():
         raise DataError(
-            f"questions without an answer are made of the facts of a data set: expected a folder "
-            f"that 'inweights augment' wrote, got {place}"
+            "questions without an answer are generated from the facts of a data set: expected a "
+            f"folder that 'inweights augment' wrote, got {place}"
         )
     facts = read_table(found_in(place, "facts"))
     prompts = read_part(place, "train", chat=chat).filter(role="fact")

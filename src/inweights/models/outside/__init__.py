@@ -1,4 +1,4 @@
-"""Use modules of others as models with a replica axis.
+"""Use other people's PyTorch modules as models with a replica axis.
 
 :mod:`~.wrapping` has the config (:func:`inweights.wrap`), :mod:`~.wrapped` the model,
 and

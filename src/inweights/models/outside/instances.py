@@ -139,7 +139,7 @@ def _keep(module: nn.Module) -> str:
 
 
 def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
-    """Refuse modules that differ in more than their numbers: replicas share one architecture."""
+    """Refuse modules that differ in more than parameters and buffers: one architecture for all."""
     first = settings_of(modules[0])
     for place, module in enumerate(modules[1:], 1):
         for (where, one), (_, other) in zip_longest(
@@ -155,7 +155,7 @@ def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
 
 @torch.no_grad()
 def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> int:
-    """Return the number of tokens of which a wrapped module gives logits.
+    """Return the number of tokens for which a wrapped module gives logits.
 
     Args:
         name: Hash of the module, by which this process keeps it.

@@ -1,6 +1,6 @@
 """Which token ids of a trained module are those of a world's names: :func:`token_ids`.
 
-Whoever wraps a module says it by ``tokens`` and ``vocabulary``; nothing is guessed.
+The wrapper's arguments ``tokens`` and ``vocabulary`` say it; nothing is guessed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -99,7 +99,7 @@ class Trained(Wrapped):
         return None if table is None else table[:, self._first_ids]
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """The logits of the world's tokens: of several ids of one name, that of the first."""
+        """The logits of the world's tokens; a name of several ids has that of its first id."""
         if self._all_logits:
             return logits
         return logits.index_select(-1, self._first_ids.to(logits.device))

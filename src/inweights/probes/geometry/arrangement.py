@@ -44,7 +44,7 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of every replica's embeddings to those of the others.
+    """Compute the Procrustes distance of each replica's embeddings to the other replicas'.
 
     Small distances mean that all replicas learnt one arrangement. Nodes are matched by
     their labels: build one world for all, or use ``shuffled=False``.

@@ -140,7 +140,7 @@ def _recalled(
 def top_hits(
     logits: Float[Floats, "n N"], edge: Bool[Bools, "n N"]
 ) -> Float[Floats, " n"]:
-    """Count the neighbours of each node among as many largest logits as it has neighbours.
+    """Count, for each node with ``k`` neighbours, how many are among its ``k`` largest logits.
 
     Args:
         logits: Logits of all nodes; of equal ones the first counts as the larger one.

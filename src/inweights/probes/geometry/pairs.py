@@ -200,7 +200,7 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
 
 def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
-    """Return ranks from 1 of numbered values; those of one number share their mean rank."""
+    """Return ranks, from 1, of group numbers; members of one group share their mean rank."""
     return _ranks_of(np.bincount(groups).astype(np.float64))[groups]
 
 

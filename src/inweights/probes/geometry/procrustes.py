@@ -16,7 +16,7 @@ from inweights.worlds.arrays import Float, Floats
 def procrustes_align(
     points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
 ) -> Float[Floats, "N _"]:
-    """Rotate or reflect points about the origin so that they lie best on others.
+    """Rotate or reflect points about the origin so that they fit target points best.
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal
     ``Q``. Where the widths differ, the narrower one gets further dimensions of zeros.

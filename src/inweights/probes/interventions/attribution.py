@@ -128,7 +128,7 @@ def attribution_patching(
     layers: Sequence[str] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Estimate the effect of patching on the answer, at all places at once, by one gradient.
+    """Estimate the effect of patching on the answer, at all places at once, from one gradient.
 
     :func:`~inweights.probes.activation_patching` runs the model once for each place and
     position. To first order, replacing a state ``x`` by the partner's ``x'`` moves ``d``,
@@ -218,7 +218,7 @@ def _own_states(
     added: dict[str, Tensor] = {}
 
     def marked(name: str, state: Tensor) -> Tensor:
-        """Add zeros, whose gradient is that of the state, whatever can be trained."""
+        """Add zeros to a state: their gradient is the state's, even if no parameter has one."""
         own[name] = state.detach()
         added[name] = torch.zeros_like(state, requires_grad=True)
         return state + added[name]

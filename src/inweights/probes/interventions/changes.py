@@ -34,7 +34,7 @@ def _project_out(state: Tensor, vector: Tensor) -> Tensor:
     return state - (state * unit).sum(-1, keepdim=True) * unit
 
 
-#: What each change makes of a state and a vector that fits it.
+#: Each change, as a function of a state and of a vector that can be broadcast to it.
 CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
     "add": lambda state, vector: state + vector,
     "replace": lambda state, vector: vector.expand_as(state),
@@ -74,8 +74,8 @@ def random_change(
 
     Args:
         state: The state.
-        changed: What the change makes of it; its distance from the state is that of the
-            result.
+        changed: The state after the change; the result is as far from the state as this
+            one is.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
         draw: Number of the direction.

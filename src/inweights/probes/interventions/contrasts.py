@@ -39,7 +39,7 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus that of the own one.
+        """Return the logit of the partner's answer minus that of the statement's own answer.
 
         Args:
             logits: Logits at the last position of every prompt.

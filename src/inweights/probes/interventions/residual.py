@@ -110,7 +110,7 @@ class _Norm:
         self._scale = (variance + _EPSILON).rsqrt()
 
     def linear(self, x: Float[Tensor, "R B D"]) -> Float[Tensor, "R B D"]:
-        """Return what the norm makes of one term, without its bias."""
+        """Apply the norm to one term of the state, without the norm's bias."""
         if self._norm is None:
             return x
         centred = x - x.mean(-1, keepdim=True)

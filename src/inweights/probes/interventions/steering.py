@@ -255,7 +255,7 @@ class _View:
         before: tuple[Tensor, Tensor],
         answers: Sequence[tuple[Tensor, Tensor]],
     ) -> dict[str, object]:
-        """Return the columns of the table: means over several answers, such as those of draws."""
+        """Return the columns of the table, as means over several sets of answers, such as draws."""
         whole = before[1]
         changed = []
         divergence = []

@@ -163,7 +163,7 @@ def render_frames(
 def _render_small(
     a: Floats,
 ) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
-    """Return a function that renders one frame with a Gram matrix: positions, other columns."""
+    """Return a function that turns a frame's Gram matrix into positions and other columns."""
     n = len(a)
     hops = spectral.hop_distances(a)
     spectrum = spectral.eigenspaces(spectral.operator(a))

@@ -62,7 +62,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return correlations of cosine and hops over all pairs and beyond neighbours.
+    """Return correlations of cosine and hop distance, over all and over non-adjacent pairs.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,

@@ -65,7 +65,7 @@ class ObjectStore:
         """Return the content of an object; ``None`` where there is none.
 
         Args:
-            name: Name of the object, below the address.
+            name: Name of the object, relative to the store's address.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
@@ -75,7 +75,7 @@ class ObjectStore:
         """Write an object; replace it if it exists.
 
         Args:
-            name: Name of the object, below the address.
+            name: Name of the object, relative to the store's address.
             content: Its bytes.
         """
         self._put(name, content, "overwrite")
@@ -84,7 +84,7 @@ class ObjectStore:
         """Write an object if there is none of this name; of several writers one succeeds.
 
         Args:
-            name: Name of the object, below the address.
+            name: Name of the object, relative to the store's address.
             content: Its bytes.
 
         Returns:
@@ -103,7 +103,7 @@ class ObjectStore:
         """Return the names of all objects below a folder, in order.
 
         Args:
-            folder: Folder below the address; an empty text is all of it.
+            folder: Folder, relative to the store's address; an empty text is the whole store.
         """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
@@ -114,7 +114,7 @@ class ObjectStore:
         """Remove an object, if it exists.
 
         Args:
-            name: Name of the object, below the address.
+            name: Name of the object, relative to the store's address.
         """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
@@ -123,7 +123,7 @@ class ObjectStore:
         """Remove all objects below a folder, if there are any.
 
         Args:
-            folder: Folder below the address.
+            folder: Folder, relative to the store's address.
         """
         for name in self.names(folder):
             self.remove(name)
@@ -133,7 +133,7 @@ class ObjectStore:
         """Provide a temporary local copy of an object for a block that reads and changes it.
 
         Args:
-            name: Name of the object, below the address.
+            name: Name of the object, relative to the store's address.
 
         Yields:
             The path of the local file, and a function to call whenever the file was

@@ -125,6 +125,6 @@ def _function(value: types.FunctionType) -> Any:
 
 
 def _contents(value: Any) -> list[list[str]]:
-    """Hashes of what a value stands on besides itself; none of most."""
+    """Hashes of the files and code that a value depends on; most values have none."""
     hashes = sorted(sources_of(value).values())
     return [hashes] if hashes else []

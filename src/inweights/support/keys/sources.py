@@ -207,7 +207,7 @@ def _content(value: Any, what: str, seen: frozenset[str]) -> Any:
 
 
 def _of_own(file: Path, module: str) -> list[str]:
-    """Hashes behind a module, if it is one's own."""
+    """Hashes of a user's module and of the modules that it imports; none for other modules."""
     if not is_own(module, file):
         return []
     return [

@@ -187,7 +187,7 @@ def sequences_of(
 def take(
     values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]
 ) -> Int[Tensor, "R b T"]:
-    """Return rows of a matrix, others for each replica.
+    """Return rows of a matrix, with indices of its own for each replica.
 
     Args:
         values: One matrix for all replicas, ``[m, T]``, or one each, ``[R, m, T]``.

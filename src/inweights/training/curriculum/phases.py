@@ -178,7 +178,7 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Where the loss is taken: ``at`` for a function of one's own, else ``loss``."""
+        """Where the loss is taken: ``at`` for a user's function, else ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 

@@ -1,4 +1,4 @@
-"""Rules of a phase besides its steps: when a replica stops, and which facts are edited before.
+"""Rules of a phase besides its steps: when a replica stops, and which facts are edited first.
 
 :class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`; values
 without torch.
@@ -54,7 +54,7 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Change of the weights before a phase that gives some stored facts other answers, all at once.
+    """Edit of the weights before a phase, which gives several stored facts new answers at once.
 
     The edited facts are the first ones of an order drawn by the root seed of the world;
     each gets the answer of the next fact whose answer differs.

@@ -120,7 +120,7 @@ def _right_answers(world: World) -> _Answers:
 
 
 def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
-    """Return answers that a fact does not get: its subject, right ones, and those next to them."""
+    """Return answers that an edit never gives a fact: its subject, its right answers and theirs."""
     near = {prompt[-1], *right[prompt]}
     for answer in right[prompt]:
         near.update(right.get((*prompt[:-1], answer), ()))

@@ -201,7 +201,7 @@ def _matrices(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
 
 
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:
-    """Return names of labels, where each relation has labels of its own."""
+    """Return the names of labels; each relation has its own labels."""
     if relations == 1:
         return numbered(stem, count)
     names = []

@@ -183,7 +183,7 @@ def _drawn_levels(
 def _walks(
     path: Sequence[Ids], steps: Sequence[Ids], relations: Ids
 ) -> Iterator[tuple[Ids, Ids]]:
-    """Yield prompts and answers of all chains from the first level on, of one hop, of two, …."""
+    """Yield prompts and answers of all chains that start at the first level: one hop, two, …."""
     prompts = path[0][:, None]
     here = np.arange(len(path[0]))
     for k, step in enumerate(steps):

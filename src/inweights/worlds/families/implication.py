@@ -1,4 +1,4 @@
-"""Facts about some members of a group, queried for the others: implication and hallucination.
+"""Facts about some members of a group, queried for the rest: implication and hallucination.
 
 All members of a group share a value, and a second fact is stated of some of them. A
 model concludes it for the others. That is right where the one implies the other, and a

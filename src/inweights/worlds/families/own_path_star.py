@@ -220,7 +220,7 @@ def read_path_star(
 def _directed(
     links: list[tuple[str, str]], lines: list[list[str]], place: dict[str, int]
 ) -> tuple[Ids, Ids]:
-    """Return links as pairs away from the root, ``[E, 2]``: those written so, and the others."""
+    """Direct links away from the root, ``[E, 2]``: those written so, then the reversed ones."""
     depth: dict[str, int] = {}
     for line in lines:
         depth |= {label: d for d, label in enumerate(line)}

@@ -190,7 +190,7 @@ def _draw_values(
 def _second_values(
     rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray
 ) -> Rows:
-    """Return a further fact for each of some facts, with another value."""
+    """Return, for each given fact, a further fact with another value."""
     further: Rows = []
     for subject, relation, value in rows:
         others = np.where(answers == value, 0.0, weights)

@@ -239,7 +239,7 @@ def _hop_facts(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
 def _queries_by_hops(
     prompts: Ids, answers: Ids, hops: Ids, seen: np.ndarray
 ) -> dict[str, tuple[Ids, Ids]]:
-    """Return the queries by which of their hops are in no trained two-hop fact."""
+    """Group the queries by which of their hops occur in no trained two-hop fact."""
     unseen = np.stack([~np.isin(hop, hop[seen]) for hop in hops])
     queries = {}
     for role, pattern in _UNSEEN.items():

@@ -1,4 +1,4 @@
-"""The questions that a set of triples leaves open, by kind; none of them is a fact.
+"""Questions that a set of triples raises and does not state, by kind; none is a fact.
 
 - ``composition``: two facts in a row, ``(a, r1, r2)``; ``chain``: three.
 - ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are
@@ -221,7 +221,7 @@ def _reversals(rows: Rows) -> Iterator[Question]:
 
 
 def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
-    """Yield questions for relations that entities lack, each with whether others agree on it."""
+    """Yield questions for relations that entities lack, and whether similar entities agree."""
     has: defaultdict[int, dict[int, None]] = defaultdict(dict)
     values: defaultdict[int, dict[tuple[int, int], None]] = defaultdict(dict)
     together: defaultdict[int, set[int]] = defaultdict(set)
@@ -260,7 +260,7 @@ def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
 
 
 def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
-    """Return the likely object of a relation, and whether groups of others agree on it.
+    """Return the likely object of a relation, and whether groups of similar entities agree.
 
     Each group counts the objects of entities that share one value; without any group
     the answer is ``usual``.

@@ -1,4 +1,4 @@
-"""Questions of two steps that a set of triples leaves open, for any number of facts.
+"""Find the two-step questions that chain two facts, among any number of triples.
 
 :func:`composed` returns the questions with all their answers, :func:`spread_chains`
 pairs of facts that meet in an entity. Both choose evenly where there are too many, and

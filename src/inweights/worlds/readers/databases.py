@@ -1,4 +1,4 @@
-"""Facts from a database, by a query: SQLite from the standard library, others by SQLAlchemy.
+"""Facts from a database, by a query: SQLite by the standard library, other databases by SQLAlchemy.
 
 :func:`database_rows` runs the user's query, which can only read: SQLite is opened for
 reading and refuses all other actions; in other databases the transaction is rolled

@@ -62,7 +62,7 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 
 def parameters_of(run: Run) -> list[Parameter]:
-    """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
+    """Return the parameters of one replica, to be counted; where possible without data."""
     build = partial(
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
     )

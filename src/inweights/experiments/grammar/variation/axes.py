@@ -258,7 +258,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 
 
 def config_of(model: Any) -> Any:
-    """Return the config of a trained model that is given in place of one; all else as it is.
+    """Return the config of a trained model that is given in place of a config; else the value.
 
     Of several models, in a list or by names, that of each.
     """

@@ -54,7 +54,7 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which proposes others.
+    """Return the error for an unknown path, which proposes known paths.
 
     Args:
         path: The unknown path.

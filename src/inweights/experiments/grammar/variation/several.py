@@ -48,7 +48,7 @@ def named(part: str, configs: Any) -> dict[str, Any]:
 
 
 def _differences(configs: Sequence[Any]) -> list[str]:
-    """Return of each config the settings in which it differs from others, in words."""
+    """Return, for each config, the settings in which it differs from the others, in words."""
     settings = []
     for config in configs:
         plain = to_plain(config) if isinstance(config, msgspec.Struct) else config

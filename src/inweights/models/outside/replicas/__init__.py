@@ -1,1 +1,1 @@
-"""Several modules as one model: their numbers stacked, and the module called with each of them."""
+"""Several modules as one model: parameters stacked, and one module called with each replica's."""

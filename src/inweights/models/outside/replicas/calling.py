@@ -48,7 +48,7 @@ class ModuleCaller(Model):
         form: Form,
         read: Callable[[Any], Any] | None,
     ) -> None:
-        """Keep what the calls need: a module to lend numbers to, and where these are."""
+        """Keep what the calls need: a module to lend parameters to, and where these are kept."""
         self.config = config
         self._base = [base]  # in a list: its numbers are none of the model's
         self._names = names
@@ -182,7 +182,7 @@ class ModuleCaller(Model):
         return {name: found[name] for name in names} | {LOGITS: edited(LOGITS, logits)}
 
     def _part(self, name: str, state: Tensor) -> Tensor:
-        """Return what a submodule makes of a state, with the numbers of each replica."""
+        """Apply a submodule to a state, each replica with its own parameters and buffers."""
         part = self._base[0].get_submodule(name)
         own = self._numbers_below(name, self._own)
         lent = self._numbers_below(name, self._shared)

@@ -35,7 +35,7 @@ class Rows:
         self._replicas = replicas
 
     def apply(self, function: Rowwise, x: Tensor) -> Tensor:
-        """Return what a function of all replicas makes of this one's tensor.
+        """Apply a function to the stacked tensors of all replicas; return this replica's row.
 
         Args:
             function: Function of ``[R, ...]`` to the same shape, whose rows do not

@@ -1,4 +1,4 @@
-"""Numbers of several modules as stacked ones of a model: where each lies, and by which names.
+"""Parameters and buffers of several modules, stacked in one model: where each is, and its name.
 
 :func:`stack` puts them into a model with a replica axis, and :func:`load_replica`
 replaces those of one replica by a plain ``state_dict``. Shapes: ``R`` replicas.
@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 
 @dataclass(frozen=True)
 class Names:
-    """Where the numbers of a module are in a model: its name of each, and the model's.
+    """Where each parameter and buffer of a module is in a model: its name in both.
 
     Attributes:
         own: Names of tensors with a replica axis; a tied one has several, which lead to
@@ -36,7 +36,7 @@ def stack(
     *,
     each_stored: bool = False,
 ) -> Names:
-    """Put the numbers of modules into a model, as rows of stacked ones.
+    """Copy parameters and buffers of several modules into one model, stacked by replica.
 
     Args:
         model: Gets parameters and buffers by the modules' own names.
@@ -46,10 +46,10 @@ def stack(
             also buffers that are equal in all modules.
 
     Returns:
-        The names by which the numbers are found in the model.
+        The names of these parameters and buffers in the model.
 
     Raises:
-        ConfigError: A module has a number of another shape.
+        ConfigError: The modules differ in the shape of a parameter or buffer.
     """
     every = numbers(base)
     learnt = {name for name, p in base.named_parameters() if p.requires_grad}

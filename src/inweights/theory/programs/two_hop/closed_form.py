@@ -80,7 +80,7 @@ class ClosedForm:
         }
 
     def _count(self, name: str) -> int:
-        """Number of single constraints of one kind: ``n`` own answers, ``n (n - 1)`` others."""
+        """Number of constraints of one kind: ``n`` for own outputs, ``n (n - 1)`` for others'."""
         return self.n if "own" in name else self.n * (self.n - 1)
 
     @property

@@ -82,7 +82,7 @@ class UserLoss:
             found = function(logits, labels, **given)
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
             raise ConfigError(
-                f"the loss {code.name} failed with {what}, which it is to turn into "
+                f"the loss {code.name} failed on {what}; it must return a tensor of shape "
                 f"[{self._model.replicas}]: {type(error).__name__}: {error}"
             ) from error
         _check_shape(code, what, found, self._model.replicas)
@@ -131,7 +131,7 @@ def _check_alone(
     labels: Int[Tensor, "R n"],
     weights: Float[Tensor, "R n"] | None,
 ) -> None:
-    """Raise an error if the loss of the first replica changes when another one is beside it."""
+    """Raise an error if the loss of the first replica depends on the presence of a second one."""
 
     def value(*scales: float) -> Tensor:
         """Return the losses of copies of the first replica with scaled logits."""
@@ -150,6 +150,6 @@ def _check_alone(
 
 def _mixing(code: Code, hint: str) -> ConfigError:
     return ConfigError(
-        f"{code.name} mixes replicas: what it returns of one changes with the others, so that a "
-        f"run would not be the same alone and in company; {hint}"
+        f"{code.name} mixes replicas: its value for one replica changes with the others', so "
+        f"that a run would give other results alone than beside other runs; {hint}"
     )

@@ -1,4 +1,4 @@
-"""Optimizers of users: elementwise ones on blocks of one matrix, others for each replica.
+"""Users' optimizers: elementwise ones run on blocks of one matrix, all others per replica.
 
 :class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns
 optimizers, so that the loop can step all replicas at once and store their state.

@@ -18,7 +18,7 @@ Span = tuple[int, int]
 def decays_of(
     flat: FlatParameters, spans: Sequence[Span], one: Optimizer
 ) -> list[tuple[list[Span], float]]:
-    """Return the columns that decay and those that do not, each with its decay.
+    """Split columns into those that decay and those that do not, each with its decay.
 
     Args:
         flat: Says which columns are those of matrices.
@@ -61,7 +61,7 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in which those are one of which the second begins where the first ends.
+    """Merge spans where one begins at the end of the one before it.
 
     Example:
         >>> joined([(0, 3), (3, 5), (7, 9)])

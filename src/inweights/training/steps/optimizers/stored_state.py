@@ -45,7 +45,7 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
 
 
 def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return the value of which :func:`pack_state` made JSON.
+    """Restore a value from the JSON that :func:`pack_state` made of it.
 
     Args:
         value: The JSON.

@@ -84,7 +84,7 @@ def _replaceable(call: Call, out: Tensor) -> list[int]:
 
 
 def _lies_as(one: Tensor, out: Tensor) -> bool:
-    """Whether two tensors lie in memory of one size in the same way, and fill it."""
+    """Whether two tensors have the same layout, and each fills its whole storage."""
     if (one.shape, one.stride(), one.dtype) != (out.shape, out.stride(), out.dtype):
         return False
     size = one.untyped_storage().nbytes()

@@ -219,8 +219,8 @@ class Records:
             return list(chain.from_iterable(starmap(_spread, found.items())))
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(
-            f"{self.path} contains no list; expected the cases of MQuAKE, or objects of facts; its "
-            f"keys are {keys}"
+            f"{self.path} contains no list; expected a list of facts, each an object, or the cases "
+            f"of MQuAKE; its keys are {keys}"
         )
 
     def _remark(self, kind: str, text: str) -> None:

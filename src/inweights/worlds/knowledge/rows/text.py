@@ -187,7 +187,7 @@ def _quotes(arranged: Arranged) -> tuple[str, str] | None:
 
 
 def _all_within(rows: Rows, places: Sequence[int], begin: str, end: str) -> bool:
-    """Return whether some columns of all rows have names in quotes."""
+    """Return whether the given columns hold quoted names in every row."""
     for _, cells in rows:
         for place in places:
             if place >= len(cells) or not _is_within(cells[place].strip(), begin, end):

@@ -143,7 +143,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has no template of its own, and gets those for any relation."""
+        """Return whether a relation has no template of its own, and gets the generic ones."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:

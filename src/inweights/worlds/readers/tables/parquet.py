@@ -1,4 +1,4 @@
-"""Reading Parquet and Arrow files from others, after estimating how much memory they need.
+"""Read Parquet and Arrow files, after estimating how much memory they need.
 
 A few kilobytes may hold millions of equal rows, or one long text a million times.
 :func:`read_parquet` therefore counts rows and bytes first.

@@ -161,7 +161,7 @@ def _parsed(
 
 
 def _next(reader: Iterator[list[str]], most: int) -> list[str]:
-    """Return the next row, with cells of any length: published sets list all aliases in one."""
+    """Return the next row; cells may be as long as ``most``, as some list all aliases."""
     before = csv.field_size_limit(most)  # a global limit, which is reset at once
     try:
         return next(reader)
@@ -179,7 +179,7 @@ def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str
 def _without_comments(
     rows: list[tuple[int, list[str]]], width: int
 ) -> tuple[list[tuple[int, list[str]]], list[int]]:
-    """Return the rows that are not comments, and the lines of the others."""
+    """Return the rows that are not comments, and the line numbers of the comments."""
     skipped = []
     for number, cells in rows:
         # A name may begin with #: in a row of full width it is a name.
