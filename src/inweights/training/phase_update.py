@@ -59,7 +59,7 @@ class PhaseUpdate:
         batches: The batches of the phase.
 
     Raises:
-        ConfigError: The phase's loss or optimizer of one's own cannot be used.
+        ConfigError: The user's loss or optimizer of the phase cannot be used.
         DataError: The phase's facts are not in the worlds, or the model has no logits
             for a label.
     """

@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Callable[..., Any])
 #: Columns of a probe's table that the engine adds or takes away, and those that older
 #: tables lack.
 _OUTSIDE = {"replica", "step", "right_answers"}
-#: Declarations of probes of one's own, by name.
+#: Declarations of users' probes, by name.
 _OWN: dict[str, Shown] = {}
 
 

@@ -132,7 +132,7 @@ def _bytes(value: Tensor) -> bytes:
 
 
 def _sources(module: nn.Module) -> list[str]:
-    """Hashes of the source of every class of one's own in a module; packages have a version."""
+    """Hashes of the source of every user-defined class in a module; packages have a version."""
     found: set[str] = set()
     for kind in set(map(type, module.modules())):
         file = file_of(kind.__module__)

@@ -17,7 +17,7 @@ from typing import Any
 from inweights.errors import CautionWarning
 from inweights.support.keys.content import fingerprint
 
-#: What follows the name of such a file in a list of what a run stands on.
+#: What follows the name of such a file in a list of what a run depends on.
 MARK = " (named by an option)"
 #: Characters of a name, at most.
 _MAX_NAME = 1_000

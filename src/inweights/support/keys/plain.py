@@ -1,6 +1,6 @@
 """Make the plain data of which keys are hashed: settings, the files that they name, a user's code.
 
-:func:`plain` makes it of a value, :func:`plain_call` of a call. What a value stands on
+:func:`plain` makes it of a value, :func:`plain_call` of a call. What a value depends on
 besides itself is found by :mod:`inweights.support.keys.sources`.
 """
 

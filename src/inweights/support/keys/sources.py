@@ -1,4 +1,4 @@
-"""Find the files and code that a value stands on, each with the hash of its content.
+"""Find the files and code that a value depends on, each with the hash of its content.
 
 :func:`sources_of` lists them; :mod:`inweights.support.keys.plain` makes the data of a
 key with them. Files and code count with their content: a file as bytes; a function or a
@@ -38,7 +38,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module that a value stands on, by its path."""
+    """Return the hash of every file and module that a value depends on, by its path."""
     found: dict[str, str] = {}
     for name, content in _found(value):
         free = name

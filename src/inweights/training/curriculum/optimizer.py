@@ -150,7 +150,7 @@ class Schedule(Config):
             steps: Number of steps of the phase.
 
         Raises:
-            ConfigError: A function of one's own returns no number of at least 0.
+            ConfigError: A user's function does not return a number of at least 0.
 
         Example:
             >>> [Schedule(warmup=3).factor(step, 10) for step in (0, 2, 5)]

@@ -55,7 +55,7 @@ class Phase(Config):
             at ``at``: ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]``
             returns ``[R]``. Where weights of roles differ, it also takes ``weights``
             ``[R, n]``, which sum to 1.
-        at: Where a loss function of one's own is taken, as named above.
+        at: Where a user's loss function is taken, as named above.
         penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*``.
@@ -184,7 +184,7 @@ class Phase(Config):
 
     @property
     def own(self) -> str:
-        """Names of what is code of one's own at every step, joined by "and"; "" if nothing is."""
+        """Names of the parts that run a user's code at every step, joined by "and"; "" for none."""
         found = {
             "loss": isinstance(self.loss, Code),
             "penalty": self.penalty is not None,

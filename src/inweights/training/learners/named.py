@@ -201,7 +201,7 @@ def in_context_star(
 def named_for(world: Any, model: Any) -> Curriculum:
     """Return the named learner for a family of worlds and an architecture.
 
-    Where there is none, such as for a world of one's own, it is a plain
+    Where there is none, such as for a user-defined world, it is a plain
     :class:`Curriculum`: all facts, by AdamW at a constant rate, for 280 steps.
 
     Args:
