@@ -10,7 +10,7 @@ from tests.theory.test_nuclear_norm import check, sampled
 from inweights import open_world, predict
 from inweights.errors import DataError, SolverError
 from inweights.theory import Program, solve
-from inweights.theory.prediction.margin_bounds import margin_bounds
+from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.large_scale import solve_large
 from inweights.worlds import TwoHop, World

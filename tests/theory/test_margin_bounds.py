@@ -22,7 +22,7 @@ from inweights.theory import (
     solve,
 )
 from inweights.theory.prediction import prediction
-from inweights.theory.prediction.lower_bound import EVERY, lower_bound, prove
+from inweights.theory.prediction.bounds.lower_bound import EVERY, lower_bound, prove
 from inweights.theory.programs.prompts import count_tokens
 from inweights.worlds import Triples, TwoHop, World
 
@@ -146,7 +146,8 @@ def test_a_tie_is_proved() -> None:
 def test_margins_up_to_the_tie_are_ties(monkeypatch, lower, upper, proved) -> None:
     """Whatever the solver finds: what it found is written down here."""
     monkeypatch.setattr(
-        "inweights.theory.prediction.margin_bounds._interval", lambda *_: (lower, upper)
+        "inweights.theory.prediction.bounds.margin_bounds._interval",
+        lambda *_: (lower, upper),
     )
     table = margin_bounds(solve(TwoHop(n=2).build()), queries=[0], tie=0.03)
     assert table.select("lower", "upper", "proved").row(0) == (lower, upper, proved)

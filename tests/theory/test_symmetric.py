@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory import Parameters, average, closed_form, solve, solve_symmetric
-from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.two_hop.constraints import constraints
+from inweights.theory.programs.two_hop.small_sdp import least_norms
 from inweights.theory.programs.two_hop.symmetric import NAMES
 from inweights.worlds import TwoHop
 

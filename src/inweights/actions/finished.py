@@ -85,6 +85,11 @@ def verdicts(
         scale: Which run of each recipe: ``smoke``, ``cpu`` or ``paper``.
         only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
+
+    Returns:
+        A result for each claim; its ``verdict`` is ``reproduced``, ``consistent``,
+        ``not reproduced``, ``not seen in a substitute``, ``undecided`` or
+        ``not judged``.
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []

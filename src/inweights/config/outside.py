@@ -12,7 +12,8 @@ class Outside(Config):
 
     It counts with the content that it stands for: another content is another run. A
     function that opens it takes it like a path, ``open(option)``,
-    ``torch.load(option)``; its ``name`` is the text.
+    ``torch.load(option)``; its ``name`` is the text. As a path it is that name, also
+    where it is a model of the hub, which is not a folder here.
 
     Attributes:
         name: A path, or a model of the hub; what begins with ``@`` comes with a

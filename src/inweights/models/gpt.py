@@ -128,7 +128,15 @@ class GPT(Model):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads."""
+        """Compute the state that :meth:`unembed` reads.
+
+        Args:
+            batch: Packed sequences of every replica, ``S`` tokens in all.
+            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+
+        Returns:
+            ``[R, n, D]``, or ``[R, S, D]``.
+        """
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
         x = embedding = self._embed(batch)

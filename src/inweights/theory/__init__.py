@@ -15,8 +15,10 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.theory.prediction.advice import Advice as Advice
     from inweights.theory.prediction.advice import bridges as bridges
+    from inweights.theory.prediction.bounds.margin_bounds import (
+        margin_bounds as margin_bounds,
+    )
     from inweights.theory.prediction.largest_part import largest_part as largest_part
-    from inweights.theory.prediction.margin_bounds import margin_bounds as margin_bounds
     from inweights.theory.prediction.predict import predict as predict
     from inweights.theory.prediction.predict import (
         predicted_queries as predicted_queries,

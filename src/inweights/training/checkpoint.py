@@ -105,6 +105,9 @@ S = TypeVar("S", bound=State)
 class StateFile(Generic[S]):
     """Store the state of one training in one file.
 
+    ``write`` stores a state and ``read`` returns it (``None`` without a file),
+    ``due`` says whether it is time to write, and ``clear`` removes the file.
+
     Args:
         kind: Class of the state.
         path: The file; it need not exist.
@@ -112,6 +115,10 @@ class StateFile(Generic[S]):
         every_seconds: Seconds between two writes.
         every_steps: If above 0, write at every multiple of this many steps instead.
         saved: Called after each write, for example to copy the file.
+
+    Raises:
+        RunError: ``read`` finds a file with another key; a
+            :class:`~inweights.errors.DamagedError`, which is one, if it cannot be read.
     """
 
     def __init__(

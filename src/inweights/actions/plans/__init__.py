@@ -127,10 +127,12 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
             this worker stores. By default this process.
 
     Returns:
-        How far the plan is then.
+        How far the plan is then. A task that fails is set aside and raises nothing
+        here; its error is in ``failures``.
 
     Raises:
         ConfigError: The library has another version than the one that wrote the plan.
+        WriteError: Results cannot be stored.
     """
     execution = execution or ExecutionOptions()
     planned.job.check_version()

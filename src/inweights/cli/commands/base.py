@@ -204,7 +204,8 @@ class Choice:
     """What is run: seeds, and changed settings.
 
     Attributes:
-        seeds: Number of seeds, or the seeds; None for the recipe's own.
+        seeds: A text: the number of seeds, ``8``, or the seeds themselves,
+            ``900..907`` or ``7,8,9``; ``None`` for the recipe's own.
         set: Changes of settings, each ``key=value``.
     """
 

@@ -107,7 +107,15 @@ class Trained(Wrapped):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads."""
+        """Compute the state that :meth:`unembed` reads.
+
+        Args:
+            batch: Packed sequences of every replica, ``S`` tokens in all.
+            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+
+        Returns:
+            ``[R, n, D]``, or ``[R, S, D]``.
+        """
         if self._summed:
             return self._summed_at(batch, at)
         only_last = at is not None and bool(torch.isin(at, batch.last).all())

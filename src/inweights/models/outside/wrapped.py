@@ -110,7 +110,14 @@ class Wrapped(ModuleCaller):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
+        """Refuse: the attention of a wrapped module cannot be read.
+
+        Args:
+            tokens: Not read.
+
+        Raises:
+            ConfigError: Always.
+        """
         del tokens
         raise ConfigError(
             f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
@@ -134,7 +141,19 @@ class Wrapped(ModuleCaller):
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits, as if it were the deepest."""
+        """Map a layer's state to logits, as if it were the deepest.
+
+        Args:
+            name: One of :attr:`decodable`.
+            state: Its state, ``[R, *n, D]``.
+
+        Returns:
+            Logits of the world's tokens, ``[R, *n, K]``.
+
+        Raises:
+            ConfigError: The module has no linear head, or the head cannot read states
+                of this layer.
+        """
         form = self._form
         if name == LOGITS:
             return state
@@ -160,7 +179,19 @@ class Wrapped(ModuleCaller):
     def deepest(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R _ D"]:
-        """Compute the state that :meth:`unembed` reads."""
+        """Compute the state that :meth:`unembed` reads.
+
+        Args:
+            batch: Packed sequences of every replica, ``S`` tokens in all.
+            at: Indices of the ``n`` packed tokens that are wanted; by default all.
+
+        Returns:
+            ``[R, n, D]``, or ``[R, S, D]``.
+
+        Raises:
+            ConfigError: The module gives logits of the last position alone, and others
+                are asked for.
+        """
         if self._form.last_only and (
             at is None or not bool(torch.isin(at, batch.last).all())
         ):

@@ -79,7 +79,8 @@ def wrap(
             file.
 
             Of trained modules ``tokens``, ``vocabulary`` and ``answers`` instead.
-            ``tokens`` are the module's token ids of the world's names, ``{"ann": 17}``
+            ``tokens`` say which ids the module reads for each name of the world,
+            ``{"ann": 17}``
             or a list in the world's order; a name may be several ids, ``{"ann": [17,
             4]}``.
             ``vocabulary`` is that of the world, or its number of tokens. Without

@@ -109,7 +109,8 @@ class OneLayerTraining(iw.Config):
         Args:
             course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
                 ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise.
+            rho: Number of copies of the similarity premise; of a two-hop task of the
+                facts of the first hop and of the identities.
         """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
@@ -256,9 +257,10 @@ class GPTTraining(iw.Config):
         """Return the phases of a task; everything is trained.
 
         Args:
-            course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
-                ``AS-target``, ``two-hop`` or ``two-hop without identity``.
-            rho: Number of copies of the similarity premise.
+            course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
+                ``two-hop`` or ``two-hop without identity`` by default.
+            rho: Number of copies of the similarity premise; of a two-hop task of the
+                facts of the first hop and of the identities.
         """
         return self.phases(phase_roles(course, rho), self.losses[course])
 

@@ -16,6 +16,7 @@ import polars as pl
 from inweights.errors import ConfigError
 from inweights.support.showing import Card
 from inweights.theory.prediction.advice import Advice, in_time
+from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.calibration.features import query_features
 from inweights.theory.prediction.calibration.fitted import (
     MODELS,
@@ -24,7 +25,6 @@ from inweights.theory.prediction.calibration.fitted import (
     calibration,
     outlook,
 )
-from inweights.theory.prediction.margin_bounds import margin_bounds
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import Solved
 from inweights.theory.programs.nuclear_norm import Solution

@@ -30,7 +30,7 @@ GAP = 1e-2
 
 
 def whole_fits(world: World, seconds: float | None) -> bool:
-    """Whether one program of all facts is expected to be certified within a time limit.
+    """Return whether one program of all facts is expected to be certified within a time limit.
 
     Args:
         world: Its facts.

@@ -57,8 +57,11 @@ HOPELESS = 1e5
 class Solution(Certified):
     """Optimum of program (2), as :func:`solve` returns it.
 
-    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum``
-    is their nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
+    ``templates``, ``[P, K]`` with a row for each input token and a column for each
+    output, are feasible: the least margin of all facts is exactly 1. ``optimum`` is
+    their nuclear norm, and ``dual``, ``[M, K]`` with a row for each distinct prompt, is
+    ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the unit in which margins are
+    measured, 1 here.
 
     Attributes:
         another: A second feasible matrix of nearly the same norm, where the solver has

@@ -13,9 +13,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from inweights.config import check_size
-from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.two_hop.closed_form import closed_form
 from inweights.theory.programs.two_hop.constraints import CONSTRAINTS, constraints
+from inweights.theory.programs.two_hop.small_sdp import least_norms
 from inweights.theory.programs.two_hop.symmetric import NAMES, Parameters
 from inweights.worlds.arrays import Reals
 

@@ -18,6 +18,9 @@ from torch.overrides import TorchFunctionMode
 class RoundedProducts(TorchFunctionMode):
     """Within the ``with`` block ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
 
+    Both their inputs and their results are rounded to numbers that bfloat16 has; the
+    tensors stay float32.
+
     All layers of the library multiply by these two.
     """
 

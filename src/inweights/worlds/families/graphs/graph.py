@@ -11,7 +11,6 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any, Literal
 
-import msgspec
 import numpy as np
 
 from inweights.config import Config, check_size
@@ -22,11 +21,11 @@ from inweights.worlds.families.graphs.edges import edge_facts
 from inweights.worlds.families.graphs.shapes import (
     CLASSICS,
     ROOTED,
-    SIZES_OF,
     Shape,
     built_in_graph,
     check_memory_of,
     classic_edges,
+    refuse_sizes_of_other_shapes,
 )
 from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph, read_edges
@@ -123,7 +122,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def __post_init__(self) -> None:
         check_size("graph.idle_tokens", self.idle_tokens, least=0)
         check_counts("graph", self, arms=1, nodes=2, branches=1, rows=1, columns=1, n=3)
-        self._refuse_sizes_of_other_shapes()
+        refuse_sizes_of_other_shapes(self)
         if self.shape == "tree-star":
             check_depth("graph", self.nodes, self.branches)
         if self.shape == "grid" and self.rows * self.columns < 2:
@@ -148,19 +147,6 @@ class Graph(Config, tag_field="kind", tag="graph"):
                 f"graph: a {self.shape} has no root and no leaves, and therefore no path "
                 f"queries; leave out paths, or use one of {', '.join(ROOTED)}"
             )
-
-    def _refuse_sizes_of_other_shapes(self) -> None:
-        """Refuse a size that was given and that the shape does not have."""
-        own = SIZES_OF.get(self.shape, ())
-        defaults = {field.name: field.default for field in msgspec.structs.fields(self)}
-        foreign = {name for sizes in SIZES_OF.values() for name in sizes} - set(own)
-        for name in sorted(foreign):
-            if getattr(self, name) != defaults[name]:
-                takes = f"its size is {', '.join(own)}" if own else "it has no size"
-                raise ConfigError(
-                    f"graph: the shape '{self.shape}' does not have {name}, which was "
-                    f"given as {getattr(self, name)}; {takes}"
-                )
 
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of every node in the order of the shape, ``[N]``.

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, combinations, pairwise
 from typing import Literal, Protocol
 
+import msgspec
 import numpy as np
 
+from inweights.config import Config
+from inweights.errors import ConfigError
 from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph
 from inweights.worlds.size import check_world
@@ -96,6 +99,28 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
     if config.shape == "path-star":
         return path_star(config.arms, config.nodes)
     return tree_star(config.arms, config.nodes, config.branches)
+
+
+def refuse_sizes_of_other_shapes(config: Config) -> None:
+    """Refuse a size that was given and that the shape does not have.
+
+    Args:
+        config: A :class:`~inweights.worlds.Graph`.
+
+    Raises:
+        ConfigError: A size differs from its default, and another shape has it.
+    """
+    shape = config.shape  # type: ignore[attr-defined]
+    own = SIZES_OF.get(shape, ())
+    defaults = {field.name: field.default for field in msgspec.structs.fields(config)}
+    foreign = {name for sizes in SIZES_OF.values() for name in sizes} - set(own)
+    for name in sorted(foreign):
+        if getattr(config, name) != defaults[name]:
+            takes = f"its size is {', '.join(own)}" if own else "it has no size"
+            raise ConfigError(
+                f"graph: the shape '{shape}' does not have {name}, which was given as "
+                f"{getattr(config, name)}; {takes}"
+            )
 
 
 def check_memory_of(config: ShapeConfig) -> None:

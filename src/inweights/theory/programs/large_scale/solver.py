@@ -13,27 +13,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.linalg import eigsh, splu
 
 from inweights.errors import SolverError
 from inweights.theory.programs.certified import check_limits
+from inweights.theory.programs.large_scale.pieces import (
+    MarginsInBlocks,
+    SparseInverse,
+    estimated_norm,
+    margins_of,
+    own_inputs,
+    prompt_blocks,
+    singular_values,
+    start_near,
+)
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import (
-    MarginProjection,
     few_threads,
     operator_norm,
 )
 from inweights.theory.programs.program import Program
 from inweights.theory.programs.splitting import (
     Splitting,
-    coupling_of,
     multipliers,
 )
-from inweights.worlds.arrays import Bools, Float, Floats, Ids
+from inweights.worlds.arrays import Floats
 
 #: Penalty of the augmented Lagrangian, and iterations between two evaluations of the
 #: bounds. Measured on generated companies of 200 to 20,000 facts.
@@ -42,8 +47,6 @@ EVERY = 20
 #: Without any matrix of positive margins by then the facts are taken to exclude each
 #: other.
 FEASIBLE_BY = 60
-#: Prompts whose margins are computed at a time, times outputs: a block fits the cache.
-BLOCK = 200_000
 #: Bytes that a fact takes with each answer, without the acceleration.
 BYTES = 60
 #: Numbers that the acceleration may remember: five steps of 3,000 prompts and 400
@@ -146,13 +149,13 @@ class _SinglePrecision(Splitting):
         size = (program.shape[0] + len(program.right)) * program.shape[1]
         memory = min(8, REMEMBERED // size)
         memory = memory if memory >= LEAST_REMEMBERED else 0
-        super().__init__(program, _SparseInverse(program), memory=memory)
+        super().__init__(program, SparseInverse(program), memory=memory)
         self.x_counts = self.x_counts.astype(np.float32)
         self.x_turned = self.x_turned.astype(np.float32)
-        self._project = _InBlocks(program)
-        self._raised = _own_inputs(program)
+        self._project = MarginsInBlocks(program)
+        self._raised = own_inputs(program)
         self.penalty = PENALTY
-        start = _start(program, self._raised)
+        start = start_near(program, self._raised)
         self.x = np.concatenate([start, self.x_counts @ start])
         self.templates: Floats | None = None
         self.another: Floats | None = None
@@ -200,7 +203,7 @@ class _SinglePrecision(Splitting):
         repaired, least = self._repair(templates)
         if not least > 0:
             return np.inf
-        values = _singular_values(repaired)
+        values = singular_values(repaired)
         optimum = float(values.sum()) / least
         if optimum < self.optimum:
             self.templates = repaired / np.float32(least)
@@ -211,7 +214,7 @@ class _SinglePrecision(Splitting):
     def _take_lower(self, prices: Floats, factor: float) -> None:
         right = self.program.right
         total = -float(prices[right].sum(dtype=float)) * factor
-        size = _estimated_norm(self.x_turned @ prices) * factor
+        size = estimated_norm(self.x_turned @ prices) * factor
         if total > 0 and total > self.bound * size:
             self.bound = total / max(size, 1e-30)
             self.dual = prices * np.float32(-factor / max(size, 1e-30))
@@ -233,8 +236,8 @@ class _SinglePrecision(Splitting):
         """Return the least margin of each prompt, in the precision of the templates."""
         counts = self.program.counts.astype(templates.dtype)
         parts = [
-            _margins(counts[rows] @ templates, self.program.right[rows])
-            for rows in _blocks(self.program)
+            margins_of(counts[rows] @ templates, self.program.right[rows])
+            for rows in prompt_blocks(self.program)
         ]
         return np.concatenate(parts)
 
@@ -243,10 +246,10 @@ class _SinglePrecision(Splitting):
         templates = np.asarray(self.templates, dtype=float)
         least = float(self._least_margins(templates).min())
         self.templates = templates / least
-        self.optimum = float(_singular_values(self.templates).sum())
+        self.optimum = float(singular_values(self.templates).sum())
         slope = np.zeros(self.program.shape)
         total = 0.0
-        for rows in _blocks(self.program):
+        for rows in prompt_blocks(self.program):
             right = self.program.right[rows]
             dual = multipliers(self.dual[rows].astype(float), right)
             total += float(dual[right].sum())
@@ -257,99 +260,6 @@ class _SinglePrecision(Splitting):
         self.dual /= np.float32(size)
         if self.another is not None:
             another, least = self._repair(self.another)
-            norm = float(_singular_values(another).sum())
+            norm = float(singular_values(another).sum())
             near = norm <= least * self.optimum * (1 + max(self.gap, NEAR))
             self.another = another / np.float32(least) if near else None
-
-
-class _InBlocks:
-    """Project logits as :class:`~.operators.MarginProjection` does, block by block."""
-
-    def __init__(self, program: Program) -> None:
-        rows = _blocks(program)
-        self._parts = [(block, MarginProjection(program, block)) for block in rows]
-
-    def __call__(self, logits: Float[Floats, "M K"]) -> Float[Floats, "M K"]:
-        projected = np.empty_like(logits)
-        for rows, project in self._parts:
-            projected[rows] = project(logits[rows])
-        return projected
-
-
-class _SparseInverse:
-    """Multiply by ``(I + κ Xᵀ X)⁻¹``, which stays factorised: prompts are short."""
-
-    def __init__(self, program: Program) -> None:
-        counts = program.counts
-        eye = sparse.eye_array(counts.shape[1])
-        gram = eye + coupling_of(program) * (counts.T @ counts)
-        self._factors = splu(gram.tocsc())
-
-    def __matmul__(self, matrix: Float[Floats, "P K"]) -> Float[Floats, "P K"]:
-        return self._factors.solve(matrix.astype(float)).astype(matrix.dtype)
-
-
-def _blocks(program: Program) -> list[slice]:
-    """Return the rows of blocks of prompts whose logits fit a cache."""
-    prompts, outputs = program.right.shape
-    size = max(1, BLOCK // outputs)
-    return [slice(at, min(at + size, prompts)) for at in range(0, prompts, size)]
-
-
-def _margins(logits: Floats, right: Bools) -> Floats:
-    worst = np.where(right, logits, np.inf).min(1)
-    best: Floats = np.where(right, -np.inf, logits).max(1)
-    return worst - best
-
-
-def _own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
-    """Return prompts, their rarest inputs and right answers, and the share of each input.
-
-    A prompt's own inputs are those that occur in the fewest prompts: the subject of a
-    fact, and not its relation.
-    """
-    counts = program.counts.tocsr()
-    used = np.bincount(counts.indices, minlength=counts.shape[1])
-    prompts = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    use = used[counts.indices]
-    fewest = np.minimum.reduceat(use, counts.indptr[:-1])
-    own = use == fewest[prompts]
-    shares = 1.0 / np.bincount(prompts[own], minlength=counts.shape[0])
-    inputs = sparse.csr_array(
-        (shares[prompts[own]], (prompts[own], counts.indices[own])), shape=counts.shape
-    )
-    rows, outputs = np.nonzero(program.right)
-    picked = inputs[rows].tocoo()
-    share = (picked.data / counts[rows[picked.row], picked.col]).astype(np.float32)
-    return rows[picked.row], picked.col, outputs[picked.row], share
-
-
-def _start(program: Program, own: tuple[Ids, Ids, Ids, Floats]) -> Float[Floats, "P K"]:
-    """Return templates near the optimum: subjects prefer their answers, relations their range."""
-    prompts, inputs, outputs, share = own
-    start: Any = np.zeros(program.shape, np.float32)
-    others = program.counts.tolil(copy=True)
-    others[prompts, inputs] = 0.0
-    ranges = (others.tocsr().T @ sparse.csr_array(program.right.astype(float))).tocoo()
-    start[ranges.row, ranges.col] = 1.0
-    start[inputs, outputs] = share
-    return start
-
-
-def _singular_values(matrix: Floats) -> Floats:
-    """Return the singular values in ascending order, in double precision."""
-    wide = matrix.shape[0] < matrix.shape[1]
-    small = matrix @ matrix.T if wide else matrix.T @ matrix
-    squares = np.linalg.eigvalsh(small.astype(float))
-    return np.sqrt(np.maximum(squares, 0.0))
-
-
-def _estimated_norm(matrix: Floats) -> float:
-    """Return the largest singular value, by Lanczos' method; the final bound does not use it."""
-    wide = matrix.shape[0] < matrix.shape[1]
-    small = matrix @ matrix.T if wide else matrix.T @ matrix
-    if len(small) < 3:
-        return operator_norm(matrix)
-    first = np.ones(len(small), small.dtype)
-    largest = eigsh(small, 1, which="LA", v0=first, tol=1e-4, return_eigenvectors=False)
-    return float(np.sqrt(max(largest[0], 0.0)))

@@ -14,7 +14,7 @@ import polars as pl
 
 from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
-from inweights.theory.prediction.lower_bound import Bound, lower_bound
+from inweights.theory.prediction.bounds.lower_bound import Bound, lower_bound
 from inweights.theory.programs.nuclear_norm import Solution, solve
 from inweights.theory.programs.prompts import count_tokens
 from inweights.theory.programs.splitting import coupled_inverse
