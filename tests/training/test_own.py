@@ -234,7 +234,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         ({"loss": own.mixing}, "mixing mixes replicas"),
         (
             {"loss": torch.nn.functional.cross_entropy},
-            r"logits \[2, 9, .*turn into \[2\]",
+            r"logits \[2, 9, .*shape \[2\]",
         ),
         ({"penalty": own.mixing_penalty}, "mixing_penalty mixes replicas"),
         ({"penalty": own.sparse, "loss": own.averaged}, r"shape \[R\]"),
