@@ -43,6 +43,9 @@ class Reading:
         Args:
             edit: Function of the states of prompts of one length.
             state: States at all packed tokens.
+
+        Returns:
+            The states after the edit, ``[R, S, D]``.
         """
         if self.batch is None:  # a model of one's own that computes without states
             return edit(state)
@@ -99,6 +102,9 @@ def checked_edit(
         layer: Name of the layer, for messages.
         edit: Function of a state that returns its replacement.
         state: What is replaced.
+
+    Returns:
+        The replacement, ``[R, B, T, D]``.
 
     Raises:
         DataError: It is no tensor, or one of another shape.

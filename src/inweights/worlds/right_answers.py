@@ -41,7 +41,7 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Collect the right answers to the prompts of given statements."""
+        """Return the right answers to the prompts of given statements."""
         moved = [name.startswith(_MOVED) for name in statements.role_names]
         apart = np.array([*moved, False], dtype=np.int64)[statements.roles]
         prompt = prompt_numbers(statements, apart)

@@ -59,7 +59,7 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Restrict the score further, to rows where columns have these values."""
+        """Return the score of fewer rows: those where columns have these values, too."""
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:

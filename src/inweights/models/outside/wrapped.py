@@ -115,6 +115,9 @@ class Wrapped(ModuleCaller):
         Args:
             tokens: Not read.
 
+        Returns:
+            Never.
+
         Raises:
             ConfigError: Always.
         """

@@ -35,7 +35,7 @@ class Rows:
         self._replicas = replicas
 
     def apply(self, function: Rowwise, x: Tensor) -> Tensor:
-        """Apply a function to the stacked tensors of all replicas; return this replica's row.
+        """Return this replica's row of a function of the stacked tensors of all replicas.
 
         Args:
             function: Function of ``[R, ...]`` to the same shape, whose rows do not

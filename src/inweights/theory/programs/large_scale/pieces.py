@@ -56,7 +56,12 @@ def prompt_blocks(program: Program) -> list[slice]:
 
 
 def margins_of(logits: Floats, right: Bools) -> Floats:
-    """Return the margin of each prompt, ``[M]``: its worst right logit less its best other one."""
+    """Return the margin of each prompt, ``[M]``: its worst right logit less its best other one.
+
+    Args:
+        logits: ``[M, K]``.
+        right: Which outputs are right, ``[M, K]``.
+    """
     worst = np.where(right, logits, np.inf).min(1)
     best: Floats = np.where(right, -np.inf, logits).max(1)
     return worst - best
@@ -87,7 +92,12 @@ def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
 def start_near(
     program: Program, own: tuple[Ids, Ids, Ids, Floats]
 ) -> Float[Floats, "P K"]:
-    """Return templates near the optimum: subjects prefer their answers, relations their range."""
+    """Return templates near the optimum: subjects prefer their answers, relations their range.
+
+    Args:
+        program: The program.
+        own: Result of :func:`own_inputs`.
+    """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)
     others = program.counts.tolil(copy=True)

@@ -61,7 +61,7 @@ def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Merge spans where one begins at the end of the one before it.
+    """Return spans, merged where one begins at the end of the one before it.
 
     Example:
         >>> joined([(0, 3), (3, 5), (7, 9)])

@@ -45,7 +45,7 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
 
 
 def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Restore a value from the JSON that :func:`pack_state` made of it.
+    """Return a value that :func:`pack_state` made into JSON.
 
     Args:
         value: The JSON.
