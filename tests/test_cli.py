@@ -253,6 +253,7 @@ def test_predict_names_facts_that_contradict(capsys, tmp_path) -> None:
     assert call(capsys, "predict", str(path))[0] == 0
 
 
+@pytest.mark.slow
 def test_audit_speaks_to_people_and_programs(capsys) -> None:
     code, out, _ = call(capsys, "audit", "@people")
     assert code == 0

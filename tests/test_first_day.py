@@ -195,6 +195,7 @@ def test_a_card_is_short_and_nothing_in_it_is_markup() -> None:
     assert "\x1b" not in card.html
 
 
+@pytest.mark.slow
 def test_objects_show_themselves(trained, tmp_path) -> None:
     model, world = trained
     prediction = iw.predict(world)

@@ -161,6 +161,7 @@ def test_style_is_said_beside_the_text(capsys) -> None:
     assert printed(capsys) == "[/x] and [b]\n"
 
 
+@pytest.mark.slow
 def test_a_stream_that_cannot_show_all_characters(tmp_path) -> None:
     path = tmp_path / "facts.csv"
     path.write_text("zoë,мать,ann\nann,born,rome\n", encoding="utf-8")

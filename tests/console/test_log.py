@@ -20,6 +20,7 @@ def test_a_run_is_quiet_by_default(
     assert "inweights.training" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_verbose_and_a_file_show_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

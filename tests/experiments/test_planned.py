@@ -142,6 +142,7 @@ def test_who_is_stopped_gives_back_what_its_processes_held(tmp_path) -> None:
     assert list(made.store.leases.live()) == [made.index()[0].key]
 
 
+@pytest.mark.slow
 def test_the_work_of_planning_grows_with_the_trials_and_not_their_square(
     tmp_path,
 ) -> None:

@@ -80,6 +80,7 @@ def counted(folder: Path, task: str) -> dict[int, float]:
     return {row["doc_id"]: row["acc"] for row in rows}
 
 
+@pytest.mark.slow
 def test_what_lm_eval_logged_is_compared_question_by_question(
     logged: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

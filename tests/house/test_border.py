@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_public_functions_name_what_does_not_fit() -> None:
     """In a process of its own: here calls are checked against the shapes in signatures."""
-    assert calls_of("few") > 1_000
+    assert calls_of("few") > 500
 
 
 @pytest.mark.slow
@@ -26,8 +26,8 @@ def test_every_public_function_names_what_does_not_fit() -> None:
 
 @pytest.mark.slow
 def test_one_wrong_argument_among_good_ones_is_named() -> None:
-    """Of every fifth function; ``make fuzz`` calls all."""
-    assert calls_of("one", "few") > 1_000
+    """Of every tenth function; ``make fuzz`` calls all."""
+    assert calls_of("one", "few") > 500
 
 
 def calls_of(*words: str) -> int:

@@ -45,6 +45,7 @@ def test_a_rank_one_edit_holds_and_leaves_other_hops_alone(
     )
 
 
+@pytest.mark.slow
 def test_what_it_reaches_follows_the_shared_keys(model: GPT) -> None:
     """Identities share the second hop's key with compositions; hops alone do not."""
     with_identities = edits(model, WORLDS, most=4)
@@ -57,6 +58,7 @@ def test_what_it_reaches_follows_the_shared_keys(model: GPT) -> None:
     assert with_identities["apart"].abs().max() < 0.3  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_a_replica_alone_is_edited_as_among_others(model: GPT) -> None:
     alone = taught(WORLDS[1:], [1])
     for method in ("rank-one", "training"):

@@ -251,6 +251,7 @@ def test_bands_hold_the_energy_of_their_eigenspaces(config, kind) -> None:
     assert bands.energy(vectors)[0].shape == (BANDS,)
 
 
+@pytest.mark.slow
 def test_a_large_graph_is_drawn_as_some_of_its_nodes() -> None:
     row = scene(GRID).row(0, named=True)
     assert (len(row["nodes"]), row["all_nodes"]) == (250, 576)

@@ -152,6 +152,7 @@ def test_the_control_moves_states_as_far() -> None:
         assert not sizes[0][:, :, [0, 2]].any()
 
 
+@pytest.mark.slow
 def test_a_replica_says_the_same_alone() -> None:
     both = iw.GPTConfig(layers=2, width=8).build(vocabulary=TOKENS, seeds=[3, 4])
     one = iw.GPTConfig(layers=2, width=8).build(vocabulary=TOKENS, seeds=[4])

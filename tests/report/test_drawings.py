@@ -192,6 +192,7 @@ def test_sweep_marks_the_baseline(tables):
     assert bold == ["4"]
 
 
+@pytest.mark.slow
 def test_numbers_of_all_sizes_share_an_axis(tables):
     few, *_ = draw(changed(FIGURES["sweeps"], y_linear=0.1), tables).axes
     assert few.get_yscale() == "symlog"

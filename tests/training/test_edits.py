@@ -126,6 +126,7 @@ def test_more_edits_include_fewer_and_each_prompt_is_edited_once(
     assert len({fact.rsplit(" ", 1)[0] for fact in more}) == count + 1
 
 
+@pytest.mark.slow
 def test_a_node_with_several_edges_is_edited_once() -> None:
     grid = Graph(shape="grid", rows=4, columns=5).build()
     model = GPTConfig(layers=1, width=32).build(vocabulary=20, seeds=[0])
@@ -158,6 +159,7 @@ def test_the_root_seed_of_a_world_decides_where_all_worlds_state_the_same() -> N
     assert shared == [each[0], each[0]]
 
 
+@pytest.mark.slow
 def test_what_is_due_is_measured_before_and_after_the_edit() -> None:
     edit = METHODS["rank-one"]
     look = Observer(
