@@ -90,3 +90,5 @@ def test_courses_that_are_not_there() -> None:
         OneLayerTraining(late={"joined": 5})
     with pytest.raises(ConfigError, match="joint"):
         GPTTraining(losses={"joined": (0.1,)})
+    with pytest.raises(ConfigError, match="unknown course 'AS-pair'"):
+        GPTTraining().curriculum("AS-pair")

@@ -261,7 +261,11 @@ class GPTTraining(iw.Config):
                 ``two-hop`` or ``two-hop without identity`` by default.
             rho: Number of copies of the similarity premise; of a two-hop task of the
                 facts of the first hop and of the identities.
+
+        Raises:
+            ConfigError: No losses are known for the task.
         """
+        check_names("course", [course], self.losses)
         return self.phases(phase_roles(course, rho), self.losses[course])
 
     def phases(
