@@ -134,9 +134,11 @@ def predict(
 
     found = parts_within(world, seconds)
     note = ""
-    # If it fails, the parts have the rest.
+    # If it fails, the parts have the rest. What comes before and after its iterations is
+    # not in its limit, and how long it takes is a guess, so that it has to be short.
     most = None if late is None else 0.6 * (late - now)
-    if len(found) > 1 and decay is None and whole_fits(world, most):
+    short = None if most is None else most / 2
+    if len(found) > 1 and decay is None and whole_fits(world, short):
         as_one = partial(
             forecast, solver=partial(solve_whole, answers=answers, gap=gap)
         )

@@ -6,7 +6,7 @@ its search for the nearest family of worlds.
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import polars as pl
@@ -80,13 +80,14 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     into: Counter[int] = Counter()
     for links in after.values():
         into.update(thing for _, thing in links)
+    things = _by_relation(after)
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
         prompt = asked.prompt(query).tolist()
         right = asked.right_answers(query).tolist()
         own = over[query]
         last = answers[prompt[-1]]
-        ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
+        ends = _ends(after, things, prompt)
         identity = len(own & known) / max(len(own), 1)
         stated = sum([last[answer] for answer in right if answer in last])
         common = stated / max(last.total(), 1)
@@ -203,18 +204,37 @@ def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counte
     return answers
 
 
+def _by_relation(
+    after: dict[int, list[tuple[int, int]]],
+) -> dict[tuple[int, int], list[int]]:
+    """Return what a subject has for a relation, by both."""
+    found: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for subject, links in after.items():
+        for relation, thing in links:
+            found[subject, relation].append(thing)
+    return dict(found)
+
+
 def _ends(
-    after: dict[int, list[tuple[int, int]]], subject: int, relation: int, steps: int
+    after: dict[int, list[tuple[int, int]]],
+    things: dict[tuple[int, int], list[int]],
+    prompt: Sequence[int],
 ) -> set[int]:
-    """Return what a subject has for a relation, by any chain of at most so many facts."""
-    here = {subject}
+    """Return what a prompt's subject has for its last relation, by any chain of its length or less.
+
+    Args:
+        after: Relations and things of each subject.
+        things: Result of :func:`_by_relation`.
+        prompt: A subject, and as many relations as a chain may have facts.
+    """
+    here = {prompt[0]}
     ends = set[int]()
-    for _ in range(steps):
-        reached = set[int]()
-        for one in here & after.keys():
-            for own, thing in after[one]:
-                reached.add(thing)
-                if own == relation:
-                    ends.add(thing)
-        here = reached
+    for left in range(len(prompt) - 1, 0, -1):
+        for one in here:
+            ends.update(things.get((one, prompt[-1]), ()))
+        # What the last step reaches is asked for by its relation alone: one subject may
+        # have thousands of others.
+        if left > 1:
+            links = chain.from_iterable(after[one] for one in here & after.keys())
+            here = {thing for _, thing in links}
     return ends
