@@ -11,9 +11,9 @@ class Outside(Config):
     """A file, a folder or a model that an option names.
 
     It counts with the content that it stands for: another content is another run. A
-    function that opens it takes it like a path, ``open(option)``,
-    ``torch.load(option)``; its ``name`` is the text. As a path it is that name, also
-    where it is a model of the hub, which is not a folder here.
+    function that opens it takes it like a path, ``open(option)``; its ``name`` is the
+    text. As a path it is that name, also where it is a model of the hub, which is not a
+    folder here.
 
     Attributes:
         name: A path, or a model of the hub; what begins with ``@`` comes with a
