@@ -306,7 +306,7 @@ def test_the_examples_run_one_after_another(
     actions.examples(".")
     iw.save_model(model, "model.safetensors")
     first = ["augment", "plan", "run", "sweep"]
-    minutes = ["demo", "finetune", "evaluate"]  # which have tests of their own
+    minutes = ["demo", "finetune", "evaluate", "gguf"]  # which have tests of their own
     order = first + [name for name in EXAMPLES if name not in (*first, *minutes)]
     assert world.settings["n"] == 4
     for name in order:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import venv
 import zipfile
+from collections.abc import Collection
 from importlib import metadata
 from pathlib import Path
 
@@ -21,36 +22,46 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with nothing in it but the wheel and what the wheel says that it needs."""
+    """A folder with the wheel, and an environment with what it says that it needs."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     subprocess.run(
         [*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True
     )
-    [wheel] = folder.glob("inweights-*.whl")
-    venv.create(folder / "empty", with_pip=False)
-    python = folder / "empty" / "bin" / "python"
-    into = ["--python", str(python), "install", "--no-deps", str(wheel)]
-    subprocess.run([*pip, *into], check=True)
-    [packages] = (folder / "empty" / "lib").glob("python*/site-packages")
-    for name in needed("inweights"):
-        for file in metadata.files(name) or ():
-            link = packages / file.parts[0]
-            if file.parts[0] != ".." and not link.exists():
-                link.symlink_to(
-                    str(metadata.distribution(name).locate_file(file.parts[0]))
-                )
+    environment(folder, "empty")
     return folder
 
 
-def needed(name: str, known: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Names of all distributions that one needs, without its extras."""
+def environment(folder: Path, name: str, *extras: str) -> Path:
+    """Make an environment with nothing in it but the wheel and what it needs, with extras."""
+    [wheel] = folder.glob("inweights-*.whl")
+    venv.create(folder / name, with_pip=False)
+    python = folder / name / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    into = ["--python", str(python), "install", "--no-deps", str(wheel)]
+    subprocess.run([*pip, *into], check=True)
+    [packages] = (folder / name / "lib").glob("python*/site-packages")
+    for package in needed("inweights", extras):
+        for file in metadata.files(package) or ():
+            link = packages / file.parts[0]
+            if file.parts[0] != ".." and not link.exists():
+                link.symlink_to(
+                    str(metadata.distribution(package).locate_file(file.parts[0]))
+                )
+    return python
+
+
+def needed(
+    name: str, extras: Collection[str] = (), known: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    """Names of all distributions that one needs, with some of its extras."""
     for line in metadata.requires(name) or ():
         need = Requirement(line)
-        if need.name not in known and (
-            need.marker is None or need.marker.evaluate({"extra": ""})
-        ):
-            known = needed(need.name, known | {need.name})
+        wanted = need.marker is None or any(
+            need.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+        )
+        if wanted and need.name not in known:
+            known = needed(need.name, need.extras, known | {need.name})
     return known
 
 
@@ -80,19 +91,29 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["own-model", "own-function", "trained-model", "looking"]
+    ("page", "extra"),
+    [
+        ("own-model", ""),
+        ("own-function", ""),
+        ("trained-model", ""),
+        ("looking", ""),
+        ("own-rows", "hf"),
+    ],
 )
 def test_pages_run_where_nothing_else_is(
-    installed: Path, page: str, tmp_path: Path
+    installed: Path, page: str, extra: str, tmp_path: Path
 ) -> None:
     """What a page prints, as one program of somebody who has installed the wheel."""
+    python = installed / "empty" / "bin" / "python"
+    if extra:
+        python = environment(installed, extra, extra)
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
     (tmp_path / "page.py").write_text("\n".join(block.code for block in blocks(text)))
     kept = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")
     }
     done = subprocess.run(
-        [installed / "empty" / "bin" / "python", "page.py"],
+        [python, "page.py"],
         cwd=tmp_path,
         env=kept | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

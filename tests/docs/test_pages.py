@@ -31,6 +31,8 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 #: Whether what programs print is written to the pages.
 WRITING = bool(os.environ.get("INWEIGHTS_WRITE"))
+#: Packages beside our extras that a page needs.
+NEEDS = {"there-and-back": ("transformer_lens", "nnsight")}
 #: Pages whose programs take about a second of processor time, or more.
 LONG = (
     "atlas",
@@ -40,6 +42,7 @@ LONG = (
     "looking",
     "own-facts-in-experiments",
     "own-model",
+    "own-rows",
     "own-training",
     "predict",
     "sweep",
@@ -100,6 +103,8 @@ def test_numbers_may_differ_a_little(one: str, other: str, agree: bool) -> None:
     ids=lambda page: page.stem,
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NEEDS.get(page.stem, ()):
+        pytest.importorskip(name, reason=f"pip install {name} lifts this")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     # A module of its own, found by name, so that classes of the page can be inspected.

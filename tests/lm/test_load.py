@@ -213,7 +213,7 @@ def test_dtypes_and_seeds_of_the_tiny_model() -> None:
     with pytest.raises(ConfigError, match="did you mean 'float16'"):
         load_model("@tiny", dtype="float61")
     with pytest.raises(
-        ConfigError, match="require bitsandbytes and a GPU, and are not supported"
+        ConfigError, match="requires bitsandbytes and a GPU, and is not supported"
     ):
         load_model("@tiny", dtype="int4")
 

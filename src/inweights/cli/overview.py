@@ -75,6 +75,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "evaluate": Command(
             "language", "evaluate a language model on facts and what follows"
         ),
+        "gguf": Command("language", "write a language model for llama.cpp"),
         "compare-training": Command(
             "comparisons", "compare ways to give a language model facts"
         ),
@@ -125,8 +126,7 @@ _OPTIONS = {
     "--version": "show the version",
     "--install-completion": "install completion for this shell",
     "--debug": "show the traceback of an error",
-    "--verbose": "write a log to the error stream",
-    "--log-file FILE": "write a detailed log to a file",
+    "--verbose, --log-file FILE": "write a log to the error stream, or a file",
     "--max-memory 8GB": "reject work that needs more memory, before it starts",
 }
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from inweights.lm.model.data import encode as encode
     from inweights.lm.model.data import preview as preview
     from inweights.lm.model.data import read_examples as read_examples
+    from inweights.lm.model.gguf_file import write_gguf as write_gguf
     from inweights.lm.model.load import LanguageModel as LanguageModel
     from inweights.lm.model.load import load_model as load_model
     from inweights.lm.model.score import generate as generate

@@ -1,4 +1,4 @@
-"""Commands about pretrained language models: ``finetune`` on facts, and ``evaluate``."""
+"""Commands about pretrained language models: ``finetune`` on facts, ``evaluate``, and ``gguf``."""
 
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,29 @@ def evaluate(
     console.language.evaluated(made, why=why, json=json)
     if asking.card:  # last: what was measured is not lost with it
         lm.add_scores(Path(model), made)
+
+
+@base.app.command
+def gguf(
+    model: str,
+    /,
+    *,
+    out: Path,
+    bits: int = 16,
+    download: base.Download = False,
+) -> None:
+    """Write a language model as one GGUF file, for llama.cpp and programs built on it.
+
+    Args:
+        model: A folder, such as one that 'inweights finetune' wrote, a hub name, or
+            @smollm2.
+        out: The file, as in tuned.gguf; must not exist.
+        bits: Bits of a weight: 32, 16, 8 or 4. 'inweights evaluate tuned.gguf DATA'
+            shows what rounding costs.
+    """
+    loaded = lm.load_model(model, download=download)
+    written = lm.write_gguf(loaded, out, bits=bits)
+    console.language.written(written)
 
 
 def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:

@@ -147,8 +147,9 @@ def load_model(
     """
     if dtype in ("int8", "int4", "8bit", "4bit", "nf4"):
         raise ConfigError(
-            f"dtype '{dtype}': weights in 8 or 4 bits require bitsandbytes and a GPU, and are not "
-            "supported; bfloat16 takes half the memory of float32"
+            f"dtype '{dtype}': training in 8 or 4 bits requires bitsandbytes and a GPU, and is not "
+            "supported; bfloat16 takes half the memory of float32, and 'inweights gguf' writes 8 "
+            "or 4 bits for running"
         )
     check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")

@@ -11,7 +11,7 @@ from inweights.cli.console.base import listing, out, print_json, say, table
 from inweights.cli.console.language.training import NAMES, epoch, finetuned, mask
 from inweights.support.progress import plural
 
-__all__ = ["answered", "epoch", "evaluated", "finetuned", "mask", "requests"]
+__all__ = ["answered", "epoch", "evaluated", "finetuned", "mask", "requests", "written"]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +33,19 @@ def requests(number: int, tokens: int, kept: Path) -> None:
     out.print(
         f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are kept in "
         f"{kept}",
+        soft_wrap=True,
+    )
+
+
+def written(file: Path) -> None:
+    """Print where a GGUF file is, and how large.
+
+    Args:
+        file: The file.
+    """
+    out.print(
+        f"written to {file}, {file.stat().st_size / 1e6:,.1f} MB; llama.cpp runs it:"
+        f"\nllama-cli -m {file}",
         soft_wrap=True,
     )
 
