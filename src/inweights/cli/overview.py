@@ -126,7 +126,7 @@ _OPTIONS = {
     "--version": "show the version",
     "--install-completion": "install completion for this shell",
     "--debug": "show the traceback of an error",
-    "--verbose, --log-file FILE": "write a log to the error stream, or a file",
+    "--verbose, --log-file": "write a log to the error stream; to the FILE named",
     "--max-memory 8GB": "reject work that needs more memory, before it starts",
 }
 
