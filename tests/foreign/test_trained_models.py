@@ -146,7 +146,10 @@ def test_a_state_dict_loads_into_one_replica() -> None:
     model = iw.wrap(make).build(vocabulary=TOKENS, seeds=3)
     plain = own(7)
     others = model(pack([IDS]), at=pack([IDS]).last)
-    model.load_replica(plain.state_dict(), replica=1)
+    compiled = {
+        f"_orig_mod.{name}": value for name, value in plain.state_dict().items()
+    }
+    model.load_replica(compiled, replica=1)
     batch = pack([IDS])
     found = model(batch, at=batch.last)
     torch.testing.assert_close(found[1], plain(IDS)[0][:, 0], atol=1e-6, rtol=1e-5)

@@ -25,6 +25,11 @@ MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗≉?·", strict=True))
 COLOURS = dict(
     zip(VERDICTS, ("green", "green", "red", "magenta", "yellow", "dim"), strict=True)
 )
+#: What several claims of one's own do; :attr:`ClaimResult.shown` says it of one.
+_OWN_WORDS: dict[Verdict, str] = {
+    "reproduced": "that hold",
+    "not reproduced": "that do not hold",
+}
 #: Why a claim is not judged whose recipe has not run.
 NO_RUN = "no run at scale '{scale}' yet"
 #: Claims whose text is shown whole unless more is asked for.
@@ -135,8 +140,9 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         listed.add_row(*cells, body)
     out.print(listed)
     if judged:
-        present = {claim.verdict for claim in results}
-        shown = ", ".join(f"{MARKS[v]} {v}" for v in VERDICTS if v in present)
+        order = sorted(results, key=lambda claim: VERDICTS.index(claim.verdict))
+        words = [f"{MARKS[claim.verdict]} {claim.shown}" for claim in order]
+        shown = ", ".join(dict.fromkeys(words))
         say((f"{shown}; --full shows intervals and cases", "dim"))
     if once and reasons != {""}:
         none = "none of them is judged" if not judged else "not judged"
@@ -189,7 +195,9 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
     }
     lines = []
     for kind, numbers in tally(results).items():
-        known = ", ".join(f"{n} {verdict}" for verdict, n in numbers.items() if n)
+        words = {} if kind == "papers" else _OWN_WORDS
+        counted = [f"{n} {words.get(v, v)}" for v, n in numbers.items() if n]
+        known = ", ".join(counted)
         if known:
             lines.append(f"{plural(sum(numbers.values()), *titles[kind])}: {known}")
     if found := sizes(results):

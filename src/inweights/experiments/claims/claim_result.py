@@ -60,7 +60,7 @@ class ClaimResult(Said, kw_only=True):
 
     def __repr__(self) -> str:
         number = "" if self.measured is None else f" {self.measured:.3g}"
-        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
+        return f"ClaimResult({self.id}: {self.shown},{number} for {self.target.text})"
 
     def _repr_html_(self) -> str:
         between = (
@@ -74,7 +74,7 @@ class ClaimResult(Said, kw_only=True):
             "target": self.target.text,
         }
         seeds = {"seeds": self.met or self.replicates, "version": self.version}
-        row = (self.verdict, self.text)
+        row = (self.shown, self.text)
         return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
 
     @property

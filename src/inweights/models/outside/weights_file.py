@@ -18,13 +18,12 @@ from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.outside.modules import made
+from inweights.models.outside.replicas.stacking import without_prefix
 
 if TYPE_CHECKING:
     from inweights.models.outside.module_configs import WrapConfig
 
 _PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
-#: What torch.compile, and wrappers for several GPUs, put before each name.
-_PREFIXES = ("_orig_mod.", "module.")
 
 
 def modules_from_file(
@@ -103,7 +102,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
         >>> layer.weight.tolist()
         [[1.0, 1.0]]
     """
-    state = without_prefix(state, module)
+    state = without_prefix(state, module.state_dict())
     own = module.state_dict()
     for name, value in state.items():
         if name not in own:
@@ -125,24 +124,6 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
             own[name].copy_(value)
 
 
-def without_prefix(
-    state: Mapping[str, Tensor], module: nn.Module
-) -> Mapping[str, Tensor]:
-    """Return weights without the prefix of a wrapper, where the module has the names without it.
-
-    Args:
-        state: Weights by name, as a file holds them.
-        module: The module that is to have them.
-    """
-    known = module.state_dict().keys()
-    for prefix in _PREFIXES:
-        if state and all(name.startswith(prefix) for name in state):
-            short = {name.removeprefix(prefix): value for name, value in state.items()}
-            if short.keys() <= known:
-                return short
-    return state
-
-
 def _fitting_size(source: WrapConfig, state: Mapping[str, Tensor], path: str) -> int:
     """The number of tokens with which the factory's module has the shapes of a file."""
     sizes = sorted({value.shape[0] for value in state.values() if value.dim() == 2})
@@ -162,7 +143,7 @@ def _fits(source: WrapConfig, size: int, state: Mapping[str, Tensor]) -> bool:
     except ConfigError:
         return False
     own = module.state_dict()
-    named = without_prefix(state, module)
+    named = without_prefix(state, module.state_dict())
     for name, value in named.items():
         if name not in own or own[name].shape != value.shape:
             return False

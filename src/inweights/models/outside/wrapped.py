@@ -63,7 +63,8 @@ class Wrapped(ModuleCaller):
         """Copy the ``state_dict`` of a plain module into one replica.
 
         Args:
-            state: Tensors without a replica axis, by the module's own names. Of tied
+            state: Tensors without a replica axis, by the module's own names, with or
+                without the prefix of ``torch.compile`` or ``DataParallel``. Of tied
                 parameters one name is enough.
             replica: Index of the replica.
 

@@ -6,13 +6,16 @@ replaces those of one replica by a plain ``state_dict``. Shapes: ``R`` replicas.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, unknown_name
+
+#: What torch.compile, and wrappers for several GPUs, put before each name.
+_PREFIXES = ("_orig_mod.", "module.")
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,15 @@ def load_replica(
     Args:
         model: The model.
         names: Where its numbers are.
-        state: Tensors without a replica axis, by the module's own names.
+        state: Tensors without a replica axis, by the module's own names, with or
+            without the prefix of ``torch.compile`` or ``DataParallel``.
         replica: Index of the replica.
 
     Raises:
         DataError: A name is unknown, a parameter is missing, or a shape differs.
     """
     known = {**names.own, **names.shared}
+    state = without_prefix(state, known)
     for name, value in state.items():
         if name not in known:
             raise unknown_name("parameter", name, known, error=DataError)
@@ -121,6 +126,23 @@ def load_replica(
     with torch.no_grad():
         for name, value in state.items():
             _row(model, names, name, replica).copy_(value)
+
+
+def without_prefix(
+    state: Mapping[str, Tensor], known: Container[str]
+) -> Mapping[str, Tensor]:
+    """Return weights without the prefix of a wrapper, where the module has the names without it.
+
+    Args:
+        state: Weights by name.
+        known: Names that the module has.
+    """
+    for prefix in _PREFIXES:
+        if state and all(name.startswith(prefix) for name in state):
+            short = {name.removeprefix(prefix): value for name, value in state.items()}
+            if all(name in known for name in short):
+                return short
+    return state
 
 
 def _row(model: nn.Module, names: Names, name: str, replica: int) -> Tensor:
