@@ -44,7 +44,8 @@ _FOLDERS = {
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
         "where-the-bridge-is what-decides geometry-disputed loops-or-identities edits "
         "calibrated-predictions league recall-by-selection "
-        "one-steering-vector hops-and-layers edits-spread positions-decide targets-or-identities"
+        "one-steering-vector hops-and-layers edits-spread positions-decide targets-or-identities "
+        "penalty-or-identities"
     ),
     "demo": "two-hop",
 }

@@ -1,0 +1,154 @@
+"""Nuclear-norm penalties by Newton-Schulz iterations, and the ranks of a GPT's weights.
+
+:func:`on_templates` penalises what an Emb-MLP's logits are made of, :func:`on_attention`
+the query and key matrices of a GPT, as Low-Rank Decay does (arXiv:2606.04405), and
+:func:`on_matrices` all of its matrices. :func:`attention_ranks` shows what they did. The
+recipe ``penalty_or_identities`` uses them. Shapes: ``R`` replicas, ``m`` by ``n`` of a
+matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.models import GPT, EmbMLP, Model
+from inweights.worlds.world import Worlds
+
+#: Newton-Schulz iterations of a polar factor: singular values from about a hundredth of
+#: the largest one on are then 1.
+ITERATIONS = 12
+
+
+def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
+    """Approximate ``U Vᵀ`` of each matrix ``U S Vᵀ``: the gradient of its nuclear norm.
+
+    Args:
+        matrices: A matrix for each replica, ``[R, m, n]``.
+        iterations: Number of Newton-Schulz iterations. Singular values that are much
+            smaller than the largest one have not reached 1 after a few.
+
+    Returns:
+        The factors. A matrix of zeros gives zeros.
+
+    Example:
+        >>> found = polar_factor(torch.tensor([[[2.0, 0.0], [0.0, 1.0]]]))
+        >>> found.round(decimals=4).tolist()
+        [[[1.0, 0.0], [0.0, 1.0]]]
+    """
+    norms = torch.linalg.matrix_norm(matrices, keepdim=True)
+    factor = matrices / norms.clamp_min(1e-12)
+    for _ in range(iterations):
+        factor = 1.5 * factor - 0.5 * factor @ factor.mT @ factor
+    return factor
+
+
+def nuclear_norms(matrices: Tensor) -> Tensor:
+    """Compute the nuclear norm of each matrix, whose gradient is the polar factor."""
+    # tr(Wᵀ U Vᵀ) is the sum of the singular values, and its gradient that of the norm
+    # where the factor is held.
+    return (matrices * polar_factor(matrices.detach())).sum((-2, -1))
+
+
+def on_templates(model: Model, _step: int, weight: float) -> Tensor:
+    """Penalise the nuclear norm of an Emb-MLP's templates, as program (2) does.
+
+    Args:
+        model: An Emb-MLP; program (2) is that of Identity Bridge, §4.3.
+        _step: Not used.
+        weight: Factor of the norm.
+
+    Returns:
+        The penalty of each replica, ``[R]``.
+    """
+    assert isinstance(model, EmbMLP)
+    return weight * nuclear_norms(model.templates())
+
+
+def on_attention(model: Model, _step: int, weight: float) -> Tensor:
+    """Penalise the nuclear norms of a GPT's query and key matrices (arXiv:2606.04405).
+
+    Args:
+        model: A GPT.
+        _step: Not used.
+        weight: Factor of the sum of the norms.
+
+    Returns:
+        The penalty of each replica, ``[R]``.
+    """
+    norms = [nuclear_norms(matrix) for matrix in _queries_and_keys(model)]
+    return weight * torch.stack(norms).sum(0)
+
+
+def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
+    """Penalise the nuclear norms of all matrices of a GPT but that of positions.
+
+    Args:
+        model: A GPT with an untied head.
+        _step: Not used.
+        weight: Factor of the sum of the norms.
+
+    Returns:
+        The penalty of each replica, ``[R]``.
+    """
+    norms = [nuclear_norms(matrix) for matrix in _matrices(model)]
+    return weight * torch.stack(norms).sum(0)
+
+
+def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
+    """Compute the effective rank of a GPT's query and key matrices, and their nuclear norm.
+
+    The effective rank is the exponential of the entropy of the singular values, as
+    shares of their sum (Roy and Vetterli, 2007).
+
+    Args:
+        model: ``R`` replicas of a GPT.
+        _worlds: Not used.
+
+    Returns:
+        A row for each replica: ``replica``, ``rank`` and ``norm``, means over layers and
+        both matrices.
+
+    Example:
+        >>> from inweights import GPTConfig, TwoHop
+        >>> gpt = GPTConfig(layers=1, width=16).build(vocabulary=9, seeds=[0])
+        >>> 8 < attention_ranks(gpt, TwoHop(n=2).build())["rank"].item() < 16
+        True
+    """
+    with torch.no_grad():
+        values = torch.stack(
+            [
+                torch.linalg.svdvals(matrix.double().cpu())
+                for matrix in _queries_and_keys(model)
+            ]
+        )
+    shares = values / values.sum(-1, keepdim=True).clamp_min(1e-300)
+    ranks = torch.special.entr(shares).sum(-1).exp()
+    return pl.DataFrame(
+        {
+            "replica": range(model.replicas),
+            "rank": ranks.mean(0).tolist(),
+            "norm": values.sum(-1).mean(0).tolist(),
+        }
+    )
+
+
+def _queries_and_keys(model: Model) -> Iterator[Tensor]:
+    assert isinstance(model, GPT)
+    for block in model.blocks:
+        queries, keys, _ = block.qkv.weight.chunk(3, dim=-1)
+        yield queries
+        yield keys
+
+
+def _matrices(model: Model) -> Iterator[Tensor]:
+    assert isinstance(model, GPT)
+    assert model.head is not None
+    yield model.tokens.weight
+    yield model.head.weight
+    for block in model.blocks:
+        yield from block.qkv.weight.chunk(3, dim=-1)
+        yield from (block.out.weight, block.up.weight, block.down.weight)

@@ -1,0 +1,247 @@
+"""Ours: whether a nuclear-norm penalty on the weights does what identities do."""
+
+from functools import partial
+
+import polars as pl
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.experiments import (
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    Value,
+    number,
+    share,
+)
+from inweights.recipes.beyond import penalties
+from inweights.recipes.shared.derived import memorised
+
+EMB_MLP = "Emb-MLP"
+GPT = "GPT"
+#: The same with no queries and keys: each position takes the mean of those before it.
+UNIFORM = "GPT, uniform"
+PROGRAM = "program (2)"
+#: What is done beside training on hops.
+NOTHING = "nothing"
+DECAY = "weight decay"
+ATTENTION = "penalty, attention"
+ALL = "penalty, all"
+IDENTITIES = "identities"
+REMEDIES = (NOTHING, DECAY, ATTENTION, ALL, IDENTITIES)
+PENALTIES = (ATTENTION, ALL)
+#: Whether two-hop facts are trained, too.
+NONE = "none"
+SOME = "some"
+LABELS = ("model", "remedy", "compositions")
+
+
+class Settings(iw.Config):
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``penalty_or_identities.toml``.
+
+    Attributes:
+        n: Subjects, bridges and objects of the world where only hops are trained.
+        shared: The world where some two-hop facts are trained, too.
+        emb_mlp: Width of Emb-MLP.
+        emb_steps: Updates of Emb-MLP.
+        gpt: The GPT.
+        steps: Updates of the GPT on hops alone.
+        long: Updates of the GPT where two-hop facts are trained, too.
+        decay: Weight decay of the GPT with weight decay; the others have .01.
+        emb_decay: Weight decay of the Emb-MLP with weight decay; the others have none.
+        on_templates: Factor of the penalty on the templates of Emb-MLP.
+        on_attention: Factor of the penalty on the query and key matrices of the GPT.
+        on_matrices: Factor of the penalty on all of its matrices.
+    """
+
+    n: int = 20
+    shared: iw.TwoHop = iw.TwoHop(
+        n=20,
+        first_relations=2,
+        second_relations=4,
+        maps="sampled",
+        bridges=6,
+        trained=0.3,
+        unseen=0.3,
+    )
+    emb_mlp: int = 64
+    emb_steps: int = 5000
+    gpt: iw.GPTConfig = iw.GPTConfig(layers=4, tied=False)
+    steps: int = 280
+    long: int = 1200
+    decay: float = 1.0
+    emb_decay: float = 1e-3
+    on_templates: float = 1e-3
+    on_attention: float = 1e-4
+    on_matrices: float = 1e-4
+
+
+def plan(settings: Settings) -> Plan:
+    """Return Emb-MLP, a GPT and the program's optimum, with each remedy.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (Emb-MLP; GPT; GPT, uniform; program (2)), ``remedy``
+        (nothing; weight decay; penalty, attention; penalty, all; identities),
+        ``compositions`` (none, some); the measures ``accuracy``, ``ranks`` of a GPT and
+        ``direction`` of Emb-MLP.
+    """
+    trials = []
+    for remedy in REMEDIES:
+        hops = iw.TwoHop(n=settings.n, identity=remedy == IDENTITIES)
+        if remedy in (NOTHING, IDENTITIES):
+            learner: iw.Optimum | Curriculum = iw.Optimum()
+            trials.append(
+                Trial(labels=_labels(PROGRAM, remedy), world=hops, learner=learner)
+            )
+        if remedy != ATTENTION:  # it has none
+            trials.append(
+                Trial(
+                    labels=_labels(EMB_MLP, remedy),
+                    world=hops,
+                    model=iw.EmbMLPConfig(width=settings.emb_mlp),
+                    learner=_of_emb_mlp(settings, remedy),
+                )
+            )
+        shared = replace(settings.shared, identity=remedy == IDENTITIES)
+        models = {GPT: settings.gpt}
+        if remedy == NOTHING:
+            models[UNIFORM] = replace(settings.gpt, attention="uniform")
+        for name, model in models.items():
+            for world, compositions in ((hops, NONE), (shared, SOME)):
+                trials.append(
+                    Trial(
+                        labels=_labels(name, remedy, compositions),
+                        world=world,
+                        model=model,
+                        learner=_of_gpt(settings, remedy, compositions),
+                    )
+                )
+    return Plan(
+        trials=trials,
+        measures=[
+            Measure(name="accuracy", probe=iw.probes.accuracy),
+            Measure(
+                name="ranks", probe=penalties.attention_ranks, where={"model": GPT}
+            ),
+            Measure(
+                name="direction", probe=iw.probes.direction, where={"model": EMB_MLP}
+            ),
+        ],
+    )
+
+
+def _labels(model: str, remedy: str, compositions: str = NONE) -> dict[str, Value]:
+    return {"model": model, "remedy": remedy, "compositions": compositions}
+
+
+def _of_emb_mlp(settings: Settings, remedy: str) -> Curriculum:
+    decay = settings.emb_decay if remedy == DECAY else 0.0
+    curriculum = iw.learners.two_hop_mlp(steps=settings.emb_steps, weight_decay=decay)
+    if remedy != ALL:
+        return curriculum
+    penalty = partial(penalties.on_templates, weight=settings.on_templates)
+    return Curriculum(phases=(replace(curriculum.phases[0], penalty=penalty),))
+
+
+def _of_gpt(settings: Settings, remedy: str, compositions: str) -> Curriculum:
+    roles = ["first_hop", "second_hop"]
+    roles += ["identity"] * (remedy == IDENTITIES)
+    roles += ["two_hop"] * (compositions == SOME)
+    curriculum = iw.learners.two_hop(
+        settings.gpt.width,
+        steps=settings.long if compositions == SOME else settings.steps,
+        roles=dict.fromkeys(roles, 1.0),
+    )
+    phase = curriculum.phases[0]
+    if remedy == DECAY:
+        strong = replace(phase.optimizer, weight_decay=settings.decay)
+        phase = replace(phase, optimizer=strong)
+    if remedy == ATTENTION:
+        penalty = partial(penalties.on_attention, weight=settings.on_attention)
+        phase = replace(phase, penalty=penalty)
+    if remedy == ALL:
+        penalty = partial(penalties.on_matrices, weight=settings.on_matrices)
+        phase = replace(phase, penalty=penalty)
+    return Curriculum(phases=(phase,))
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return accuracy on unseen two-hop queries, recall, and what the remedies did to the weights.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``ranks`` (``rank, norm``), ``direction`` (``cosine,
+            least_margin, excess, query_margin, expected``). All have the columns
+            ``model, remedy, compositions, seed``.
+
+    Returns:
+        - ``composed``: accuracy on each role of two-hop queries. Columns: ``model,
+          remedy, compositions, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers``.
+        - ``memorised``: accuracy on the facts, of the role that is known least. Columns:
+          ``model, remedy, compositions, seed, accuracy``.
+        - ``ranks``: mean effective rank and nuclear norm of query and key matrices, and
+          both as shares of what they are with nothing beside (``rank_left``,
+          ``norm_left``). Columns: ``model, remedy, compositions, seed, rank, norm,
+          rank_left, norm_left``.
+        - ``direction``: as measured.
+    """
+    accuracy = tables["accuracy"]
+    ranks = tables["ranks"]
+    bare = ranks.filter(pl.col("remedy") == NOTHING).select(
+        "model",
+        "compositions",
+        "seed",
+        bare_rank="rank",
+        bare_norm="norm",
+    )
+    beside = ranks.join(
+        bare, on=["model", "compositions", "seed"], maintain_order="left"
+    ).with_columns(
+        rank_left=pl.col("rank") / pl.col("bare_rank"),
+        norm_left=pl.col("norm") / pl.col("bare_norm"),
+    )
+    return {
+        "composed": accuracy.filter(pl.col("part") == "queries"),
+        "memorised": memorised(accuracy, LABELS),
+        "ranks": beside.drop("bare_rank", "bare_norm"),
+        "direction": tables["direction"],
+    }
+
+
+composed = share("composed", "accuracy")
+alone = composed.at(compositions=NONE, role="composition")
+some = composed.at(model=GPT, compositions=SOME)
+uniform = composed.at(model=UNIFORM, compositions=SOME)
+ranks = number("ranks", "rank_left", model=GPT)
+excess = number("direction", "excess")
+
+SCORES = {
+    "facts-are-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
+    "ranks-collapse": ranks.at(remedy=ATTENTION, compositions=NONE) <= 0.5,
+    "ranks-do-not-by-decay": ranks.at(remedy=DECAY, compositions=NONE) >= 0.8,
+    "penalty-nears-the-optimum": excess.at(remedy=NOTHING) - excess.at(remedy=ALL)
+    >= 0.1,
+    "optimum-does-not-compose": alone.at(model=PROGRAM, remedy=NOTHING) <= 0.15,
+    "penalty-does-not-compose": alone.at(remedy=ALL).over("model") <= 0.15,
+    "penalty-on-attention-does-not-compose": alone.at(model=GPT, remedy=ATTENTION)
+    <= 0.15,
+    "identities-compose": alone.at(remedy=IDENTITIES).over("model") >= 0.8,
+    "fewer-two-hop-facts-suffice": some.at(remedy=ATTENTION, role="composition")
+    - some.at(remedy=DECAY, role="composition")
+    >= 0.02,
+    "identities-help-more": some.at(remedy=IDENTITIES, role="both_unseen")
+    - some.at(remedy=ATTENTION, role="both_unseen")
+    >= 0.1,
+    "uniform-attention-gains": uniform.at(role="second_unseen")
+    - some.at(remedy=NOTHING, role="second_unseen")
+    >= 0.1,
+}
