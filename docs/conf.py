@@ -55,9 +55,8 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True
 if tags.has("one-notebook"):  # noqa: F821 (Sphinx puts it there)
-    nb_execution_excludepatterns = [
-        page.name for page in (HERE / "notebooks").glob("*.md") if page.stem != "facts"
-    ]
+    pages = [*HERE.glob("notebooks/*.md"), *HERE.glob("course/*.md")]
+    nb_execution_excludepatterns = [page.name for page in pages if page.stem != "facts"]
     # A quarter of the time, for pages that are all alike.
     extensions.remove("sphinx.ext.viewcode")
 nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine

@@ -98,6 +98,9 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
         ("trained-model", ""),
         ("looking", ""),
         ("own-rows", "hf"),
+        ("course/bridge", ""),
+        ("course/geometry", ""),
+        ("course/claim", ""),
     ],
 )
 def test_pages_run_where_nothing_else_is(
@@ -121,6 +124,9 @@ def test_pages_run_where_nothing_else_is(
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    # The exercises run with their solutions, each of which is checked there.
+    assert done.stdout.count("Right.\n") == text.count("\ncheck(")
+    assert "Not yet" not in done.stdout
 
 
 def test_commands_work_where_nothing_else_is(installed: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 BLOCK = re.compile(
-    r"^```(?:python|\{code-cell\} python)\n(?P<code>.*?)^```$"
+    r"^```(?:python|\{code-cell\} python)\n(?::tags:[^\n]*\n)?(?P<code>.*?)^```$"
     r"(?:\n\n```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )

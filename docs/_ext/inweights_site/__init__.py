@@ -68,6 +68,7 @@ def _before(app: Sphinx) -> None:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")
+    notebooks.write_course(source / "course", source / "_static" / "course")
     for which in EXPLORATIONS:
         _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
 

@@ -6,10 +6,28 @@ import re
 import tomllib
 from pathlib import Path
 
-__all__ = ["address", "badges", "fill", "write"]
+__all__ = [
+    "address",
+    "badges",
+    "fill",
+    "plain",
+    "without_solutions",
+    "write",
+    "write_course",
+]
 
 #: The branch on which the site is published, with its executed notebooks.
 _BRANCH, _FOLDER = "gh-pages", "_static/notebooks"
+
+_MARKS = re.compile(r"^### (?:BEGIN|END) SOLUTION\n", re.MULTILINE)
+_SOLUTION = re.compile(
+    r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n", re.MULTILINE | re.DOTALL
+)
+#: Roles of Sphinx: with a title, of code, of a page, and others.
+_TITLED = re.compile(r"\{\w+\}`([^`<]+?)\s*<[^`>]+>`")
+_CODE = re.compile(r"\{(?:func|class|meth|mod|data|attr)\}`([^`]+)`")
+_PAGE = re.compile(r"\{doc\}`([^`]+)`")
+_ROLE = re.compile(r"\{\w+\}`([^`]+)`")
 
 
 def address(pyproject: Path) -> str:
@@ -36,19 +54,53 @@ def badges(name: str, repository: str) -> str:
 
 def write(pages: Path, folder: Path) -> None:
     """Write every page of a folder as ``.ipynb``, without outputs: :func:`fill` adds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in sorted(pages.glob("*.md")):
+        _write_one(page.read_text("utf-8"), folder / f"{page.stem}.ipynb")
+
+
+def write_course(pages: Path, folder: Path) -> None:
+    """Write every exercise of a folder as two notebooks: without the solutions, and with them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for page in sorted(pages.glob("*.md")):
+        text = page.read_text("utf-8")
+        _write_one(without_solutions(text), folder / f"{page.stem}.ipynb")
+        solved = _MARKS.sub("", text)
+        _write_one(solved, folder / f"{page.stem}-solutions.ipynb")
+
+
+def without_solutions(text: str) -> str:
+    """Return an exercise as a student gets it: what lies between the marks is left out."""
+    return _SOLUTION.sub("", text)
+
+
+def plain(text: str) -> str:
+    """Return Markdown without the roles of Sphinx, which Jupyter shows as they are written.
+
+    Example:
+        >>> plain("A {term}`prompt <Prompt>`, {func}`~inweights.steer`, {doc}`../sweep`.")
+        'A prompt, `steer`, *sweep*.'
+    """
+    text = _TITLED.sub(r"\1", text)
+    text = _CODE.sub(lambda role: f"`{role[1].rpartition('.')[2].lstrip('~')}`", text)
+    text = _PAGE.sub(lambda role: f"*{role[1].rpartition('/')[2]}*", text)
+    return _ROLE.sub(r"\1", text)
+
+
+def _write_one(text: str, file: Path) -> None:
+    """Write a page as a notebook without outputs."""
     import jupytext
     import nbformat
 
-    folder.mkdir(parents=True, exist_ok=True)
-    for page in sorted(pages.glob("*.md")):
-        notebook = jupytext.read(page, fmt="md:myst")
-        for cell in notebook.cells:
-            cell.pop("id", None)
-        notebook.nbformat_minor = (
-            4  # cells without names of their own: the same page, the same file
-        )
-        text = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
-        (folder / f"{page.stem}.ipynb").write_text(text + "\n", "utf-8")
+    notebook = jupytext.reads(text, fmt="md:myst")
+    for cell in notebook.cells:
+        cell.pop("id", None)
+        if cell.cell_type == "markdown":
+            cell.source = plain(cell.source)
+    # Cells without names of their own: the same page, the same file.
+    notebook.nbformat_minor = 4
+    written = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    file.write_text(written + "\n", "utf-8")
 
 
 def fill(cache: Path, site: Path, repository: str = "") -> None:
