@@ -20,6 +20,7 @@ release = version = installed_version("inweights")
 
 extensions = [
     "inweights_site",
+    "inweights_report.site",
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.intersphinx",

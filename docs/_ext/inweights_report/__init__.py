@@ -1,0 +1,23 @@
+"""The reports of ``docs/report``: templates whose numbers are filled in from ``results/``.
+
+:class:`Evidence` reads the board, the stored tables and the protocols; :func:`fill`
+fills a template and refuses a number that was typed by hand; :func:`typeset` makes the
+PDF and :func:`web_page` the HTML. ``docs/_ext/report.py`` is the command, and the site
+shows the same text.
+"""
+
+from inweights_report.evidence import Evidence
+from inweights_report.template import REPORTS, Filled, fill, typed_numbers
+from inweights_report.typeset import PDFToolMissingError, typeset
+from inweights_report.web import web_page
+
+__all__ = [
+    "REPORTS",
+    "Evidence",
+    "Filled",
+    "PDFToolMissingError",
+    "fill",
+    "typed_numbers",
+    "typeset",
+    "web_page",
+]

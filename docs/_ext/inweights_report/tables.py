@@ -1,0 +1,290 @@
+"""The tables of the reports, as lines of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+from inweights_site.text import table, words
+
+from inweights.experiments.claims.claim import SIGNS, VERDICTS
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.grammar.protocols.protocol_file import (
+    PaperSetting,
+    in_words,
+)
+from inweights.recipes import get_recipe
+from inweights_report.evidence import Evidence
+from inweights_report.numbers import interval, met, spread
+
+__all__ = ["TABLES", "spread_of"]
+
+_POSITIONS = "beyond/positions-decide"
+_MARKS = dict(zip(VERDICTS, "✓≈✗≉?–", strict=True))
+
+#: Rows of the table of text and code: part of the protocol, setting, what it is.
+_STATED = (
+    ("Path-star in the weights", "model.positions", "positions"),
+    ("Path-star in the weights", "model.position_std", "positions start with std"),
+    ("Every training", "model.init.std", "other weights start with std"),
+    ("Every training", "model.tied", "head tied to the embeddings"),
+    ("Every training", "model.depth_scaled", "what writes into the stream starts smaller"),
+    ("Path-star with Mamba", "model.residual", "Mamba: residual stream"),
+    ("Path-star with Mamba", "model.norm", "Mamba: norm before a block"),
+    ("Path-star with Mamba", "model.final_norm", "Mamba: norm at the end"),
+    ("Path-star with Mamba", "model.convolution", "Mamba: convolution starts"),
+    ("Path-star with Mamba", "model.first_steps", "Mamba: first steps Δ"),
+    ("Path-star in the weights", "world.arms", "arms of the path-star"),
+    ("Path-star in the weights", "world.nodes", "nodes of a path"),
+    ("Path-star in the weights", "world.train", "share of paths that are trained"),
+    ("Path-star in the weights", "model.layers", "layers"),
+    ("Path-star in the weights", "model.width", "width"),
+    ("Path-star in the weights", "learner.phases.*.optimizer.rate", "rate"),
+    ("Path-star in the weights", "learner.phases.*.optimizer.weight_decay", "weight decay"),
+    ("Path-star in the weights", "learner.phases.*.steps", "updates"),
+)  # fmt: skip
+
+_SHORT = {"identity-bridge": "IB", "feature-resemblance": "FR"}
+
+#: Rows of the table of settings, and what each is.
+_SETTINGS = {
+    "world.arms": "arms",
+    "world.nodes": "nodes of a path",
+    "world.train": "share of paths that are trained",
+    "world.pauses": "pause tokens",
+    "world.edges": "directions of the edges",
+    "world.rows": "rows and columns",
+    "model.layers": "layers",
+    "model.width": "width",
+    "model.heads": "heads",
+    "model.state": "size of Mamba's state",
+    "model.init.std": "start of weights, std",
+    "learner.phases.0.optimizer.kind": "optimizer",
+    "learner.phases.0.optimizer.rate": "rate",
+    "learner.phases.0.optimizer.betas": "β₁, β₂",
+    "learner.phases.0.optimizer.weight_decay": "weight decay",
+    "learner.phases.0.schedule.kind": "schedule, to 0 at the end",
+    "learner.phases.0.schedule.warmup": "steps of warm-up",
+    "learner.phases.0.schedule.hold": "share of steps before the rate falls",
+    "learner.phases.0.steps": "updates",
+    "learner.phases.0.batch.path": "trained paths in a step",
+    "learner.phases.0.loss": "loss",
+    "learner.phases.0.precision": "precision",
+}
+_COLUMNS = (
+    {"world": "path-star", "model": "GPT"},
+    {"world": "path-star", "model": "Mamba"},
+    {"world": "grid", "model": "GPT"},
+    {"world": "grid", "model": "Mamba"},
+)
+
+
+def _text_and_code(evidence: Evidence) -> Iterator[str]:
+    """What the paper says, what its code does, and what is trained here."""
+    rows = []
+    for part, leaf, name in _STATED:
+        stated = evidence.stated("geometric-memory", part, leaf)
+        model = {"model": "Mamba"} if name.startswith("Mamba") else {"model": "GPT"}
+        here = evidence.setting(
+            _POSITIONS, leaf.replace("*", "0"), world="path-star", **model
+        )
+        if leaf == "model.position_std":
+            here = here.replace("none", "as other weights")
+        rows.append(
+            [words(name), words(_text(stated)), words(_code(stated)), words(here)]
+        )
+    return table(["", "the text", "the code", "here"], rows)
+
+
+def _text(stated: PaperSetting) -> str:
+    """What the text says of a setting, and where."""
+    if stated.unstated:
+        return "not stated"
+    if stated.lost:
+        return f"lost in the text at hand ({stated.lost})"
+    value = "any" if stated.every else in_words(stated.paper)
+    return f"{value} ({stated.place})"
+
+
+def _code(stated: PaperSetting) -> str:
+    """What the code has for a setting, and where."""
+    if stated.code is None:
+        return "–"
+    place = stated.at.partition(":")[0] if len(stated.at) > 40 else stated.at
+    return f"{in_words(stated.code)} ({place})"
+
+
+def _settings(evidence: Evidence) -> Iterator[str]:
+    """The settings of the judged run, from its configs."""
+    rows = []
+    for leaf, name in _SETTINGS.items():
+        cells = [evidence.setting(_POSITIONS, leaf, **labels) for labels in _COLUMNS]
+        if leaf == "world.arms" or leaf == "world.nodes":
+            cells[2:] = ["", ""]
+        rows.append([words(name), *(words(cell) or "–" for cell in cells)])
+    head = ["", *(f"{one['world']}, {one['model']}" for one in _COLUMNS)]
+    return table(head, rows)
+
+
+def _ends(evidence: Evidence) -> Iterator[str]:
+    """What each condition on the path-star ends with: median, least and largest seed."""
+    final = evidence.stored("positions-decide", "final")
+    rows = []
+    for (model, condition), part in final.group_by(
+        "model", "condition", maintain_order=True
+    ):
+        cells = [
+            spread(part[column])
+            for column in ("ratio", "began", "hardest", "trained", "nearest")
+        ]
+        rows.append([words(f"{model}, {condition}"), *map(words, cells)])
+    head = ["", "ρ", "share", "hardest, held out", "trained paths", "nearest"]
+    return table(head, rows)
+
+
+def _claims(evidence: Evidence, recipe: str, source: str = "") -> Iterator[str]:
+    """Every claim of a recipe with its interval and verdict."""
+    rows = [
+        [
+            words(claim.text),
+            words(_target(claim)),
+            words(interval(claim)),
+            met(claim),
+            f"{_MARKS[claim.verdict]} {claim.shown}",
+        ]
+        for claim in evidence.chosen(recipe=recipe, source=source)
+    ]
+    return table(["claim", "target", "measured", "seeds", "verdict"], rows)
+
+
+def _central(evidence: Evidence, *names: str) -> Iterator[str]:
+    """Claims of a paper that are named, with place and sign of the protocol."""
+    rows = [_row(evidence.claim(name)) for name in names]
+    return table(
+        ["claim of the paper", "printed", "measured", "seeds", "verdict"], rows
+    )
+
+
+def _row(claim: ClaimResult) -> list[str]:
+    place = words(f"({claim.place})")
+    return [
+        f"{words(claim.text)} {place}",
+        words(_published(claim)),
+        words(interval(claim)),
+        met(claim),
+        words(_verdict(claim)),
+    ]
+
+
+def _verdict(claim: ClaimResult) -> str:
+    """The verdict with its mark, after the sign of the protocol."""
+    sign = SIGNS[claim.protocol] if claim.protocol else ""
+    return f"{sign} {_MARKS[claim.verdict]} {claim.verdict}".strip()
+
+
+def _target(claim: ClaimResult) -> str:
+    return claim.target.text.replace("-", "−")
+
+
+def _published(claim: ClaimResult) -> str:
+    """What the paper prints, in words; a dash where it prints nothing."""
+    if not claim.published:
+        return "–"
+    _, said = claim.number
+    return "–" if said in ("none printed", "relation") else said
+
+
+def _against(evidence: Evidence, source: str) -> Iterator[str]:
+    """Every claim of a paper that did not hold."""
+    claims = [
+        claim
+        for verdict in ("not reproduced", "not seen in a substitute")
+        for claim in evidence.chosen(source=source, verdict=verdict)
+    ]
+    rows = [
+        [words(f"{claim.text} ({claim.place})"), words(_target(claim)),
+         words(interval(claim)), met(claim), words(_verdict(claim))]
+        for claim in claims
+    ]  # fmt: skip
+    return table(["claim", "target", "measured", "seeds", "verdict"], rows)
+
+
+def _by_protocol(evidence: Evidence, *sources: str) -> Iterator[str]:
+    """Verdicts by sign of the protocol, for some papers."""
+    shown = [verdict for verdict in VERDICTS if verdict != "not judged"]
+    rows = []
+    for source in sources:
+        for protocol, sign in SIGNS.items():
+            numbers = [
+                str(
+                    evidence.count(source=source, protocol=protocol, verdict=verdict)
+                    or "–"
+                )
+                for verdict in shown
+            ]
+            name = f"{source}, " if len(sources) > 1 else ""
+            rows.append([words(f"{name}{sign} {protocol}"), *numbers])
+    return table(["", *(f"{_MARKS[verdict]} {verdict}" for verdict in shown)], rows)
+
+
+def _costs(evidence: Evidence, *recipes: str) -> Iterator[str]:
+    """Commands, what each runs, and how long it takes."""
+    rows = []
+    for recipe in recipes:
+        seeds = max(claim.replicates for claim in evidence.chosen(recipe=recipe))
+        rows.append(
+            [
+                f"`inweights run {recipe}`",
+                words(get_recipe(recipe).title),
+                str(evidence.count(recipe=recipe)),
+                str(seeds),
+                evidence.cost(recipe),
+            ]
+        )
+    return table(["command", "what it runs", "claims", "seeds", "cost"], rows)
+
+
+def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
+    """Every claim of some papers, checks too, in one table."""
+    rows = []
+    chosen = [claim for claim in evidence.board.claims if claim.source in sources]
+    # The recipes of a paper first, then others that judge its claims.
+    for claim in sorted(chosen, key=lambda c: (sources.index(c.source), _place(c))):
+        verdict = _verdict(claim) + (", a check" if claim.check else "")
+        name = claim.id
+        for paper, short in _SHORT.items():
+            name = name.replace(f"{paper}/", f"{short}/")
+        rows.append(
+            [
+                words(f"{claim.text} ") + f"`{name}`",
+                words(_published(claim)),
+                words(interval(claim)),
+                str(claim.replicates or "–"),
+                words(verdict),
+            ]
+        )
+    return table(["claim", "printed", "measured, interval", "seeds", "verdict"], rows)
+
+
+def _place(claim: ClaimResult) -> tuple[bool, str]:
+    """Return a key that sorts a claim by its recipe; those of its paper come first."""
+    recipe = claim.id.rpartition("/")[0]
+    return not recipe.startswith(claim.source), recipe
+
+
+def spread_of(frame: pl.DataFrame, column: str) -> str:
+    """Return the median of a column with the least and the largest value."""
+    return spread(frame[column])
+
+
+TABLES: dict[str, Callable[..., Iterator[str] | Sequence[str]]] = {
+    "text-and-code": _text_and_code,
+    "settings": _settings,
+    "ends": _ends,
+    "claims": _claims,
+    "central": _central,
+    "against": _against,
+    "by-protocol": _by_protocol,
+    "costs": _costs,
+    "every": _every,
+}
