@@ -8,6 +8,8 @@ without a kernel each. ``make test-docs`` takes the site that is built,
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -31,7 +33,7 @@ KINDS = (
     "board.html", "commands.html", "citing.html", "install.html",
     "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
     "recipes/beyond/real-graphs.html", "api/experiments.html", "_static/explore/bridge.html",
-    "notebooks/first-study.html",
+    "notebooks/first-study.html", "report/positions.html", "report/two-papers.html",
 )  # fmt: skip
 #: Also of the whole site, which alone has pages of source code.
 SOURCE = "_modules/inweights/errors.html"
@@ -44,10 +46,12 @@ SOURCE = "_modules/inweights/errors.html"
 def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     site = Path(BUILT).resolve() if BUILT else build(tmp_path / "site")
     each_claim_has_an_address(site)
+    what_is_beside_the_board_leads_into_the_site(site)
     search_finds_a_recipe_by_its_claim(site)
     search_finds_what_a_newcomer_looks_for(request.getfixturevalue("browser"), site)
     the_map_names_every_recipe(site)
     notebooks_are_run_and_open_elsewhere(site)
+    an_address_opens_its_claim(request.getfixturevalue("visit"), site)
     pages_fit_their_window(request.getfixturevalue("visit"), site)
 
 
@@ -95,13 +99,42 @@ def pages_fit_their_window(visit, site: Path) -> None:
 def each_claim_has_an_address(site: Path) -> None:
     index = json.loads((site / "claims" / "index.json").read_text("utf-8"))
     assert len(index) > 400
+    board = (site / "board.html").read_text("utf-8")
     for name in list(index)[::40]:
         about = json.loads((site / "claims" / f"{name}.json").read_text("utf-8"))
         assert about["verdict"] == index[name]
         page, _, anchor = about["page"].partition("#")
         assert f'id="{anchor}"' in (site / page).read_text("utf-8")
+        assert f'<tr id="{name}"' in board
         badge = (site / "claims" / f"{name}.svg").read_text("utf-8")
         assert about["verdict"] in badge
+
+
+def what_is_beside_the_board_leads_into_the_site(site: Path) -> None:
+    claims = json.loads((site / "board.json").read_text("utf-8"))
+    table = (site / "board.csv").read_text("utf-8")
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["claim"] for row in rows] == [claim["id"] for claim in claims]
+    board = (site / "board.html").read_text("utf-8")
+    feed = (site / "verdicts.xml").read_text("utf-8")
+    for name in {*re.findall(r'href="board.html#([^"]+)"', feed), rows[0]["claim"]}:
+        assert f'<tr id="{name}"' in board or f"<code>{name}</code>" in board, name
+    pages = re.findall(r"\]\((.*?)\)", (site / "llms.txt").read_text("utf-8"))
+    assert len(pages) > 50
+    missing = [page for page in pages if not (site / page).exists()]
+    assert not missing
+
+
+def an_address_opens_its_claim(visit, site: Path) -> None:
+    """A claim beyond those that the board shows at first, by its address alone."""
+    name = list(json.loads((site / "claims" / "index.json").read_text("utf-8")))[-1]
+    page = visit((site / "board.html").as_uri(), "body")
+    assert page.locator("#board-claims tbody tr:visible").count() == 12
+    assert not page.locator(f'[id="{name}"]').is_visible()
+    page.goto(f"{(site / 'board.html').as_uri()}#{name}")
+    assert page.locator(f'[id="{name}"]').is_visible()
+    page.fill('[name="words"]', "drowned-are-memorised")
+    assert "1 of " in page.locator("#board-number").inner_text()
 
 
 def search_finds_a_recipe_by_its_claim(site: Path) -> None:

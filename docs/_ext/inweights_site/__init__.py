@@ -1,8 +1,9 @@
 """The parts of the site that are written from the library itself.
 
 A page for each recipe, the gallery, the commands, and for each claim a JSON file and a
-badge at a stable address. Nothing of it is kept in the repository: it is made anew with
-each build, from the recipes and from the stored board in ``results/``.
+badge at a stable address; beside the board JSON, CSV and a feed. Nothing of it is kept
+in the repository: it is made anew with each build, from the recipes and from the stored
+board in ``results/``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from inweights_site import (
     board_page,
     claims,
     commands,
+    downloads,
     gallery,
     letters,
     notebooks,
@@ -125,6 +127,9 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
 def _after(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         claims.write(Path(app.outdir) / "claims")
+        titles = {name: title.astext() for name, title in app.env.titles.items()}
+        first = (Path(app.srcdir) / "index.md").read_text("utf-8")
+        downloads.write(Path(app.outdir), first, titles)
         cache = Path(app.config.nb_execution_cache_path)
         notebooks.fill(cache, Path(app.outdir), _repository(app))
 

@@ -2,13 +2,12 @@
 
 ``docs/board.md`` lists all claims in one table, for readers of the repository. On the
 site each claim stands on the page of its recipe, and here in a list that the reader
-filters.
+filters; the address of a line is ``board.html#`` and the claim's name.
 """
 
 from __future__ import annotations
 
 import html
-import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,6 +18,8 @@ from inweights_site.board import PAPERS, Entry, entries_of, kept, tally
 from inweights_site.text import words
 
 __all__ = ["page"]
+
+_COLUMNS = ("verdict", "claim", "measured", "target", "protocol", "version")
 
 
 def page() -> str:
@@ -32,6 +33,10 @@ def page() -> str:
         "by where the whole interval of its score lies; what did not reproduce stays. Each claim",
         "stands on the page of its recipe, at an address that can be [cited](citing.md).",
         "[Verdicts](verdicts.md) explains how they are judged.",
+        "",
+        '<p>As data: <a href="board.json">JSON</a> · <a href="board.csv">CSV</a> · '
+        '<a href="verdicts.xml" type="application/atom+xml">a feed of verdicts that changed</a> · '
+        '<a href="llms.txt">llms.txt</a></p>',
         "",
         *(f"- {line}" for line in counts(whole)),
         f"- {first} of {len(whole)} claims stand as they were first stated",
@@ -85,7 +90,7 @@ def _recipe(entry: Entry) -> str:
 
 
 def _search() -> Iterator[str]:
-    """The filters, and the claims as data; the script of the site fills the table."""
+    """The filters and a table of all claims, of which the script of the site shows some."""
     choices: dict[str, list[str]] = {
         "paper": list(PAPERS),
         "verdict": [*VERDICTS],
@@ -98,28 +103,32 @@ def _search() -> Iterator[str]:
         yield f'<label>{name} <select name="{name}">{options}</select></label>'
     yield '<label>words <input name="words" type="search"></label></form>'
     yield '<p id="board-number" aria-live="polite"></p>'
-    yield '<table id="board-claims" class="docutils"></table>'
+    yield '<table id="board-claims" class="docutils"><thead><tr>'
+    yield "".join(f"<th>{name}</th>" for name in _COLUMNS) + "</tr></thead><tbody>"
+    yield from map(_row, kept().claims)
+    yield "</tbody></table>"
     yield '<p><button id="board-more" type="button" hidden>Show more</button></p>'
-    data = json.dumps([_row(claim) for claim in kept().claims], ensure_ascii=False)
-    yield f'<script type="application/json" id="board-data">{data.replace("<", "&lt;")}</script>'
     yield '<script src="_static/board.js" defer></script>'
 
 
-def _row(claim: ClaimResult) -> dict[str, object]:
+def _row(claim: ClaimResult) -> str:
+    """A line of the table; its id is the claim's address on this page."""
     recipe, _, short = claim.id.rpartition("/")
+    says = html.escape(claim.text)
+    if recipe.split("/")[0] in PAPERS:
+        says = f'<a href="recipes/{recipe}.html#{short}">{says}</a>'
+    place = f'<a href="#{claim.id}"><code>{claim.id}</code></a>'
     measured = "" if claim.measured is None else f"{claim.measured:.3g}"
-    return {
-        "claim": claim.id,
-        "page": f"recipes/{recipe}.html#{short}"
-        if recipe.split("/")[0] in PAPERS
-        else "",
-        "says": claim.text,
-        "verdict": claim.verdict,
-        "measured": measured,
-        "target": claim.target.text,
-        "protocol": claim.protocol or "",
-        "version": str(claim.version),
-    }
+    cells = (
+        claim.verdict,
+        f"{says}<br>{place}",
+        measured,
+        html.escape(claim.target.text),
+        claim.protocol or "",
+        str(claim.version),
+    )
+    row = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr id="{claim.id}" class="{claim.verdict.replace(" ", "-")}">{row}</tr>'
 
 
 def _withdrawn() -> Iterator[str]:
