@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board report demo test test-all test-slow test-docs test-gpu test-cpus fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
+.PHONY: help board report demo test test-all test-slow test-docs test-gpu test-cpus fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean cards
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -121,6 +121,11 @@ board: $(VENV)/.base ## add the scores of the runs on this disk to results/, and
 
 report: $(VENV)/.docs ## write the reports, numbers from results/, as PDF and HTML: docs/_build/report/
 	@$(BIN)/python docs/_ext/report.py
+
+cards: $(VENV)/.base ## write scores, ledger, worlds and models as data sets with cards to build/cards
+	@rm -rf build/cards
+	@$(BIN)/python -m inweights.actions.zoo.data_sets build/cards
+	@echo "written to build/cards"
 
 records: $(VENV)/.stamp ## write what follows from the recipes: index, records of the tests; RECIPE= is timed anew
 	@$(BIN)/python -m tests.house.catalogue $(RECIPE)

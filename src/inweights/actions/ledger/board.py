@@ -78,7 +78,8 @@ class Board(Carded):
             row = structs.asdict(claim) | {"target": claim.target.text}
             del row["earlier"]
             rows.append(row)
-        return pl.DataFrame(rows)
+        # Most claims have no numbers in some columns: all rows say what is in them.
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
     def ledger(self) -> pl.DataFrame:

@@ -23,6 +23,7 @@ def world(
     *,
     changes: base.Changes = base.Changes(),
     out: Path | None = None,
+    card: base.Flag = False,
     common: base.Common = base.Common(),
 ) -> None:
     """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
@@ -32,11 +33,14 @@ def world(
         changes.set: Change a setting, as in --set n=10; may be repeated.
         changes.seed: Root seed.
         out: Folder to write.
+        card: Also write a card for Hugging Face and Croissant metadata into the folder, to
+            publish it.
     """
+    if card and out is None:
+        raise ConfigError("--card describes a folder: say which to write, --out FOLDER")
     made = worlds.open_world(kind, changes.set, changes.seed)
-    console.first.world(
-        made, worlds.save_world(made, out) if out else None, json=common.json
-    )
+    written = worlds.save_world(made, out, card=card) if out else None
+    console.first.world(made, written, json=common.json)
 
 
 @base.options

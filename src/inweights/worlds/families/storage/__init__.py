@@ -1,4 +1,4 @@
-"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset.
+"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset, with cards.
 
 :func:`save_world` writes it, :func:`load_world` reads it back.
 """
@@ -15,9 +15,13 @@ import polars as pl
 from inweights.config.values import decode, encode
 from inweights.errors import DataError
 from inweights.support.limits import read_text
+from inweights.worlds.families.storage.data_cards import write_cards
+from inweights.worlds.families.storage.world_card import described_world
 from inweights.worlds.readers.new_folder import new_folder, reason
 from inweights.worlds.readers.tables.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
+
+__all__ = ["load_world", "save_world"]
 
 #: Worlds with several right answers to a query are of the second format, all others of
 #: the first.
@@ -35,7 +39,7 @@ _DAMAGE = (
 _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 
 
-def save_world(world: World, folder: str | Path) -> Path:
+def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
     The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and
@@ -44,6 +48,8 @@ def save_world(world: World, folder: str | Path) -> Path:
     Args:
         world: The world.
         folder: Path of a folder that does not exist.
+        card: Whether it is described for people who find it elsewhere: a whole card for
+            Hugging Face, and metadata in Croissant, with the hash of each file.
 
     Returns:
         The folder.
@@ -67,10 +73,12 @@ def save_world(world: World, folder: str | Path) -> Path:
         (work / "world.json").write_bytes(
             msgspec.json.format(msgspec.json.encode(about))
         )
-        card = _CARD.format(
+        short = _CARD.format(
             name=world.name, facts=len(world.facts), queries=len(world.queries)
         )
-        (work / "README.md").write_text(card, encoding="utf-8")
+        (work / "README.md").write_text(short, encoding="utf-8")
+        if card:
+            write_cards(work, described_world(world))
     return Path(folder)
 
 
