@@ -114,10 +114,12 @@ def _no(resolve: Callable[..., str], **how: Any) -> str:  # noqa: ARG001
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
-    """The board has a shorter page on the site; notebooks say where they open."""
+    """The board has a shorter page; notebooks say where they open, exercises show no marks."""
     if name == "board":
         source[0] = board_page.page()
     folder, _, short = name.partition("/")
+    if folder == "course":
+        source[0] = notebooks.without_marks(source[0])
     if folder == "notebooks" and (links := notebooks.badges(short, _repository(app))):
         source[0] = re.sub(
             r"^(# .*)$", rf"\1\n\n{links}", source[0], count=1, flags=re.MULTILINE

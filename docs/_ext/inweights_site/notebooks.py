@@ -11,6 +11,7 @@ __all__ = [
     "badges",
     "fill",
     "plain",
+    "without_marks",
     "without_solutions",
     "write",
     "write_course",
@@ -65,13 +66,17 @@ def write_course(pages: Path, folder: Path) -> None:
     for page in sorted(pages.glob("*.md")):
         text = page.read_text("utf-8")
         _write_one(without_solutions(text), folder / f"{page.stem}.ipynb")
-        solved = _MARKS.sub("", text)
-        _write_one(solved, folder / f"{page.stem}-solutions.ipynb")
+        _write_one(without_marks(text), folder / f"{page.stem}-solutions.ipynb")
 
 
 def without_solutions(text: str) -> str:
     """Return an exercise as a student gets it: what lies between the marks is left out."""
     return _SOLUTION.sub("", text)
+
+
+def without_marks(text: str) -> str:
+    """Return an exercise with its solutions, without the marks around them."""
+    return _MARKS.sub("", text)
 
 
 def plain(text: str) -> str:
