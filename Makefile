@@ -132,20 +132,8 @@ records: $(VENV)/.stamp ## write what follows from the recipes: index, records o
 	@$(BIN)/python -m tests.recipes.stated
 	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py tests/house/test_defaults.py
 
-# Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
-release: bench-quick $(VENV)/.stamp ## build wheel and sdist, check them, and run the demo from each in a fresh environment
-	@rm -rf dist
-	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && \
-	  $(PYTHON) -m venv $$place/tools && \
-	  $$place/tools/bin/python -m pip install --quiet build twine && \
-	  $$place/tools/bin/python -m build --outdir dist . && \
-	  $$place/tools/bin/python -m twine check --strict dist/* && \
-	  for file in dist/*.whl dist/*.tar.gz; do \
-	    echo "== $$file" && rm -rf $$place/fresh && \
-	    $(ENVIRONMENT) --folder $$place/fresh torch && \
-	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $$file && \
-	    (cd $$place && INWEIGHTS_RUNS=$$place/runs fresh/bin/inweights demo --fresh) || exit 1; \
-	  done
+release: bench-quick $(VENV)/.stamp ## build wheel and sdist, check them, try each on every Python that is here
+	@$(PYTHON) -m tests.house.release $(if $(CUDA),--cuda)
 	@$(BIN)/python -m tests.house.citation
 
 clean: ## remove builds and caches; the environment and the runs stay

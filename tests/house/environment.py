@@ -225,12 +225,12 @@ def takes_cuda(requirements: list[str]) -> bool:
     )
 
 
-def call(words: list[str], **variables: str) -> None:
+def call(words: list[str], cwd: Path = ROOT, **variables: str) -> None:
     """Run a command; say now and then that it goes on, and raise what it says if it fails."""
     started = time.monotonic()
     process = subprocess.Popen(
         words,
-        cwd=ROOT,
+        cwd=cwd,
         env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
