@@ -1,11 +1,14 @@
-"""``python -m tests.house.citation``: what only people can add to ``CITATION.cff``.
+"""What only people can add: ``python -m tests.house.citation`` prints what is missing.
 
-``make release`` prints it, so that it is not forgotten.
+``make release`` prints it. With ``--publish``, as the workflow of a release runs it,
+anything that is missing ends it with an error, but for the DOI, which an archive gives
+after the first release.
 """
 
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,10 @@ import yaml
 FILE = Path(__file__).parents[2] / "CITATION.cff"
 #: Fields that name a place or a person outside of this repository.
 LEFT_TO_PEOPLE = ("repository-code", "doi")
+#: How the file marks a field that people have not filled in yet.
+MARK = "# TO FILL IN "
+#: What is missing where ``pyproject.toml`` has no address of the project.
+ADDRESS = "[project.urls] in pyproject.toml"
 
 
 def citation() -> dict[str, Any]:
@@ -34,8 +41,29 @@ def missing(fields: Mapping[str, Any]) -> list[str]:
     return lacking if named else ["authors", *lacking]
 
 
-if __name__ == "__main__":
-    if found := missing(citation()):
+def marked(text: str) -> list[str]:
+    """Return the names of the fields that the file marks as not filled in.
+
+    Example:
+        >>> marked("# TO FILL IN doi: that of the archive")
+        ['doi']
+    """
+    lines = (line for line in text.splitlines() if line.startswith(MARK))
+    return [line.removeprefix(MARK).partition(":")[0] for line in lines]
+
+
+def main(words: list[str]) -> int:
+    """Print what is missing; 1 where that forbids to publish."""
+    found = missing(citation())
+    project = tomllib.loads((FILE.parent / "pyproject.toml").read_text("utf-8"))
+    if not project["project"].get("urls"):
+        found.append(ADDRESS)
+    if found:
         sys.stdout.write(
-            f"CITATION.cff lacks {', '.join(found)}; see RELEASING.md, 'Once'\n"
+            f"people have to fill in: {', '.join(found)}; see RELEASING.md, 'Once'\n"
         )
+    return int("--publish" in words and bool(set(found) - {"doi"}))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -58,7 +58,7 @@ README_COMMANDS = (("make", "demo"), ("make", "test"))
 OK = "passed"
 
 
-class NotHere(Exception):
+class NotHereError(Exception):
     """A stage cannot be tried on this machine; the text says why."""
 
 
@@ -78,7 +78,7 @@ class Stages:
         began = time.monotonic()
         try:
             work()
-        except NotHere as reason:
+        except NotHereError as reason:
             result = f"not tried: {reason}"
         except SetupError as error:
             print(error, flush=True)
@@ -180,7 +180,7 @@ def try_artefact(file: Path, python: str, place: Path, cuda: bool) -> None:
     except SetupError as error:
         if "for CPUs was not found" not in str(error):
             raise
-        raise NotHere(
+        raise NotHereError(
             "no CPU build of torch for it is within reach (CUDA=1 takes the large one)"
         ) from error
     fresh.install_by_pip(["-c", str(PINS), str(file)])
@@ -228,7 +228,7 @@ def _run(stages: Stages, place: Path, cuda: bool) -> None:
 
             def work(python: str = python, file: Path = file) -> None:
                 if not python:
-                    raise NotHere("this Python is not on this machine")
+                    raise NotHereError("this Python is not on this machine")
                 try_artefact(file, python, place, cuda)
 
             stages.run(f"install {kind} on Python {version}, and demo", work)
