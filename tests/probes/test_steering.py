@@ -216,6 +216,12 @@ def test_what_cannot_be_steered_is_named() -> None:
     for given, error, message in cases:
         with pytest.raises(error, match=message):
             iw.steer(model, WORLD, **{"at": BLOCK, **given})
+    misspelt: Any = {"ad": vector()}
+    with (
+        pytest.raises(ConfigError, match=r"unknown change 'ad'.*'add'"),
+        iw.steered(model, WORLD, at=BLOCK, **misspelt),
+    ):
+        pass
     with pytest.raises(ConfigError, match=r"unknown layer 'transformer\.h\.9'"):
         iw.steer(model, WORLD, at="transformer.h.9", scale=2.0)
     with (

@@ -7,13 +7,13 @@ prompts of ``T`` positions, ``D`` width; ``W`` is one world, or one a replica.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.interventions.spots import recorded, spot_of
@@ -27,6 +27,25 @@ Position = int | str | Sequence[str] | Tensor | None
 #: Numbers ``[D]`` or ``[R, D]``; or a prompt, whose state it is; or two, the difference
 #: of theirs.
 Vector = Any
+
+
+class Change(TypedDict, total=False):
+    """A change of a hidden state: give one of the four.
+
+    Attributes:
+        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or
+            a prompt, ``"a2 r1"``, whose state at the changed layer and position it is
+            (at its last token where the prompt has no such position); or two of them,
+            the first's state less the second's.
+        replace: Vector that takes the place of the state; the same forms.
+        project_out: Vector whose direction is taken out of the state; the same forms.
+        scale: Factor of the state.
+    """
+
+    add: Vector
+    replace: Vector
+    project_out: Vector
+    scale: float | None
 
 
 def _project_out(state: Tensor, vector: Tensor) -> Tensor:
@@ -51,12 +70,13 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
             ``None`` for changes that were not asked for.
 
     Raises:
-        ConfigError: There is none, or there are several.
+        ConfigError: There is none, there are several, or a name is not among them.
 
     Example:
         >>> chosen_change({"add": None, "scale": 2.0})
         ('scale', 2.0)
     """
+    check_names("change", given, CHANGES)
     wanted = [(name, value) for name, value in given.items() if value is not None]
     if len(wanted) != 1:
         got = ", ".join(name for name, _ in wanted) or "none"

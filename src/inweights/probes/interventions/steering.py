@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.interventions.changes import (
     CHANGES,
+    Change,
     Position,
     Vector,
     chosen_change,
@@ -45,18 +46,14 @@ def steered(
     *,
     at: str,
     position: Position = None,
-    add: Vector = None,
-    replace: Vector = None,
-    project_out: Vector = None,
-    scale: float | None = None,
     random: int | None = None,
     seed: int = 0,
+    **change: Unpack[Change],
 ) -> Iterator[None]:
     """Return a context manager within which a hidden state of a model is changed at a position.
 
     Everything that reads the model there sees the change: :func:`inweights.ask`,
-    probes, the model itself. Give one of ``add``, ``replace``, ``project_out`` and
-    ``scale``.
+    probes, the model itself.
 
     Args:
         model: ``R`` replicas.
@@ -93,8 +90,7 @@ def steered(
         True
     """
     worlds = as_worlds(world, model)
-    given = {"add": add, "replace": replace, "project_out": project_out, "scale": scale}
-    name, value = chosen_change(given)
+    name, value = chosen_change(change)
     vector = vector_of(value, model, worlds, at, position)
     spot = spot_of(model, at)
     missing = True
@@ -152,10 +148,11 @@ def steer(
         worlds: One world, or one a replica.
         at: A layer, a part of one, or a head of a GPT such as ``block.0.head.1``.
         position: As of :func:`steered`. Statements without it are left out.
-        add: As of :func:`steered`, like the other changes.
-        replace: The same.
-        project_out: The same.
-        scale: The same.
+        add: Vector that is added; one of the changes of :func:`steered`, of which one
+            is given.
+        replace: Vector that takes the place of the state.
+        project_out: Vector whose direction is taken out of the state.
+        scale: Factor of the state.
         parts: ``facts``, ``queries`` or both.
         toward: Name of a token whose probability is given; by default none.
         draws: Random directions of the control; 0 for no control.
