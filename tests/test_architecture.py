@@ -31,7 +31,7 @@ FREE = {"errors", "config", "seeds", "support"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli"}
 #: Former names of packages, which forward to those of today.
-FORMER = {"lab", "laboratory"}
+FORMER = {"former"}
 #: Sub-packages in the order of their imports, from the lowest; each knows those before
 #: it.
 ROOMS = {
