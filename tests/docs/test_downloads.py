@@ -6,10 +6,12 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from inweights.actions.ledger.ledger import Ledger
 from inweights.actions.ledger.lines import JudgedLine, Withdrawn
 
 if find_spec("sphinx") is None:
@@ -51,7 +53,8 @@ def test_the_feed_has_changes_alone(monkeypatch) -> None:
         judged("a/b/two", "reproduced"),
         gone,
     ]
-    feed = ET.fromstring(downloads.feed(SimpleNamespace(lines=lines)))
+    ledger = cast("Ledger", SimpleNamespace(lines=lines))
+    feed = ET.fromstring(downloads.feed(ledger))
     titles = [entry.findtext(f"{ATOM}title") for entry in feed.iter(f"{ATOM}entry")]
     assert titles == [
         "a/b/two: reproduced → withdrawn",

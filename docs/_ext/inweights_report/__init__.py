@@ -7,8 +7,8 @@ shows the same text.
 """
 
 from inweights_report.evidence import Evidence
+from inweights_report.pdf import PDFToolMissingError, typeset
 from inweights_report.template import REPORTS, Filled, fill, typed_numbers
-from inweights_report.typeset import PDFToolMissingError, typeset
 from inweights_report.web import web_page
 
 __all__ = [

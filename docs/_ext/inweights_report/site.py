@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,9 @@ def page(name: str) -> str:
         address = f"../_static/report/{report.name}.pdf"
         lines += [f'<p><a href="{address}">This report as a PDF</a></p>', ""]
     lines += [f"- **{key}**: {report.about[key]}" for key in _FACTS]
-    return "\n".join([*lines, "", report.text])
+    # Figures are drawn for a white page.
+    text = re.sub(r"(!\[[^\]]*\]\(figures/[^)]*\))", r"\1{.on-white}", report.text)
+    return "\n".join([*lines, "", text])
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 from inweights_site.text import table, words
 
-from inweights.experiments.claims.claim import SIGNS, VERDICTS
+from inweights.experiments.claims.claim import LOST, SIGNS, VERDICTS
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.grammar.protocols.protocol_file import (
     PaperSetting,
@@ -191,7 +191,8 @@ def _published(claim: ClaimResult) -> str:
     if not claim.published:
         return "–"
     _, said = claim.number
-    return "–" if said in ("none printed", "relation") else said
+    short = {"none printed": "–", "relation": "–", LOST: "lost"}
+    return short.get(said, said)
 
 
 def _against(evidence: Evidence, source: str) -> Iterator[str]:
@@ -250,7 +251,8 @@ def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
     chosen = [claim for claim in evidence.board.claims if claim.source in sources]
     # The recipes of a paper first, then others that judge its claims.
     for claim in sorted(chosen, key=lambda c: (sources.index(c.source), _place(c))):
-        verdict = _verdict(claim) + (", a check" if claim.check else "")
+        verdict = _verdict(claim).replace("not seen in a substitute", "not seen")
+        verdict += ", a check" if claim.check else ""
         name = claim.id
         for paper, short in _SHORT.items():
             name = name.replace(f"{paper}/", f"{short}/")
@@ -259,7 +261,7 @@ def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
                 words(f"{claim.text} ") + f"`{name}`",
                 words(_published(claim)),
                 words(interval(claim)),
-                str(claim.replicates or "–"),
+                "–" if claim.low is None else str(claim.replicates),
                 words(verdict),
             ]
         )
