@@ -14,7 +14,8 @@ import torch
 import inweights as iw
 from inweights.experiments import Measure
 from inweights.training.trackers import MAX_CURVES, points
-from inweights.training.trackers.tools import MODULES, TOOLS
+from inweights.training.trackers.base import MODULES
+from inweights.training.trackers.tools import TOOLS
 
 CURVES = Measure(name="curves", probe=iw.probes.accuracy, every=10)
 SHORT = iw.learners.two_hop_mlp(steps=20)

@@ -210,7 +210,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
-        from inweights.models.outside.trained_model import Trained, tokens_differ
+        from inweights.models.outside.several_tokens import tokens_differ
+        from inweights.models.outside.trained_model import Trained
 
         if vocabulary != self.vocabulary:
             raise ConfigError(tokens_differ(self, vocabulary))

@@ -8,7 +8,6 @@ translates the token ids of a world to those of the module. Shapes: ``R`` replic
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import CautionWarning, ConfigError, DataError
+from inweights.errors import ConfigError, DataError
 from inweights.models.outside.forms import Form, form_of
 from inweights.models.outside.replicas.calling import LOGITS
 from inweights.models.outside.replicas.stacking import stack
+from inweights.models.outside.several_tokens import say_several, tokens_differ
 from inweights.models.outside.summed import summed_scores
 from inweights.models.outside.wrapped import Wrapped
 from inweights.models.packing import Packed
@@ -68,7 +68,7 @@ class Trained(Wrapped):
         self._summed = self._several and config.answers == "sum"
         self._all_logits = False
         if self._several:
-            _say_several(config, self._ids)
+            say_several(config, self._ids)
 
     def build(self, **start: Any) -> Trained:
         """Build copies of the modules, one replica a seed; see :meth:`TrainedConfig.build`."""
@@ -249,56 +249,3 @@ class Trained(Wrapped):
             yield
         finally:
             torch.backends.mha.set_fastpath_enabled(fast)
-
-
-def _say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Say which names are several tokens, and which of these cannot be told apart as answers."""
-    names = config.names or tuple(f"token {place}" for place in range(len(ids)))
-    several = [name for name, own in zip(names, ids, strict=True) if len(own) > 1]
-    by_first: dict[int, list[str]] = defaultdict(list)
-    for name, own in zip(names, ids, strict=True):
-        by_first[own[0]].append(name)
-    alike = [group for group in by_first.values() if len(group) > 1]
-    text = (
-        f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
-        f"'{several[0]}': prompts hold all of them, the state of a name is that at its last, and "
-    )
-    if config.answers == "sum":
-        text += "an answer counts by the sum of the log-probabilities of all of them"
-        text += _said_of_beginnings(names, ids)
-    else:
-        text += 'an answer counts by its first (answers="sum": by all of them)'
-        if alike:
-            text += (
-                f". {len(alike)} first tokens stand for several names, such as "
-                f"{' and '.join(map(repr, alike[0][:2]))}: as answers these are one"
-            )
-    warnings.warn(text, CautionWarning, stacklevel=5)
-
-
-def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> str:
-    """Say which name is never likelier than another, whose ids it begins with."""
-    whole = {tuple(own): name for name, own in zip(names, ids, strict=True)}
-    for name, own in zip(names, ids, strict=True):
-        for end in range(1, len(own)):
-            shorter = whole.get(tuple(own[:end]))
-            if shorter is not None:
-                return (
-                    f". '{name}' begins with all tokens of '{shorter}', which is therefore "
-                    "never less likely"
-                )
-    return ""
-
-
-def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return what to do where a world has another number of tokens than a trained module reads.
-
-    Args:
-        config: Config of the trained module.
-        tokens: Number of tokens of the world.
-    """
-    return (
-        f"'{config.label}' reads {config.vocabulary:,} tokens and the world has {tokens:,}; say "
-        "which of them are the world's: iw.wrap(module, vocabulary=world.vocabulary) for the first "
-        "ids in the world's order, or tokens={name: id} for others"
-    )

@@ -1,5 +1,7 @@
 """The graphs of :mod:`~.geometry_disputed`, and what the dispute says of each."""
 
+import polars as pl
+
 from inweights.worlds.families.graphs.graph import Graph, from_networkx
 
 #: The graphs; of a random regular one the degree.
@@ -45,3 +47,17 @@ def graph_of(name: str) -> Graph:
     import networkx as nx
 
     return from_networkx(nx.random_regular_graph(graph, 16, seed=0))
+
+
+def with_marks(table: pl.DataFrame) -> pl.DataFrame:
+    """Add which graphs are bipartite, and which are named in the abstract."""
+    marked = table.with_columns(
+        bipartite=pl.col("graph").is_in(BIPARTITE),
+        named=pl.col("graph").is_in(NAMED),
+        star=pl.col("graph") == "star",
+    )
+    if "null_low" in table.columns and "spearman" in table.columns:
+        return marked.with_columns(
+            beyond_chance=pl.col("spearman") - pl.col("null_low")
+        )
+    return marked

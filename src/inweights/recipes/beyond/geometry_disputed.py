@@ -10,7 +10,6 @@ import inweights as iw
 from inweights.errors import check_names
 from inweights.experiments import (
     Computation,
-    Curriculum,
     Measure,
     Plan,
     Trial,
@@ -18,22 +17,33 @@ from inweights.experiments import (
     number,
     share,
 )
-from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
-from inweights.recipes.beyond.disputed_graphs import BIPARTITE, GRAPHS, NAMED, graph_of
+from inweights.recipes.beyond.disputed_graphs import (
+    BIPARTITE,
+    GRAPHS,
+    graph_of,
+    with_marks,
+)
+from inweights.recipes.beyond.disputed_models import (
+    BARE,
+    DEEP,
+    GPT,
+    MAMBA,
+    MODELS,
+    NN,
+    TIED,
+    UNTIED,
+    USUAL,
+    model_of,
+    trained,
+)
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
 from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds.families.graphs.graph import Graph
 
 RUN = ["graph", "model", "head", "training", "seed"]
-GPT = "GPT"
-DEEP = "GPT, 3 layers"
-MAMBA = "Mamba"
-NN = "TinyNN"
-BARE = "GPT, no residual"
-TIED = "tied"
-UNTIED = "untied"
-USUAL = "usual"
+
+
 PAIRS = ("all", "even", "odd")
 #: Models of the figures; the tables have all of them.
 SHOWN = (GPT, NN)
@@ -78,7 +88,7 @@ def plan(settings: Settings) -> Plan:
     """
     trials = [
         _trial(settings, graph, name, head, USUAL)
-        for graph, (name, head) in product(settings.graphs, _MODELS)
+        for graph, (name, head) in product(settings.graphs, MODELS)
     ]
     bipartite = [graph for graph in settings.graphs if graph in BIPARTITE]
     trials += [
@@ -118,40 +128,14 @@ def plan(settings: Settings) -> Plan:
     )
 
 
-_MODELS = (
-    *((name, head) for name, head in product((GPT, DEEP, MAMBA), (TIED, UNTIED))),
-    (NN, TIED),
-    (BARE, TIED),
-)
-
-
 def _trial(
     settings: Settings, graph: str, name: str, head: str, training: str
 ) -> Trial:
-    rate = settings.rate / 3 if training == "low rate" else settings.rate
-    decay = 0.1 if training == "decay" else 0.0
-    phase = iw.Phase(
-        steps=settings.steps * (3 if training == "low rate" else 1),
-        pooled=True,
-        optimizer=iw.Optimizer(rate=rate, weight_decay=decay),
-        schedule=iw.Schedule(kind="cosine"),
-    )
     return Trial(
         labels={"graph": graph, "model": name, "head": head, "training": training},
         world=graph_of(graph),
-        model=_model(name, settings.width, tied=head == TIED),
-        learner=Curriculum(phases=(phase,)),
-    )
-
-
-def _model(name: str, width: int, *, tied: bool) -> ModelConfig:
-    if name == MAMBA:
-        return MambaConfig(layers=1, width=width, tied=tied)
-    if name == NN:
-        return TinyNNConfig(width=width)
-    layers = 3 if name == DEEP else 1
-    return iw.GPTConfig(
-        layers=layers, heads=1, width=width, tied=tied, residual=name != BARE
+        model=model_of(name, settings.width, tied=head == TIED),
+        learner=trained(settings.steps, settings.rate, training),
     )
 
 
@@ -214,18 +198,20 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)
-    every = _marked(order).filter(training=USUAL)
-    order = _marked(order.join(stored, on=RUN, maintain_order="left"))
+    every = with_marks(order).filter(training=USUAL)
+    order = with_marks(order.join(stored, on=RUN, maintain_order="left"))
     usual = order.filter(training=USUAL)
     neighbours = tables["named"].filter(measure="neighbours")
     neighbours = neighbours.with_columns(beyond=pl.col("value") - pl.col("null_mean"))
     arm = pl.format("{}, {}", "model", "head")
-    by_hops = _marked(mean_by_hops(tables["cosines"], RUN[:-1]))
+    by_hops = with_marks(mean_by_hops(tables["cosines"], RUN[:-1]))
     return {
         "order": order,
         "recall": tables["recall"],
         "excluded": tables["recall"].select(*RUN, excluded=pl.col("recall") < 1 - 1e-9),
-        "neighbours": _marked(neighbours.join(stored, on=RUN, maintain_order="left")),
+        "neighbours": with_marks(
+            neighbours.join(stored, on=RUN, maintain_order="left")
+        ),
         "heads": _heads(usual.filter(pairs="all")),
         "theory": _beside_theory(usual.filter(model=GPT), tables["predicted"]),
         "predicted": tables["predicted"],
@@ -238,20 +224,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             pl.col("model").is_in(SHOWN), pl.col("spearman").is_not_nan()
         ).with_columns(arm=arm, panel=pl.format("{} pairs", "pairs")),
     }
-
-
-def _marked(table: pl.DataFrame) -> pl.DataFrame:
-    """Add which graphs are bipartite, and which are named in the abstract."""
-    marked = table.with_columns(
-        bipartite=pl.col("graph").is_in(BIPARTITE),
-        named=pl.col("graph").is_in(NAMED),
-        star=pl.col("graph") == "star",
-    )
-    if "null_low" in table.columns and "spearman" in table.columns:
-        return marked.with_columns(
-            beyond_chance=pl.col("spearman") - pl.col("null_low")
-        )
-    return marked
 
 
 def _heads(order: pl.DataFrame) -> pl.DataFrame:

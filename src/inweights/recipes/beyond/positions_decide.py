@@ -13,7 +13,27 @@ import polars as pl
 
 import inweights as iw
 from inweights.experiments import Measure, ModelConfig, Plan, Trial, cosine, share
-from inweights.models.configs import MambaConfig
+from inweights.recipes.beyond.position_conditions import (
+    ADDS,
+    BLOCKS,
+    CODE,
+    CODE_ADDS,
+    GPT,
+    LEARNED,
+    LONG,
+    MAMBA,
+    MAMBAS_ON_STAR,
+    NONE,
+    ON_GRID,
+    ON_STAR,
+    POSITIONS,
+    SMALL,
+    UNIT,
+    UNTIED,
+    WAVES,
+    gpt_of,
+    mamba_of,
+)
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared import derived, derived_paths
@@ -22,56 +42,6 @@ from inweights.worlds.families.graphs.graph import Graph
 KEYS = ["world", "model", "condition", "seed"]
 STAR = "path-star"
 GRID = "grid"
-GPT = "GPT"
-MAMBA = "Mamba"
-
-#: Conditions of the GPT. Positions are learned, and start as the name says, unless it
-#: says more.
-SMALL = "N(0, .02²)"
-THIRD = "N(0, .3²)"
-UNIT = "N(0, 1)"
-WAVES = "sinusoidal"
-NONE = "none"
-LEARNED = (SMALL, THIRD, UNIT)
-POSITIONS = (*LEARNED, WAVES, NONE)
-LONG = "tokens N(0, 1)"
-UNTIED = "untied"
-BARE = "no residual stream"
-#: Conditions of Mamba: as in its paper, and as in the code of Geometric Memory.
-ADDS = "residual stream"
-CODE = "the code's"
-CODE_ADDS = "the code's, with a residual stream"
-
-#: What each condition changes in a model whose positions start small and whose head is
-#: tied.
-CHANGES: dict[str, dict[str, object]] = {
-    SMALL: {},
-    THIRD: {"position_std": 0.3},
-    UNIT: {"position_std": 1.0},
-    WAVES: {"positions": "sinusoidal"},
-    NONE: {"positions": "none"},
-    LONG: {"embedding_std": 1.0},
-    UNTIED: {"tied": False},
-    BARE: {"residual": False},
-}
-#: Norm and start of a block in the code of Geometric Memory.
-_CODE = {
-    "norm": "layer",
-    "final_norm": False,
-    "convolution": "uniform",
-    "first_steps": "equal",
-}
-BLOCKS: dict[str, dict[str, object]] = {
-    ADDS: {},
-    CODE: {**_CODE, "residual": False},
-    CODE_ADDS: _CODE,
-}
-
-
-#: Which are asked for paths; the others of the GPT and Mamba are on the grid alone.
-ON_STAR = (*POSITIONS, LONG, UNTIED)
-MAMBAS_ON_STAR = (ADDS, CODE)
-ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 class Settings(iw.Config):
@@ -138,13 +108,14 @@ def _stars(settings: Settings) -> list[Trial]:
     star = partial(
         ways.PathStarTraining, arms=settings.arms, nodes=4, leaves=settings.leaves
     )
+    sizes = {"layers": settings.layers, "width": settings.width}
     trials = []
     for name in ON_STAR:
-        model = _gpt(settings, name, heads=2, context=16)
+        model = gpt_of(name, heads=2, context=16, **sizes)
         training = star(model=model, together=settings.steps)
         trials.append(training.trial({"world": STAR, "model": GPT, "condition": name}))
     for name in MAMBAS_ON_STAR:
-        training = star(model=_mamba(settings, name), together=settings.mamba_steps)
+        training = star(model=mamba_of(name, **sizes), together=settings.mamba_steps)
         trials.append(
             training.trial({"world": STAR, "model": MAMBA, "condition": name})
         )
@@ -154,10 +125,11 @@ def _stars(settings: Settings) -> list[Trial]:
 def _grids(settings: Settings) -> list[Trial]:
     """The edges of a grid, by models of one block."""
     learner = gm.training(gm.GPT, GRID, most=settings.grid_steps).learner
+    width = settings.width
     models: dict[tuple[str, str], ModelConfig] = {
-        (GPT, name): _gpt(settings, name, layers=1, heads=1) for name in ON_GRID
+        (GPT, name): gpt_of(name, layers=1, width=width, heads=1) for name in ON_GRID
     }
-    models |= {(MAMBA, name): _mamba(settings, name, layers=1) for name in BLOCKS}
+    models |= {(MAMBA, name): mamba_of(name, layers=1, width=width) for name in BLOCKS}
     return [
         Trial(
             labels={"world": GRID, "model": kind, "condition": name},
@@ -167,26 +139,6 @@ def _grids(settings: Settings) -> list[Trial]:
         )
         for (kind, name), model in models.items()
     ]
-
-
-def _gpt(settings: Settings, name: str, **sizes: object) -> iw.GPTConfig:
-    given = {
-        "layers": settings.layers,
-        "width": settings.width,
-        **sizes,
-        **CHANGES[name],
-    }
-    return iw.GPTConfig(**given)  # type: ignore[arg-type]
-
-
-def _mamba(settings: Settings, name: str, **sizes: object) -> MambaConfig:
-    given = {
-        "layers": settings.layers,
-        "width": settings.width,
-        **sizes,
-        **BLOCKS[name],
-    }
-    return MambaConfig(**given)  # type: ignore[arg-type]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

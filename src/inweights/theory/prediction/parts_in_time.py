@@ -1,17 +1,27 @@
-"""Say what a prediction covers within a time limit: how many facts, in which parts.
+"""Divide facts into parts that can be solved within a time limit, and solve one part.
 
-:func:`parts_within` is what :mod:`~.predict` divides a world by; :func:`facts_within`
-serves readers of files, which sample larger ones.
+:func:`parts_within` is what :mod:`~.predict` divides a world by, and
+:func:`solve_piece` what it does with each part; :func:`facts_within` serves readers of
+files, which sample larger ones.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from importlib import import_module
 
 import numpy as np
 
 from inweights.config import check_size
+from inweights.errors import DataError, SolverError
 from inweights.theory.prediction.largest_part import parts_of
+from inweights.theory.prediction.tables import Solved
+from inweights.theory.prediction.trust import has_phrased
+from inweights.theory.programs.checked_facts import Answers
+from inweights.theory.programs.nuclear_norm import solve
+from inweights.theory.programs.program import Program
+from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
@@ -24,6 +34,13 @@ LEAST_FACTS = 40
 MAX_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.
 SECONDS = 600.0
+#: The decay of the soft program where program (2) has no solution: of six it did best
+#: by training without decay (docs/predict.md).
+DECAY = 3e-4
+#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it
+#: expect less than training has learnt by then, and this a little less (see
+#: :mod:`inweights.theory.prediction.trust`).
+PHRASED = 1e-2
 
 
 def check_seconds(seconds: float | None) -> None:
@@ -75,3 +92,69 @@ def parts_within(
     found = list(parts_of(world, small))
     cut = any(cut for _, cut in found)
     return list(parts_of(world, min(most, least))) if cut and small < least else found
+
+
+def solve_piece(
+    world: World,
+    *,
+    answers: Answers,
+    decay: float | None,
+    gap: float,
+    iterations: int,
+    seconds: float | None,
+    progress: Callable[[int, float], None] | None,
+) -> tuple[Solved, str]:
+    """Solve program (2), or the soft one where that is wanted or needed.
+
+    Args:
+        world: The facts.
+        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        decay: Weight decay of the soft program; None solves program (2) where it has a
+            solution.
+        gap: Relative gap that the solution has to certify.
+        iterations: Largest number of iterations of a solver.
+        seconds: Time limit; None has none. Program (2) has half of it.
+        progress: Called with the number of iterations and the gap.
+
+    Returns:
+        The solution, and why it is that of the soft program: empty where it is not, or
+        where a decay was given.
+
+    Raises:
+        DataError: Facts contradict each other, and ``answers`` is ``one``.
+        SolverError: The gap is not certified within the limits.
+    """
+    why = ""
+    usual = DECAY
+    began = time.perf_counter()
+    if decay is None and has_phrased(world.facts):
+        usual = PHRASED
+        why = (
+            "Identities are phrased, and the limit of long training underestimates their "
+            f"effect; this is the soft program with a decay of {PHRASED:g}."
+        )
+    elif decay is None:
+        try:
+            program = Program.of(world, answers)
+            half = None if seconds is None else seconds / 2
+            solved = solve(
+                program, gap=gap, seconds=half, iterations=iterations, progress=progress
+            )
+        except (DataError, SolverError) as error:
+            if answers == "one" and isinstance(error, DataError):
+                raise
+            why = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        else:
+            return solved, why
+    left = (
+        None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
+    )
+    soft = solve_soft(
+        Program.of(world, "any"),
+        usual if decay is None else decay,
+        gap=gap,
+        seconds=left,
+        iterations=iterations,
+        progress=progress,
+    )
+    return soft, why

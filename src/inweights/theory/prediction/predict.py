@@ -25,25 +25,16 @@ from inweights.theory.prediction.parts_in_time import (
     check_seconds,
     load_solvers,
     parts_within,
+    solve_piece,
 )
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
-from inweights.theory.prediction.trust import has_phrased
-from inweights.theory.programs.nuclear_norm import solve
-from inweights.theory.programs.program import Answers, Program
-from inweights.theory.programs.soft_program import solve_soft
+from inweights.theory.programs.checked_facts import Answers
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
 #: Solves a world: returns the optimum, and what to know of it.
 _Solver = Callable[..., tuple[Solved, str]]
-#: The decay of the soft program where program (2) has no solution: of six it did best
-#: by training without decay (docs/predict.md).
-DECAY = 3e-4
-#: And where identities are phrased, ``(a, same) → a``: program (2) and the path to it
-#: expect less than training has learnt by then, and this a little less (see
-#: :mod:`inweights.theory.prediction.trust`).
-PHRASED = 1e-2
 
 
 def predict(
@@ -118,7 +109,7 @@ def predict(
     now = time.perf_counter()
     late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(
-        _forecast, answers=answers, decay=decay, gap=gap, iterations=iterations
+        solve_piece, answers=answers, decay=decay, gap=gap, iterations=iterations
     )
 
     def forecast(
@@ -231,53 +222,6 @@ def _put_together(
         let_go=pl.concat([*lost, left_out(world, out)]),
         why=why,
     )
-
-
-def _forecast(
-    world: World,
-    *,
-    answers: Answers,
-    decay: float | None,
-    gap: float,
-    iterations: int,
-    seconds: float | None,
-    progress: Callable[[int, float], None] | None,
-) -> tuple[Solved, str]:
-    """Solve program (2), or the soft one where that is wanted or needed."""
-    why = ""
-    usual = DECAY
-    began = time.perf_counter()
-    if decay is None and has_phrased(world.facts):
-        usual = PHRASED
-        why = (
-            "Identities are phrased, and the limit of long training underestimates their "
-            f"effect; this is the soft program with a decay of {PHRASED:g}."
-        )
-    elif decay is None:
-        try:
-            program = Program.of(world, answers)
-            half = None if seconds is None else seconds / 2
-            solved = solve(
-                program, gap=gap, seconds=half, iterations=iterations, progress=progress
-            )
-        except (DataError, SolverError) as error:
-            if answers == "one" and isinstance(error, DataError):
-                raise
-            why = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        else:
-            return solved, why
-    left = (
-        None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
-    )
-    soft = solve_soft(
-        Program.of(world, "any"),
-        usual if decay is None else decay,
-        gap=gap,
-        seconds=left,
-        iterations=iterations,
-        progress=progress,
-    )
-    return soft, why
 
 
 def predicted_queries(

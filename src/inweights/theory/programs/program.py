@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
+from inweights.theory.programs.checked_facts import Answers, check_facts
 from inweights.theory.programs.prompts import (
     check_single_answers,
     count_tokens,
-    in_words,
     prompt_groups,
 )
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
@@ -32,7 +32,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from scipy import sparse
 
-Answers = Literal["one", "several", "any"]
 _ANSWERS = ("one", "several", "any")
 
 
@@ -123,7 +122,7 @@ class Program:
         stated = np.zeros((len(firsts), len(world.outputs)))
         np.add.at(stated, (row, np.searchsorted(world.outputs, facts.answers)), 1.0)
         if answers != "any":
-            _check(world, row, stated > 0, answers)
+            check_facts(world, row, stated > 0, answers)
         return cls(world, counts[firsts], stated, row)
 
     @cached_property
@@ -270,35 +269,4 @@ class Program:
         return (
             f"Program({self.right.shape[0]} prompts, {self.shape[0]} inputs, "
             f"{self.shape[1]} outputs, {self.constraints} constraints)"
-        )
-
-
-def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
-    """Raise a DataError if facts contradict each other, or if there are no constraints."""
-    facts = world.facts
-    told = partial(in_words, world, facts)
-
-    for m in np.flatnonzero(right.sum(1) > 1):
-        first, *same = np.flatnonzero(row == m).tolist()
-        answer = facts.answer(first)[0]
-        prompt = facts.prompt(first)
-        others = [fact for fact in same if facts.answer(fact)[0] != answer]
-        turned = [
-            one for one in others if not np.array_equal(facts.prompt(one), prompt)
-        ]
-        if turned:
-            raise DataError(
-                f"facts {first} {told(first)} and {turned[0]} {told(turned[0])} differ in the "
-                "order of their prompts only, which a sum over tokens cannot represent; use "
-                "different relations for the two directions"
-            )
-        if answers == "one":
-            raise DataError(
-                f"facts {first} {told(first)} and {others[0]} {told(others[0])} contradict each "
-                "other: one prompt, two answers. If both are right, use answers='several' "
-                "(--answers several); if not, remove one"
-            )
-    if right.all():
-        raise DataError(
-            "every output is a right answer of every fact, so that there are no constraints"
         )

@@ -18,7 +18,8 @@ import polars as pl
 from inweights.errors import ConfigError, check_names
 from inweights.support.border import guarded
 from inweights.training.observers import Observer, Step
-from inweights.training.trackers.tools import TOOLS, Tool, module_of
+from inweights.training.trackers.base import Tool, module_of
+from inweights.training.trackers.tools import TOOLS
 
 __all__ = ["MAX_CURVES", "Tracker", "points"]
 

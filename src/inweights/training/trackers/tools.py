@@ -1,60 +1,22 @@
-"""The calls of each experiment tracker: a :class:`Tool` is one run that is open.
+"""The calls of each experiment tracker: a class for an open run of each.
 
 :class:`~inweights.training.Tracker` opens runs through the table ``TOOLS``, records
 numbers and files, and closes them. Packages of trackers are imported when a run is
 opened.
 """
 
-import importlib
 import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from inweights.errors import ConfigError, check_names
-
-#: The module of each tracker; the tracker's name is also that of its package.
-MODULES = {
-    "tensorboard": "torch.utils.tensorboard",
-    "wandb": "wandb",
-    "trackio": "trackio",
-    "mlflow": "mlflow",
-}
-
-
-class Tool(Protocol):
-    """One open run of a tracker."""
-
-    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers.
-
-        Args:
-            step: The step they belong to; ``None`` for the run as a whole.
-            numbers: The numbers by name.
-        """
-
-    def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files with the run."""
-
-    def end(self, *, failed: bool) -> None:
-        """Close the run, as finished or as failed."""
-
-
-def module_of(tool: str) -> Any:
-    """Return the module of a tracker, which is imported now.
-
-    Raises:
-        ConfigError: There is no such tracker, or its package is not installed.
-    """
-    check_names("tracker", [tool], MODULES)
-    try:
-        return importlib.import_module(MODULES[tool])
-    except ImportError:
-        raise ConfigError(
-            f"the tracker {tool} is not installed: pip install {tool}"
-        ) from None
+from inweights.training.trackers.base import (
+    Tool,
+    flat_settings,
+    module_of,
+    plain_name,
+)
 
 
 class Wandb:
@@ -217,8 +179,8 @@ class MLflow:
             experiment = self._client.create_experiment(project, place)
         tags = {"mlflow.runName": name, "group": group}
         self._id = self._client.create_run(experiment, tags=tags).info.run_id
-        for key, value in _flat(config).items():
-            self._client.log_param(self._id, _plain(key), str(value)[:500])
+        for key, value in flat_settings(config).items():
+            self._client.log_param(self._id, plain_name(key), str(value)[:500])
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
         """Record numbers.
@@ -232,7 +194,7 @@ class MLflow:
         now = int(1000 * time.time())
         metrics = []
         for name, value in numbers.items():
-            metrics.append(Metric(_plain(name), value, now, step or 0))
+            metrics.append(Metric(plain_name(name), value, now, step or 0))
         self._client.log_batch(self._id, metrics=metrics)
 
     def files(self, paths: Sequence[Path]) -> None:
@@ -275,9 +237,15 @@ class TensorBoard:
         config: Mapping[str, Any],
         folder: Path,
     ) -> None:
-        place = folder / "tensorboard" / _plain(project) / _plain(group) / _plain(name)
+        place = (
+            folder
+            / "tensorboard"
+            / plain_name(project)
+            / plain_name(group)
+            / plain_name(name)
+        )
         self._writer = module_of("tensorboard").SummaryWriter(str(place))
-        lines = [f"    {key}: {value}" for key, value in _flat(config).items()]
+        lines = [f"    {key}: {value}" for key, value in flat_settings(config).items()]
         self._writer.add_text("settings", "\n".join(lines))
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
@@ -323,26 +291,7 @@ TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
 
 def _artifact(module: Any, name: str, paths: Sequence[Path]) -> Any:
     """Return an artifact of files, for Weights & Biases or trackio."""
-    artifact = module.Artifact(_plain(name).replace("/", "-"), type="results")
+    artifact = module.Artifact(plain_name(name).replace("/", "-"), type="results")
     for path in paths:
         artifact.add_file(str(path))
     return artifact
-
-
-def _plain(name: str) -> str:
-    """Return a name of letters, digits and the signs that every tracker accepts."""
-    return re.sub(r"[^\w.=/, -]", "_", name).replace(", ", " ").replace("=", "-")
-
-
-def _flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return settings by their dotted paths, such as ``learner.phases.0.steps``."""
-    found: dict[str, Any] = {}
-    for key, value in config.items():
-        inner = value
-        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-            inner = {str(i): item for i, item in enumerate(value)}
-        if isinstance(inner, Mapping):
-            found |= _flat(inner, f"{before}{key}.")
-        else:
-            found[f"{before}{key}"] = inner
-    return found

@@ -52,8 +52,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             root with ``arms`` children, below which every inner node has ``branches``
             children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
-            :attr:`file`. ``edges``: the edges in
-            :attr:`links`. The others are social networks
+            :attr:`file`. ``edges``: those in :attr:`links`. The others are social networks
             (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
@@ -151,7 +150,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of every node in the order of the shape, ``[N]``.
 
-        That order is: the root, then arm after arm (in a tree, level after level); row
+        The order is: the root, then arm after arm (in a tree, level after level); row
         after row; around the ring; or the order in which a list first names its nodes.
 
         Example:

@@ -1,0 +1,59 @@
+"""The models that ``beyond/geometry-disputed`` trains on every graph, and how each is trained."""
+
+from itertools import product
+
+import inweights as iw
+from inweights.experiments import Curriculum
+from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
+
+GPT = "GPT"
+DEEP = "GPT, 3 layers"
+MAMBA = "Mamba"
+NN = "TinyNN"
+BARE = "GPT, no residual"
+TIED = "tied"
+UNTIED = "untied"
+USUAL = "usual"
+#: Every model with its heads.
+MODELS = (
+    *((name, head) for name, head in product((GPT, DEEP, MAMBA), (TIED, UNTIED))),
+    (NN, TIED),
+    (BARE, TIED),
+)
+
+
+def trained(steps: int, rate: float, training: str) -> Curriculum:
+    """Return how a model is trained: as usual, three times as long at a low rate, or with decay.
+
+    Args:
+        steps: Updates of the usual training.
+        rate: Its peak learning rate, which falls as a cosine to 0.
+        training: ``usual``, ``low rate`` or ``decay``.
+    """
+    peak = rate / 3 if training == "low rate" else rate
+    decay = 0.1 if training == "decay" else 0.0
+    phase = iw.Phase(
+        steps=steps * (3 if training == "low rate" else 1),
+        pooled=True,
+        optimizer=iw.Optimizer(rate=peak, weight_decay=decay),
+        schedule=iw.Schedule(kind="cosine"),
+    )
+    return Curriculum(phases=(phase,))
+
+
+def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
+    """Return the config of a model by the name that the figures have for it.
+
+    Args:
+        name: A name of this module, such as ``GPT``.
+        width: Its width.
+        tied: Whether its head is its embedding.
+    """
+    if name == MAMBA:
+        return MambaConfig(layers=1, width=width, tied=tied)
+    if name == NN:
+        return TinyNNConfig(width=width)
+    layers = 3 if name == DEEP else 1
+    return iw.GPTConfig(
+        layers=layers, heads=1, width=width, tied=tied, residual=name != BARE
+    )

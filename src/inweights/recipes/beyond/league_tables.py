@@ -1,0 +1,68 @@
+"""The derived tables of ``beyond/league``: accuracy by what is known of a query's hops."""
+
+import polars as pl
+
+from inweights.recipes.shared.derived import memorised
+
+#: What tells one condition from another.
+ARM = ["model", "identity", "trained"]
+#: Roles of queries, in words.
+HOPS = {
+    "composition": "both hops seen",
+    "first_unseen": "first unseen",
+    "second_unseen": "second unseen",
+    "both_unseen": "both unseen",
+}
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return accuracy on queries by which hop is in no trained two-hop fact, and over all.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``cost`` (``parameters, operations``). All have the
+            columns ``model, identity, trained, seed``.
+
+    Returns:
+        - ``known``: accuracy on the facts, of all models but Emb-MLP. Columns: ``model,
+          identity, trained, seed, accuracy``.
+        - ``league``: accuracy by ``hops``: each kind of query, ``all`` of them, and the
+          ``facts``. Columns: ``model, identity, trained, seed, accuracy, hops``.
+        - ``drawn``: accuracy by kind of query, in the words of the figure. Columns:
+          ``model, identity, trained, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
+    """
+    accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
+    # Where no two-hop fact is trained, both hops of every query are in none.
+    untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
+    hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")
+    queries = accuracy.filter(part="queries").with_columns(hops)
+    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col(
+        "statements"
+    ).sum()
+    facts = memorised(accuracy, ARM)
+    rows = queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted)
+    return {
+        "known": facts.filter(pl.col("model") != "Emb-MLP"),
+        "league": pl.concat(
+            [
+                rows.with_columns(hops=pl.lit("all")),
+                facts.with_columns(hops=pl.lit("facts")),
+                queries.select(*ARM, "seed", "accuracy", "hops"),
+            ],
+            how="diagonal",
+        ),
+        "drawn": queries.with_columns(
+            panel=pl.format(
+                "{}, {}",
+                pl.col("hops").replace_strict(HOPS),
+                pl.when("identity")
+                .then(pl.lit("identities"))
+                .otherwise(pl.lit("no identities")),
+            )
+        ).sort(
+            "identity",
+            pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)}),
+        ),
+    }

@@ -1,0 +1,87 @@
+"""What an open run of every tracker can do, and how names and settings are written for it.
+
+:class:`Tool` is one run that is open; :mod:`~inweights.training.trackers.tools` has one
+class of them for each tracker.
+"""
+
+import importlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from inweights.errors import ConfigError, check_names
+
+#: The module of each tracker; the tracker's name is also that of its package.
+MODULES = {
+    "tensorboard": "torch.utils.tensorboard",
+    "wandb": "wandb",
+    "trackio": "trackio",
+    "mlflow": "mlflow",
+}
+
+
+class Tool(Protocol):
+    """One open run of a tracker."""
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
+
+    def files(self, paths: Sequence[Path]) -> None:
+        """Store copies of files with the run."""
+
+    def end(self, *, failed: bool) -> None:
+        """Close the run, as finished or as failed."""
+
+
+def module_of(tool: str) -> Any:
+    """Return the module of a tracker, which is imported now.
+
+    Raises:
+        ConfigError: There is no such tracker, or its package is not installed.
+    """
+    check_names("tracker", [tool], MODULES)
+    try:
+        return importlib.import_module(MODULES[tool])
+    except ImportError:
+        raise ConfigError(
+            f"the tracker {tool} is not installed: pip install {tool}"
+        ) from None
+
+
+def plain_name(name: str) -> str:
+    """Return a name of letters, digits and the signs that every tracker accepts.
+
+    Example:
+        >>> plain_name("width = 8; rate: 0.1")
+        'width - 8_ rate_ 0.1'
+    """
+    return re.sub(r"[^\w.=/, -]", "_", name).replace(", ", " ").replace("=", "-")
+
+
+def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return settings by their dotted paths, such as ``learner.phases.0.steps``.
+
+    Args:
+        config: The settings, as plain values.
+        before: What is put before every path.
+
+    Example:
+        >>> flat_settings({"learner": {"phases": [{"steps": 5}]}})
+        {'learner.phases.0.steps': 5}
+    """
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        inner = value
+        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            inner = {str(i): item for i, item in enumerate(value)}
+        if isinstance(inner, Mapping):
+            found |= flat_settings(inner, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = inner
+    return found
