@@ -20,6 +20,7 @@ from inweights.actions.ledger.lines import LEDGER
 from inweights.actions.ledger.results import board, stored_root
 from inweights.actions.zoo import cards, weights
 from inweights.config import load_toml
+from inweights.recipes.papers import papers
 from inweights.worlds import save_world
 from inweights.worlds.families.storage.data_cards import DataFile, DataSet, write_cards
 from inweights.worlds.families.storage.world_card import COLUMNS, TAGS, world_files
@@ -86,7 +87,12 @@ def _scores(folder: Path) -> list[DataFile]:
     files = []
     for source in sorted((stored_root() / "scores").glob("*.parquet")):
         shutil.copyfile(source, folder / source.name)
-        says = f"Scores of the recipes {source.stem}."
+        paper = papers()[source.stem]
+        says = f"Claims on {paper.title}"
+        if eprint := paper.citation.get("eprint"):
+            says += f" (arXiv:{eprint})"
+        if paper.title == "inweights":
+            says = "Claims of our own."
         files.append(DataFile(source.name, says, part=source.stem))
     return files
 
@@ -131,7 +137,7 @@ def _models(folder: Path) -> list[DataFile]:
     for card in cards():
         name = weights(card.name).name
         shutil.copyfile(weights(card.name), folder / name)
-        files.append(DataFile(name, card.claim))
+        files.append(DataFile(name, f"`{card.name}`: {card.claim}"))
         row: dict[str, Any] = {"name": card.name, "file": name, "claim": card.claim}
         for column in ("world", "model", "learner", "accuracy"):
             row[column] = msgspec.json.encode(getattr(card, column)).decode()
