@@ -33,7 +33,14 @@ def is_there(path: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", ["CONTRIBUTING.md", "docs/architecture.md", "README.md"]
+    "page",
+    [
+        "CONTRIBUTING.md",
+        "README.md",
+        "RELEASING.md",
+        "docs/architecture.md",
+        "docs/first-issues.md",
+    ],
 )
 def test_what_a_page_names_is_there(page: str) -> None:
     gone = [path for path in named(page) if not is_there(path)]
