@@ -1,10 +1,8 @@
-"""Training data from facts: what is in it, what is held out, and that it stays the same."""
+"""Training data from facts: which rows it has, and what is held out."""
 
 from __future__ import annotations
 
-import filecmp
 import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,13 +13,12 @@ import polars as pl
 import pytest
 from tests.counting import lines_of
 
-from inweights.audit import augment, write_augmented
+from inweights.audit import augment
 from inweights.audit.questions import held_out
 from inweights.audit.questions.kinds import of_one_each
-from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.inputs import StrategyInput
 from inweights.cli.commands.augment import Added, Text
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError
 from inweights.worlds import Knowledge, Wording, read_knowledge
 from inweights.worlds.knowledge.two_steps import spread_chains
 
@@ -290,81 +287,6 @@ def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:
     made = augment(rows, strategies=["identities"], curriculum="sa")
     told = made.train.filter(role="fact").unique("fact").sort("fact")
     assert told["stage"].to_list() == [0, 0, 1, 1]
-
-
-def test_same_bytes_twice(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        write_augmented(
-            augment(PEOPLE, strategies=[*STRATEGIES][:-1], seed=3), tmp_path / name
-        )
-    same = filecmp.dircmp(tmp_path / "one", tmp_path / "other")
-    assert not same.left_only
-    files = [
-        p.relative_to(tmp_path / "one")
-        for p in (tmp_path / "one").rglob("*")
-        if p.is_file()
-    ]
-    assert len(files) >= 8
-    for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (
-            tmp_path / "other" / file
-        ).read_bytes()
-
-
-def test_loads_as_a_hugging_face_dataset(tmp_path: Path) -> None:
-    datasets = pytest.importorskip(
-        "datasets", reason="pip install 'inweights[hf]' lifts this"
-    )
-    made = augment(PEOPLE, strategies=["identities"], wordings=1)
-    folder = write_augmented(made, tmp_path / "out")
-    cache = str(tmp_path / "cache")
-    for name, rows in (
-        ("train", 145),
-        ("control_text", made.control.height),
-        ("questions", 123),
-    ):
-        loaded = datasets.load_dataset(str(folder), name, cache_dir=cache)["train"]
-        assert len(loaded) == rows
-    train, text, chat = (
-        datasets.load_dataset(str(folder), name, cache_dir=cache, split="train")
-        for name in ("train", "train_text", "train_chat")
-    )
-    assert chat[0]["messages"][1] == {"role": "assistant", "content": "Salzburg."}
-    assert train[0]["prompt"] + train[0]["completion"] == text[0]["text"]
-    # A row in several forms is one that trainers take for the wrong one.
-    assert not {"text", "messages"} & set(train.column_names)
-    assert not {"prompt", "completion"} & {*text.column_names, *chat.column_names}
-
-
-def test_tasks_name_columns_that_are_there(tmp_path: Path) -> None:
-    """lm-eval takes a column as it is where a setting is the name of one."""
-    yaml = pytest.importorskip("yaml", reason="pip install pyyaml lifts this")
-    folder = write_augmented(augment(PEOPLE), tmp_path / "out") / "lm_eval"
-    tasks = sorted(folder.glob("*.yaml"))
-    assert [t.stem for t in tasks] == ["composition", "reversal"]
-    for path in tasks:
-        task = yaml.safe_load(path.read_text(encoding="utf-8"))
-        assert (task["dataset_path"], task["output_type"]) == (
-            "json",
-            "multiple_choice",
-        )
-        data = folder / task["dataset_kwargs"]["data_files"][task["test_split"]]
-        rows = [
-            json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()
-        ]
-        assert {row["role"] for row in rows} == {path.stem}
-        for row in rows:
-            assert row[task["doc_to_text"]] == row["prompt"]
-            assert (
-                row[task["doc_to_choice"]][row[task["doc_to_target"]]] == row["answer"]
-            )
-
-
-def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
-    made = augment(PEOPLE)
-    write_augmented(made, tmp_path / "out")
-    with pytest.raises(DataError, match="exists already"):
-        write_augmented(made, tmp_path / "out")
 
 
 def test_own_words(tmp_path: Path) -> None:
