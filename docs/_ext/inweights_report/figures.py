@@ -215,7 +215,7 @@ def _beside_print(evidence: Evidence) -> Figure:
     ):
         chosen = [one for one in claims if f"/{wanted}" in one.id]
         _printed(axes, chosen, title)
-    right.legend(*_verdict_legend(), loc="center")
+    right.legend(*_verdict_legend(), loc="upper left", bbox_to_anchor=(0.08, 0.98))
     return figure
 
 
