@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 HOMES = (ROOT, ROOT / "src" / "inweights", ROOT / "tests", ROOT / "docs")
 #: Not paths: schemes of addresses, and files that a command or a user makes.
 NOT_KEPT = re.compile(
-    r"://|[<>*{$%]|NAME|\.venvs?/|^results/$|fuzz\.jsonl|htmlcov|^dist/"
+    r"://|[<>*{$%]|NAME|\.venvs?/|^results/$|fuzz\.jsonl|htmlcov|^(build|dist)/"
 )
 _PATH = re.compile(r"`([\w.@<>{}$*-]+(?:/[\w.@<>{}$*-]*)+|\w+\.(?:py|toml|md|tsv))`")
 
