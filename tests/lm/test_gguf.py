@@ -155,12 +155,46 @@ def test_whole_words_of_llama_3_are_not_merged() -> None:
     assert splitting(whole) == "llama-bpe"
 
 
+def test_slower_rotations_of_llama_3_are_written(tmp_path: Path) -> None:
+    """As its paper and llama.cpp have them: long waves are slowed, short ones are not."""
+    rope = {
+        "rope_type": "llama3",
+        "rope_theta": 10_000.0,
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 32,
+    }
+    lm = model("llama", rope_parameters=rope)
+    tensors = gguf.GGUFReader(write_gguf(lm, tmp_path / "a.gguf")).tensors
+    (found,) = (one.data for one in tensors if one.name == "rope_freqs.weight")
+    expected = []
+    for pair in range(8):
+        wave = 2 * torch.pi * 10_000.0 ** (pair / 8)
+        smooth = (32 / wave - 1.0) / (4.0 - 1.0)
+        between = 1 / ((1 - smooth) / 8.0 + smooth)
+        expected.append(1.0 if wave < 32 / 4 else 8.0 if wave > 32 else between)
+    assert found.tolist() == pytest.approx(expected, rel=1e-4)
+    assert len(set(expected)) >= 3
+
+
 def test_what_follows_other_rules_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     lm = model("llama")
     for other, message in (
         (model("qwen2", use_sliding_window=True), "attention to a window"),
         (model("llama", attention_bias=True), "biases in attention"),
+        (
+            model(
+                "qwen2",
+                rope_parameters={
+                    "rope_type": "linear",
+                    "factor": 2.0,
+                    "rope_theta": 1e4,
+                },
+            ),
+            "positions of the type 'linear'",
+        ),
         (model("llama", hidden_act="relu"), "the activation 'relu'"),
         (
             model("gpt2", scale_attn_by_inverse_layer_idx=True),

@@ -37,16 +37,18 @@ class _Family:
         rotated: Whether rows of queries and keys are reordered: llama.cpp rotates
             neighbouring numbers where ``transformers`` rotates halves of a head.
         transposed: Whether matrices are stored as ``[in, out]``.
+        positions: Types of rotary positions that can be said.
     """
 
     activation: str = "silu"
     rotated: bool = False
     transposed: bool = False
+    positions: tuple[str, ...] = ("default",)
 
 
 #: By ``model_type`` of ``transformers``, which is the name in GGUF, too.
 _FAMILIES = {
-    "llama": _Family(rotated=True),
+    "llama": _Family(rotated=True, positions=("default", "llama3")),
     "qwen2": _Family(),
     "qwen3": _Family(),
     "gpt2": _Family(activation="gelu_new", transposed=True),
@@ -127,7 +129,8 @@ def _family_of(config: Any) -> _Family:
     rope = getattr(config, "rope_parameters", None) or {"rope_type": "default"}
     unknown = {
         f"the activation '{activation}'": activation != family.activation,
-        f"positions of the type '{rope['rope_type']}'": rope["rope_type"] != "default",
+        f"positions of the type '{rope['rope_type']}'": rope["rope_type"]
+        not in family.positions,
         "biases in attention": getattr(config, "attention_bias", False),
         "biases in its MLP": getattr(config, "mlp_bias", False),
         "attention to a window": getattr(config, "use_sliding_window", False),
@@ -185,6 +188,16 @@ def _weights(model: Any, family: _Family) -> Iterator[tuple[str, np.ndarray]]:
             raise DataError(f"the weight '{theirs}' has no name in GGUF; {_OWN_SCRIPT}")
         stored = _as_stored(theirs, weight, family, config)
         yield name, stored.detach().float().cpu().contiguous().numpy()
+    if getattr(config, "rope_parameters", {}).get("rope_type") == "llama3":
+        yield "rope_freqs.weight", _slowed(model.model.rotary_emb, config)
+
+
+def _slowed(rotation: Any, config: Any) -> np.ndarray:
+    """By what Llama 3 divides the frequency of each pair of numbers, ``[D/2]``."""
+    used = rotation.inv_freq.float().cpu().numpy()
+    pairs = np.arange(len(used)) / len(used)
+    plain = config.rope_parameters["rope_theta"] ** -pairs
+    return (plain / used).astype(np.float32)
 
 
 def _as_stored(
