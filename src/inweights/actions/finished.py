@@ -174,21 +174,16 @@ def open_run(
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
-            whole = full_name(name)
-            for folder in store.of(whole):
-                if folder.complete and folder.config.get("scale") == scale:
-                    raise ConfigError(
-                        f"{whole} was only run at scale '{scale}' with other settings or seeds; "
-                        f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
-                    )
-            raise ConfigError(
-                f"{whole} has not run at scale '{scale}' yet; "
-                f"'inweights run {whole} --scale {scale}'"
-            )
+            raise _not_run(full_name(name), scale, store)
         if again:
             refresh(outcome.recipe, outcome.folder, add_page)
             return find(name, scale, runs=runs) or outcome
         return outcome
+    return _open(_run_of_hash(name, store), again=again)
+
+
+def _run_of_hash(name: str, store: RunStore) -> RunFolder:
+    """Return the finished run whose hash begins with the given letters; there is one at least."""
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(
@@ -198,7 +193,21 @@ def open_run(
         raise ConfigError(
             f"the run {matches[0].path.name} is not finished; run its command again"
         )
-    return _open(matches[0], again=again)
+    return matches[0]
+
+
+def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
+    """Return the error for a recipe without a run, which names a run with other settings."""
+    for folder in store.of(recipe):
+        if folder.complete and folder.config.get("scale") == scale:
+            return ConfigError(
+                f"{recipe} was only run at scale '{scale}' with other settings or seeds; "
+                f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
+            )
+    return ConfigError(
+        f"{recipe} has not run at scale '{scale}' yet; "
+        f"'inweights run {recipe} --scale {scale}'"
+    )
 
 
 def _open(folder: RunFolder, *, again: bool) -> Outcome:

@@ -45,14 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words, asked = _apart(given)
     limit = asked.get("--max-memory")
-    text = "".join(words)
-    if "\0" in text:
-        _tell("an argument holds the character NUL, which no name has")
-        return 2
-    # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
-    # file can be written with.
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
+    if wrong := _wrong_letters("".join(words)):
+        _tell(wrong)
         return 2
     try:
         with (
@@ -101,6 +95,17 @@ def _do(words: Sequence[str]) -> object:
     from inweights.cli.commands import do
 
     return do(words)
+
+
+def _wrong_letters(text: str) -> str:
+    """Return what is wrong with the letters of the arguments, or ""."""
+    if "\0" in text:
+        return "an argument holds the character NUL, which no name has"
+    # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
+    # file can be written with.
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "an argument is not text in UTF-8; rename the file, or write it as UTF-8"
+    return ""
 
 
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -142,23 +142,7 @@ class Phase(Config):
 
     def __post_init__(self) -> None:
         check_size(f"phase '{self.name}': steps", self.steps, least=0, most=MAX_STEPS)
-        sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
-        for size in sizes.values():
-            if size < 0:
-                raise ConfigError(
-                    f"phase '{self.name}': batch must be at least 0 (full), got {size}"
-                )
-        # Here and not at the first step, which may be hours away.
-        drawn: list[str] = []
-        for key in sizes:
-            drawn += [role for role in key.split("+") if role]
-        for role in drawn:
-            if drawn.count(role) > 1:
-                raise ConfigError(
-                    f"phase '{self.name}': batch names the role '{role}' twice"
-                )
-        if self.roles:
-            check_names(f"role in batch of phase '{self.name}'", drawn, self.roles)
+        self._check_batch()
         if self.at != "last" and not isinstance(self.loss, Code):
             raise ConfigError(
                 f"phase '{self.name}': 'at' says where a loss of your own is taken; of the usual "
@@ -175,6 +159,24 @@ class Phase(Config):
                 raise ConfigError(
                     f"phase '{self.name}': role '{role}' has weight {weight}; leave it out"
                 )
+
+    def _check_batch(self) -> None:
+        """Check sizes and roles here and not at the first step, which may be hours away."""
+        sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
+        drawn: list[str] = []
+        for key, size in sizes.items():
+            if size < 0:
+                raise ConfigError(
+                    f"phase '{self.name}': batch must be at least 0 (full), got {size}"
+                )
+            drawn += [role for role in key.split("+") if role]
+        for role in drawn:
+            if drawn.count(role) > 1:
+                raise ConfigError(
+                    f"phase '{self.name}': batch names the role '{role}' twice"
+                )
+        if self.roles:
+            check_names(f"role in batch of phase '{self.name}'", drawn, self.roles)
 
     @property
     def place(self) -> Place:

@@ -105,17 +105,7 @@ def read_analogies(
             continue
         if not cells:
             continue
-        if len(cells) != len(COLUMNS) or not all(map(str.strip, cells)):
-            raise DataError(
-                f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
-            )
-        for cell in cells:
-            check_name(cell, here)
-        row = AnalogyRow(*map(str.strip, cells))
-        if row.relation not in TABLE_6:
-            raise DataError(
-                f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}"
-            )
+        row = _row_of(cells, here)
         for subject in (row.subject_1, row.subject_2):
             if subject in seen:
                 raise DataError(
@@ -125,8 +115,27 @@ def read_analogies(
         rows.append(row)
     if not rows:
         raise DataError(f"{source} has no rows below its header")
-    if not limit:
-        return tuple(rows)
+    return _spread(rows, limit) if limit else tuple(rows)
+
+
+def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:
+    """Return the row that the cells of a line are; ``here`` names the line in errors."""
+    if len(cells) != len(COLUMNS) or not all(map(str.strip, cells)):
+        raise DataError(
+            f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
+        )
+    for cell in cells:
+        check_name(cell, here)
+    row = AnalogyRow(*map(str.strip, cells))
+    if row.relation not in TABLE_6:
+        raise DataError(
+            f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}"
+        )
+    return row
+
+
+def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
+    """Return some of the rows, in their order, distributed evenly over the relations."""
     # The first of every relation, then the second of every relation, and so on.
     count: Counter[str] = Counter()
     ranks = []

@@ -76,7 +76,6 @@ def read_rows(source: Source) -> Iterator[Row]:
     """
     path = Path(source.name)
     name = str(source.name)
-    suffix = path.suffix.lower()
     if is_database(name):
         yield from _rows(name, *database_rows(name, source.query), source, three=True)
     elif source.query:
@@ -92,11 +91,19 @@ def read_rows(source: Source) -> Iterator[Row]:
             yield from records.of_record(record, number, f"{name}, row {number}")
     elif not path.is_file():
         raise _missing(path)
-    elif suffix in _REFUSED:
+    else:
+        yield from _of_file(path, source)
+
+
+def _of_file(path: Path, source: Source) -> Iterator[Row]:
+    """Yield the facts of one file, by its ending and, for Wikidata, by its beginning."""
+    suffix = path.suffix.lower()
+    if suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
         table = read_parquet(path, lambda columns: _wanted(columns, source.layout))
-        yield from _rows(name, table.columns, table.iter_rows(), source, three=False)
+        rows = table.iter_rows()
+        yield from _rows(source.name, table.columns, rows, source, three=False)
     elif suffix in FORMATS:
         yield from _named(rdf_facts(path))
     elif suffix in WITH_RELATIONS:

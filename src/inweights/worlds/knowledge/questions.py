@@ -24,6 +24,7 @@ from typing import Literal
 
 import numpy as np
 
+from inweights.worlds.knowledge.inverses import Rows, inverses
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.two_steps import ANSWERS, composed
 from inweights.worlds.world import Ids
@@ -38,11 +39,6 @@ KINDS: tuple[Kind, ...] = (
 )
 #: Largest number of questions of each kind but ``composition``.
 MOST = 2_000
-#: Smallest number of facts in both directions that make a relation the inverse of
-#: another one.
-TURNED = 2
-#: Smallest share of these among all facts that could be in both directions.
-SHARE = 0.5
 #: Largest number of facts of one entity that count as evidence for others.
 WITNESSED = 50
 #: Smallest number of other entities that agree on the answer of an implication.
@@ -50,7 +46,6 @@ WITNESSES = 2
 
 #: The prompt of a question and one of its answers.
 Question = tuple[tuple[int, ...], int]
-Rows = Sequence[tuple[int, int, int]]
 #: Shared value → relation → how many entities have which object.
 _Votes = defaultdict[tuple[int, int], defaultdict[int, Counter[int]]]
 
@@ -167,47 +162,6 @@ def _chain_prompts(
 def _leads_on(ends: Sequence[int], passed: set[int]) -> bool:
     """Return whether one of the ends of a chain is an entity that it has not passed."""
     return any(end not in passed for end in ends)
-
-
-def inverses(rows: Rows) -> dict[int, list[int]]:
-    """Return the inverse relations of each relation, by relation.
-
-    Two relations are inverse if at least two facts, and half of those that could be,
-    are stated in both directions. Of several it is the one with most such facts, or all
-    that have as many, so that the order of facts does not matter.
-
-    Example:
-        >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
-        {8: [9], 9: [8]}
-    """
-    starts: Counter[tuple[int, int]] = Counter()
-    by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    has: defaultdict[int, set[int]] = defaultdict(set)
-    for subject, relation, thing in rows:
-        by_ends[subject, thing].append(relation)
-        has[subject].add(relation)
-    back: Counter[tuple[int, int]] = Counter()
-    for subject, relation, thing in rows:
-        if subject != thing:
-            for other in by_ends.get((thing, subject), ()):
-                back[relation, other] += 1
-    often = [(pair, count) for pair, count in back.most_common() if count >= TURNED]
-    candidates: defaultdict[int, list[int]] = defaultdict(list)
-    for (relation, other), _ in often:
-        candidates[relation].append(other)
-    for subject, relation, thing in rows:
-        if subject != thing and thing in has:
-            for other in candidates.get(relation, ()):
-                if other in has[thing]:
-                    starts[relation, other] += 1
-    best: dict[int, list[int]] = {}
-    for (relation, other), count in often:  # most facts first
-        if count < SHARE * starts[relation, other]:
-            continue
-        found = best.setdefault(relation, [])
-        if not found or count == back[relation, found[0]]:
-            found.append(other)
-    return best
 
 
 def _reversals(rows: Rows) -> Iterator[Question]:

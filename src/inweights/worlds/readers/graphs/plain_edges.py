@@ -7,6 +7,7 @@ for each path. Empty lines and lines that start with ``#`` are skipped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -76,8 +77,17 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
                 f"{file}, line {number}: a path 'leaf=root,…,leaf' must contain each node once "
                 f"and end at its leaf '{left}', got '{line}'"
             )
-    if not complete:
-        return EdgeList.collect(links, lone, paths)
+    if complete:
+        _check_steps(file, links, paths)
+    return EdgeList.collect(links, lone, paths)
+
+
+def _check_steps(
+    file: Path,
+    links: Sequence[tuple[str, str]],
+    paths: Mapping[tuple[str, ...], int],
+) -> None:
+    """Raise an error if a step of a path is no edge; paths come with their lines."""
     known = set(map(frozenset, links))
     for steps, number in paths.items():
         for u, v in pairwise(steps):
@@ -86,4 +96,3 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
                     f"{file}, line {number}: the path to '{steps[-1]}' needs the edge '{u}={v}', "
                     "which is missing"
                 )
-    return EdgeList.collect(links, lone, paths)

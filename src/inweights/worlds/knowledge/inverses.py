@@ -1,0 +1,77 @@
+"""Find relations that state the same facts from their other end, such as ``parent`` and ``child``.
+
+:func:`inverses` serves the questions of the kind ``reversal``
+(:mod:`~inweights.worlds.knowledge.questions`).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+#: Smallest number of facts in both directions that make a relation the inverse of
+#: another one.
+TURNED = 2
+#: Smallest share of these among all facts that could be in both directions.
+SHARE = 0.5
+
+#: Facts: subject, relation and object of each.
+Rows = Sequence[tuple[int, int, int]]
+
+
+def inverses(rows: Rows) -> dict[int, list[int]]:
+    """Return the inverse relations of each relation, by relation.
+
+    Two relations are inverse if at least two facts, and half of those that could be,
+    are stated in both directions. Of several it is the one with most such facts, or all
+    that have as many, so that the order of facts does not matter.
+
+    Args:
+        rows: The facts, as numbers of subject, relation and object.
+
+    Example:
+        >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
+        {8: [9], 9: [8]}
+    """
+    back = _stated_back(rows)
+    often = [(pair, count) for pair, count in back.most_common() if count >= TURNED]
+    candidates: defaultdict[int, list[int]] = defaultdict(list)
+    for (relation, other), _ in often:
+        candidates[relation].append(other)
+    starts = _could_be_stated_back(rows, candidates)
+    best: dict[int, list[int]] = {}
+    for (relation, other), count in often:  # most facts first
+        if count < SHARE * starts[relation, other]:
+            continue
+        found = best.setdefault(relation, [])
+        if not found or count == back[relation, found[0]]:
+            found.append(other)
+    return best
+
+
+def _stated_back(rows: Rows) -> Counter[tuple[int, int]]:
+    """Count the facts of a relation that another relation states from the other end."""
+    by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for subject, relation, thing in rows:
+        by_ends[subject, thing].append(relation)
+    back: Counter[tuple[int, int]] = Counter()
+    for subject, relation, thing in rows:
+        if subject != thing:
+            for other in by_ends.get((thing, subject), ()):
+                back[relation, other] += 1
+    return back
+
+
+def _could_be_stated_back(
+    rows: Rows, candidates: Mapping[int, Sequence[int]]
+) -> Counter[tuple[int, int]]:
+    """Count the facts of a relation whose object has the other relation, too."""
+    has: defaultdict[int, set[int]] = defaultdict(set)
+    for subject, relation, _ in rows:
+        has[subject].add(relation)
+    starts: Counter[tuple[int, int]] = Counter()
+    for subject, relation, thing in rows:
+        if subject == thing or thing not in has:
+            continue
+        for other in candidates.get(relation, ()):
+            if other in has[thing]:
+                starts[relation, other] += 1
+    return starts
