@@ -82,7 +82,8 @@ class Stages:
             result = f"not tried: {reason}"
         except SetupError as error:
             print(error, flush=True)
-            result = f"failed: {str(error).splitlines()[0]}"
+            first = str(error).splitlines()[0].rstrip(":")
+            result = f"failed: {first}; its last lines are above"
         else:
             result = OK
         seconds = time.monotonic() - began
