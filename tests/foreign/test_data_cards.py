@@ -89,6 +89,17 @@ def test_a_world_is_found_by_others(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of these libraries
+@pytest.mark.parametrize("card", [False, True])
+def test_a_world_without_queries_loads_too(card: bool, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets", reason="pip install '.[hf]' lifts this")
+    ring = iw.worlds.Graph(shape="cycle", n=6).build(seed=0)
+    folder = save_world(ring, tmp_path / "ring", card=card)
+    loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
+    assert {name: split.num_rows for name, split in loaded.items()} == {"facts": 12}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of these libraries
 def test_what_the_project_has_is_found_by_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

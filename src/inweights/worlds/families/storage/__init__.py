@@ -36,14 +36,16 @@ _DAMAGE = (
     RecursionError,
     pl.exceptions.PolarsError,
 )
+#: Left out where there are none: Hugging Face reads no split without rows.
+_QUERIES_SPLIT = "  - split: queries\n    path: queries.parquet\n"
 _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 
 
 def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
-    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and
-    ``queries``.
+    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and,
+    where there are some, ``queries``.
 
     Args:
         world: The world.
@@ -74,7 +76,10 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
             msgspec.json.format(msgspec.json.encode(about))
         )
         short = _CARD.format(
-            name=world.name, facts=len(world.facts), queries=len(world.queries)
+            name=world.name,
+            facts=len(world.facts),
+            queries=len(world.queries),
+            queries_split=_QUERIES_SPLIT if len(world.queries) else "",
         )
         (work / "README.md").write_text(short, encoding="utf-8")
         if card:

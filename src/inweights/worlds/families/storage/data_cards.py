@@ -130,7 +130,7 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
         "language": ["en"],
         "size_categories": [size],
         "tags": list(data.tags),
-        "configs": _configs(data.files),
+        "configs": _configs(_tables(data, facts)),
     }
     # A value of JSON is a value of YAML.
     lines = ["---"]
@@ -157,6 +157,11 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _tables(data: DataSet, facts: Mapping[str, _Facts]) -> list[DataFile]:
+    """Files that are tables with rows: Hugging Face reads no split without one."""
+    return [file for file in data.files if file.part and facts[file.path].rows]
+
+
 def _configs(files: Sequence[DataFile]) -> list[dict[str, Any]]:
     """Parts and splits of the tables, as Hugging Face names them."""
     parts: dict[str, list[dict[str, str]]] = {}
@@ -169,7 +174,7 @@ def _configs(files: Sequence[DataFile]) -> list[dict[str, Any]]:
 
 def _croissant(data: DataSet, facts: Mapping[str, _Facts]) -> dict[str, Any]:
     """The content of ``croissant.json``."""
-    tables = [file for file in data.files if file.part]
+    tables = _tables(data, facts)
     about = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
