@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -14,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 AT_CONDA = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
 
 
-def recipe() -> dict:
+def recipe() -> dict[str, Any]:
     text = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text("utf-8")
     return yaml.safe_load(text)
 
