@@ -233,6 +233,19 @@ def film(model, worlds):
     return iw.probes.accuracy(model, worlds)
 
 
+def test_settings_that_need_each_other_come_in_any_order() -> None:
+    """A momentum is refused beside AdamW, and the nodes of a cycle beside a path-star."""
+    at = "learner.phases.0.optimizer"
+    over = [(f"{at}.momentum", [0.9]), (f"{at}.kind", ["sgd"])]
+    shape = [("world.n", [8]), ("world.shape", ["cycle"])]
+    for given in (over + shape, [*reversed(over), *reversed(shape)]):
+        study = iw.Study(iw.worlds.Graph(), MODEL, SHORT, over=dict(given), seeds=1)
+        (trial,) = study.plan.trials
+        assert (trial.world.n, trial.world.shape) == (8, "cycle")
+        optimizer = trial.learner.phases[0].optimizer
+        assert (optimizer.momentum, optimizer.kind) == (0.9, "sgd")
+
+
 def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> None:
     FILMED.clear()
     looks = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.training.curricula import WORLD, V, build, curriculum
 
@@ -76,6 +78,21 @@ def test_bad_curricula_are_refused() -> None:
         train(build(), WORLD, curriculum(), seeds=[0])
     with pytest.raises(ConfigError, match="no position 1"):
         train(build(), WORLD, curriculum(loss=(1,)), seeds=[0, 1, 2])
+
+
+def test_settings_without_effect_are_refused() -> None:
+    cases: list[tuple[Callable[[], object], str]] = [
+        (lambda: Optimizer(momentum=0.9), r"optimizer\.momentum .* kind = 'adamw'"),
+        (
+            lambda: Optimizer(kind="sgd", betas=(0.5, 0.9)),
+            r"optimizer\.betas .* kind = 'sgd'",
+        ),
+        (lambda: Optimizer(kind="sgd", epsilon=1e-3), r"optimizer\.epsilon .* 'sgd'"),
+        (lambda: Schedule(final=0.1), r"schedule\.final .* kind = 'constant'"),
+    ]
+    for make, text in cases:
+        with pytest.raises(ConfigError, match=f"{text}; leave it out"):
+            make()
 
 
 def test_random_offset_without_positions_is_refused() -> None:

@@ -366,6 +366,11 @@ def test_written_out_it_outlives_its_file(tmp_path: Path) -> None:
         ),
         ({"shape": "grid", "n": 9}, "'grid' does not have n, .* is rows, columns"),
         ({"shape": "path-star", "branches": 3}, "'path-star' does not have branches"),
+        (
+            {"shape": "cycle", "header": "yes"},
+            "header has no effect with shape = 'cycle'",
+        ),
+        ({"ends": "1,2"}, "ends has no effect with shape = 'path-star'"),
         ({"shape": "karate-club", "arms": 3}, "'karate-club' .* it has no size"),
         ({"shape": "edges", "links": [["a", "b"]], "rows": 2}, "'edges' does not have"),
     ],

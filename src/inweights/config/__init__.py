@@ -20,7 +20,7 @@ from inweights.config.plain import plain_values
 from inweights.config.plain import to_plain as to_plain
 from inweights.config.refusal import check_types, refusal
 from inweights.config.sizes import MOST as MOST
-from inweights.config.sizes import check_size
+from inweights.config.sizes import check_size, refuse_idle
 from inweights.config.toml_text import load_toml as load_toml
 from inweights.config.toml_text import parse_value, value_text
 from inweights.config.values import digest as digest
@@ -37,6 +37,7 @@ __all__ = [
     "identity",
     "load_toml",
     "named",
+    "refuse_idle",
     "replace_at",
     "to_plain",
 ]

@@ -1,4 +1,6 @@
-"""Check that the numbers of configs are in range."""
+"""Check that the numbers of configs are in range, and that no setting is given in vain."""
+
+from collections.abc import Mapping
 
 from inweights.errors import ConfigError
 
@@ -46,3 +48,33 @@ def check_size(
         raise ConfigError(f"{name} must be at least {least:g}, got {value}")
     if not value <= most:
         raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
+
+
+def refuse_idle(
+    owner: str, given: Mapping[str, object], has_effect: bool, where: str
+) -> None:
+    """Raise an error for settings that were given and have no effect beside another one.
+
+    Args:
+        owner: Name of the config, for the message.
+        given: The settings; a value that counts as false, such as 0, was not given.
+        has_effect: Whether they have an effect; if so, nothing is refused.
+        where: The setting beside which they have none, in words.
+
+    Raises:
+        ConfigError: A setting was given, and has no effect.
+
+    Example:
+        >>> refuse_idle("schedule", {"final": 0.1}, False, "kind = 'constant'")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: schedule.final has no effect with kind = 'constant'; leave it
+        out
+    """
+    if has_effect:
+        return
+    for name, value in given.items():
+        if value:
+            raise ConfigError(
+                f"{owner}.{name} has no effect with {where}; leave it out"
+            )

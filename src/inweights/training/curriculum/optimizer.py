@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import force_setattr
 
-from inweights.config import Config, check_size
+from inweights.config import Config, check_size, refuse_idle
 from inweights.errors import ConfigError
 from inweights.support.keys.code import Code, Taken, as_code, usual
 
@@ -44,8 +44,7 @@ class Optimizer(Config):
             gradient, as a share of the root mean square of the replica's gradient.
 
     Raises:
-        ConfigError: A value is out of range, or has no effect on an optimizer of one's
-            own.
+        ConfigError: A value is out of range, or has no effect on this kind.
 
     Example:
         >>> from inweights.config import identity
@@ -88,6 +87,15 @@ class Optimizer(Config):
                 "momentum, betas and epsilon are those of sgd and adam; bind the options of an "
                 "optimizer of your own, functools.partial(torch.optim.Muon, momentum=0.9)"
             )
+        # Of the named ones each option has an effect on some only.
+        here = f"kind = '{self.kind}'"
+        sgd = self.kind == "sgd"
+        refuse_idle("optimizer", {"momentum": self.momentum}, sgd, here)
+        moments = {
+            "betas": self.betas != (0.9, 0.999) and self.betas,
+            "epsilon": self.epsilon != 1e-8 and self.epsilon,
+        }
+        refuse_idle("optimizer", moments, not sgd, here)
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -136,6 +144,8 @@ class Schedule(Config):
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
         check_size("schedule.hold", self.hold, least=0, below=1)
+        falls = self.kind != "constant"
+        refuse_idle("schedule", {"final": self.final}, falls, "kind = 'constant'")
         if self.hold and self.kind == "constant":
             raise ConfigError(
                 "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "

@@ -103,7 +103,7 @@ def _of_file(path: Path, source: Source) -> Iterator[Row]:
     elif suffix in (".parquet", ".arrow"):
         table = read_parquet(path, lambda columns: _wanted(columns, source.layout))
         rows = table.iter_rows()
-        yield from _rows(source.name, table.columns, rows, source, three=False)
+        yield from _rows(str(path), table.columns, rows, source, three=False)
     elif suffix in FORMATS:
         yield from _named(rdf_facts(path))
     elif suffix in WITH_RELATIONS:

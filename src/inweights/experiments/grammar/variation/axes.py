@@ -8,9 +8,13 @@ it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, product
 from typing import Any
 
+import msgspec
+
+from inweights.config import replace_at
 from inweights.config.border import as_list, as_number
 from inweights.errors import ConfigError
 from inweights.experiments.grammar.trial import Change, Trial
@@ -121,12 +125,29 @@ def _parts(
             marks += [path, id(value)]
         key = tuple(marks)
         if key not in known:
-            for path, value, _ in changes:
-                rest = path.partition(".")[2]
-                part = replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
-            known[key] = part
+            known[key] = _changed(part, changes)
         parts[name] = known[key]
     return parts
+
+
+def _changed(part: Any, changes: Sequence[Change]) -> Any:
+    """Return a part with several changes, one after another or, where these fail, at once.
+
+    A setting may be refused beside the old value of another one that changes, too.
+    """
+    made = part
+    try:
+        for path, value, _ in changes:
+            rest = path.partition(".")[2]
+            made = replaced(made, path, rest, value) if rest else value
+    except ConfigError:
+        values = {path.partition(".")[2]: value for path, value, _ in changes}
+        within = "" not in values and isinstance(part, msgspec.Struct)
+        if within and len(changes) > 1:
+            with suppress(ConfigError):
+                return replace_at(part, values)
+        raise
+    return made
 
 
 def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:

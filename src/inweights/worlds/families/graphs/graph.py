@@ -25,7 +25,7 @@ from inweights.worlds.families.graphs.shapes import (
     built_in_graph,
     check_memory_of,
     classic_edges,
-    refuse_sizes_of_other_shapes,
+    refuse_settings_of_other_shapes,
 )
 from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph, read_edges
@@ -121,7 +121,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def __post_init__(self) -> None:
         check_size("graph.idle_tokens", self.idle_tokens, least=0)
         check_counts("graph", self, arms=1, nodes=2, branches=1, rows=1, columns=1, n=3)
-        refuse_sizes_of_other_shapes(self)
+        refuse_settings_of_other_shapes(self)
         if self.shape == "tree-star":
             check_depth("graph", self.nodes, self.branches)
         if self.shape == "grid" and self.rows * self.columns < 2:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 import numpy as np
 
-from inweights.config import Config
+from inweights.config import Config, refuse_idle
 from inweights.errors import ConfigError
 from inweights.worlds.readers.graphs.edge_list import EdgeList
 from inweights.worlds.readers.graphs.edge_lists import from_graph
@@ -101,16 +101,18 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
     return tree_star(config.arms, config.nodes, config.branches)
 
 
-def refuse_sizes_of_other_shapes(config: Config) -> None:
-    """Refuse a size that was given and that the shape does not have.
+def refuse_settings_of_other_shapes(config: Config) -> None:
+    """Refuse a size, or an option of files, that was given and that the shape does not have.
 
     Args:
         config: A :class:`~inweights.worlds.Graph`.
 
     Raises:
-        ConfigError: A size differs from its default, and another shape has it.
+        ConfigError: A setting differs from its default, and only other shapes have it.
     """
     shape = config.shape  # type: ignore[attr-defined]
+    of_files = {name: getattr(config, name) for name in ("header", "ends")}
+    refuse_idle("graph", of_files, shape == "file", f"shape = '{shape}'")
     own = SIZES_OF.get(shape, ())
     defaults = {field.name: field.default for field in msgspec.structs.fields(config)}
     foreign = {name for sizes in SIZES_OF.values() for name in sizes} - set(own)
