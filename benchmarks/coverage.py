@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inweights.support.intervals import (
+from inweights.support.statistics.intervals import (
     bounded_interval,
     interval,
     median_interval,

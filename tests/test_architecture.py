@@ -30,8 +30,6 @@ ORDER = (
 FREE = {"errors", "config", "seeds", "support"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli"}
-#: Former names of packages, which forward to those of today.
-FORMER = {"former"}
 #: Sub-packages in the order of their imports, from the lowest; each knows those before
 #: it.
 ROOMS = {
@@ -84,7 +82,7 @@ def test_arrows_point_one_way() -> None:
             if here not in ("experiments", "recipes", "report", "actions"):
                 allowed -= {"runs"}
         else:
-            assert here in FACE | FORMER, (
+            assert here in FACE, (
                 f"say in ORDER, and in the design, where the room '{here}' stands"
             )
             continue

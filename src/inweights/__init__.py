@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from inweights.worlds import save_world as save_world
 
 # `import inweights.lab` finds the former name of a package in a folder of such names.
-__path__.append(f"{__path__[0]}/former")
+__path__.append(f"{__path__[0]}/support/former")
 lazily(__name__, renamed={"lab": "experiments", "laboratory": "actions"})
 # quiet, unless a program listens.
 logging.getLogger(__name__).addHandler(logging.NullHandler())

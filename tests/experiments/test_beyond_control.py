@@ -9,7 +9,7 @@ import inweights as iw
 from inweights.errors import DataError
 from inweights.experiments import beyond_control
 from inweights.report.pages.sections import controls_section
-from inweights.support.intervals import median_interval
+from inweights.support.statistics.intervals import median_interval
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")

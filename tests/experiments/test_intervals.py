@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from inweights.experiments import interval
-from inweights.support.intervals import (
+from inweights.support.statistics.intervals import (
     alpha_of,
     median_interval,
     paired_interval,

@@ -18,8 +18,8 @@ from inweights.errors import CautionWarning, ConfigError, DataError, InweightsEr
 from inweights.experiments.studies.settle import settle
 from inweights.experiments.studies.study import open_study
 from inweights.runs import RunStore
-from inweights.support.intervals import alpha_of
 from inweights.support.plugins import load_plugins
+from inweights.support.statistics.intervals import alpha_of
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")

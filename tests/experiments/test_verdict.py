@@ -23,7 +23,7 @@ from inweights.experiments.claims.claim import Statement
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.target import Target
 from inweights.experiments.claims.verdict import first_seeds, is_open, tally, unjudged
-from inweights.support.intervals import (
+from inweights.support.statistics.intervals import (
     bounded_interval,
     version_alpha,
 )

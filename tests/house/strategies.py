@@ -20,7 +20,7 @@ import polars as pl
 from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.measured import ASKED
 from inweights.recipes import get_recipe
-from inweights.support.intervals import median_interval
+from inweights.support.statistics.intervals import median_interval
 
 ROOT = Path(__file__).parents[2]
 STORED = ROOT / "results" / "which-diet-teaches.json"

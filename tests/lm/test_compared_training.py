@@ -25,7 +25,7 @@ from inweights.config.outside import Outside
 from inweights.errors import ConfigError, DataError
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
-from inweights.support.intervals import interval, paired_interval
+from inweights.support.statistics.intervals import interval, paired_interval
 
 PEOPLE = {
     "Ann": "Rome",

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from inweights.experiments.studies.study import open_study as open_study
     from inweights.experiments.studies.sweep_object import Study as Study
     from inweights.models.configs.model_config import ModelConfig as ModelConfig
-    from inweights.support.intervals import interval as interval
     from inweights.support.plugins import load_plugins as load_plugins
+    from inweights.support.statistics.intervals import interval as interval
     from inweights.training.learners.descent import Descent as Descent
     from inweights.training.learners.kinds import Curriculum as Curriculum
     from inweights.training.learners.kinds import Learner as Learner

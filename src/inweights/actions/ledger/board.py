@@ -35,8 +35,8 @@ from inweights.experiments.claims.verdict import (
     first_seeds,
     unjudged,
 )
-from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
+from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alpha
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,7 +17,7 @@ from inweights.experiments.claims.verdict import (
     lies,
     span_of,
 )
-from inweights.support.intervals import ALPHA
+from inweights.support.statistics.intervals import ALPHA
 
 
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:

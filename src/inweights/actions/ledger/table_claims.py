@@ -10,7 +10,7 @@ from inweights.experiments.claims.claim import Claim, own_claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.score import Judged
 from inweights.experiments.claims.verdict import MIN_SEEDS, first_seeds, is_open, judge
-from inweights.support.intervals import ALPHA, alpha_of
+from inweights.support.statistics.intervals import ALPHA, alpha_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from inweights.errors import RunError
 from inweights.models.configs.model_config import ModelConfig
-from inweights.support.intervals import interval, share_interval
+from inweights.support.statistics.intervals import interval, share_interval
 from inweights.training.curriculum import Curriculum
 from inweights.worlds.world import Ids, Statements, World
 

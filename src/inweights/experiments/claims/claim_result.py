@@ -1,9 +1,9 @@
 """Hold a claim with its verdict, as pages and the results table show it."""
 
 from inweights.experiments.claims.claim import Rule, Said, Verdict
-from inweights.support.intervals import ALPHA
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.support.statistics.intervals import ALPHA
 
 #: What a verdict on a claim of one's own is called: nothing of a paper is reproduced.
 OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not hold"}

@@ -27,7 +27,7 @@ from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.numbers import Numbers, numbers_of
 from inweights.experiments.claims.published import published_range
 from inweights.experiments.claims.target import ROUNDING, Rounding, Target
-from inweights.support import intervals
+from inweights.support.statistics import intervals
 
 if TYPE_CHECKING:
     import polars as pl

@@ -15,7 +15,7 @@ from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import first_seeds, judge, unjudged
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alpha
 
 if TYPE_CHECKING:
     import polars as pl

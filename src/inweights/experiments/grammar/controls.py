@@ -18,7 +18,7 @@ from inweights.errors import ConfigError, DataError, check_names
 from inweights.experiments.grammar.shown import shown_in
 from inweights.experiments.grammar.trial import Trial
 from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
-from inweights.support.intervals import median_interval
+from inweights.support.statistics.intervals import median_interval
 from inweights.training.learners.kinds import Curriculum
 from inweights.worlds.registry import Altered
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.support.intervals import interval, paired_interval
+from inweights.support.statistics.intervals import interval, paired_interval
 
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge,
 #: §4.5).

@@ -10,7 +10,7 @@ import polars as pl
 
 from inweights.lm.exams.compare import ALL_HELD_OUT, GROUPS, HELD_OUT, ITSELF
 from inweights.lm.exams.questions import Question
-from inweights.support.intervals import share_interval
+from inweights.support.statistics.intervals import share_interval
 
 _HOPS = ("first_hop", "second_hop")
 

@@ -50,7 +50,7 @@ def graph_of(name: str) -> Graph:
 
 
 def with_marks(table: pl.DataFrame) -> pl.DataFrame:
-    """Add which graphs are bipartite, and which are named in the abstract."""
+    """Return a table with which graphs are bipartite, and which are named in the abstract."""
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),
         named=pl.col("graph").is_in(NAMED),

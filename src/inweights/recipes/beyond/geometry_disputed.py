@@ -91,18 +91,15 @@ def plan(settings: Settings) -> Plan:
         for graph, (name, head) in product(settings.graphs, MODELS)
     ]
     bipartite = [graph for graph in settings.graphs if graph in BIPARTITE]
+    others = product(bipartite, (TIED, UNTIED), ("low rate", "decay"))
     trials += [
-        _trial(settings, graph, GPT, head, training)
-        for graph, head, training in product(
-            bipartite, (TIED, UNTIED), ("low rate", "decay")
-        )
+        _trial(settings, graph, GPT, head, training) for graph, head, training in others
     ]
     draws = {"draws": settings.draws}
     order = partial(Measure, probe=iw.probes.hop_correlation)
     every = max(1, settings.steps // 20)
-    course = partial(
-        order, name="course", options={"pairs": "even", "draws": 1}, every=every
-    )
+    one = {"pairs": "even", "draws": 1}
+    course = partial(order, name="course", options=one, every=every)
     return Plan(
         trials=trials,
         measures=[

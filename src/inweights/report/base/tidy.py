@@ -15,7 +15,7 @@ import polars as pl
 from inweights.errors import DataError, unknown_name
 from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
 from inweights.report.base.frames import REPLICA, SEED
-from inweights.support.intervals import interval
+from inweights.support.statistics.intervals import interval
 
 #: Seeds from which on an interval is drawn; the interval of fewer is wider than what it
 #: is about.

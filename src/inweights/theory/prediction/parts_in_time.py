@@ -18,9 +18,9 @@ from inweights.errors import DataError, SolverError
 from inweights.theory.prediction.largest_part import parts_of
 from inweights.theory.prediction.tables import Solved
 from inweights.theory.prediction.trust import has_phrased
-from inweights.theory.programs.checked_facts import Answers
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.program import Program
+from inweights.theory.programs.prompts import Answers
 from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World

@@ -29,7 +29,7 @@ from inweights.theory.prediction.parts_in_time import (
 )
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
-from inweights.theory.programs.checked_facts import Answers
+from inweights.theory.programs.prompts import Answers
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from inweights.errors import DataError, SolverError
 from inweights.theory.prediction.trust import has_phrased
-from inweights.theory.programs.checked_facts import Answers
 from inweights.theory.programs.large_scale import (
     BYTES,
     WIDEST_GAP,
@@ -21,6 +20,7 @@ from inweights.theory.programs.large_scale import (
 )
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import Program
+from inweights.theory.programs.prompts import Answers
 from inweights.worlds.world import World
 
 #: So many facts are solved in double precision, in parts if the time is short.

@@ -20,8 +20,9 @@ import numpy as np
 
 from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
-from inweights.theory.programs.checked_facts import Answers, check_facts
 from inweights.theory.programs.prompts import (
+    Answers,
+    check_facts,
     check_single_answers,
     count_tokens,
     prompt_groups,

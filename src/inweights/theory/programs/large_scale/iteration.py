@@ -58,7 +58,12 @@ class Block:
         return made
 
     def add_by_input(self, total: Float[Floats, "P K"], rows: Floats) -> None:
-        """Add rows of the prompts, ``[m, K]``, to those of their inputs, in place."""
+        """Add rows of the prompts to those of their inputs, in place.
+
+        Args:
+            total: What is added to, ``[P, K]``.
+            rows: A row for each prompt of the block, ``[m, K]``.
+        """
         total[self._inputs] += self._turned.astype(rows.dtype) @ rows
 
     def least_margins(self, templates: Float[Floats, "P K"]) -> Float[Floats, " m"]:

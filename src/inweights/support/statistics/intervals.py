@@ -2,7 +2,7 @@
 
 The interval of a median lies between two values of the ordered sample, that of a share
 is Clopper and Pearson's; both are exact whatever the distribution. That of a mean is
-Student's (:mod:`~inweights.support.student`), for a bounded score with one made-up
+Student's (:mod:`~inweights.support.statistics.student`), for a bounded score with one made-up
 value at each bound.
 ``benchmarks/coverage.py`` measures what they cover.
 """
@@ -14,7 +14,7 @@ from functools import lru_cache
 from statistics import NormalDist, median
 from typing import Any
 
-from inweights.support.student import quantile
+from inweights.support.statistics.student import quantile
 
 #: Share of true means that an interval may miss.
 ALPHA = 0.05

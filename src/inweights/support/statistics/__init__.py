@@ -1,0 +1,1 @@
+"""Statistics in plain Python, which verdicts and tables share: intervals and their quantiles."""
