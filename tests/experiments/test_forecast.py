@@ -11,7 +11,8 @@ import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.experiments.engine.attempts.together import build_model
-from inweights.experiments.studies import cost
+from inweights.experiments.studies import cost, part_steps
+from inweights.experiments.studies.part_steps import Tried, facts_of, part_of
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 
 #: Studies of tests are too small to know their facts.
@@ -80,9 +81,9 @@ def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) ->
     """What a look at it takes is not what a step of the others takes."""
     tried = []
 
-    def seen(task: Any, *_: Any) -> tuple[float, int]:
+    def seen(task: Any, *_: Any) -> Tried:
         tried.append(task.steps)
-        return 60.0, 0
+        return Tried(seconds=60.0, memory=0)
 
     monkeypatch.setattr(cost, "_try", seen)
     learners = {"untrained": Curriculum(phases=(Phase(steps=0),)), "trained": SHORT}
@@ -124,9 +125,9 @@ def test_an_estimate_of_what_takes_long_tries_more(
 ) -> None:
     tried: list[str] = []
 
-    def slowly(task, *_: object) -> tuple[float, int]:
+    def slowly(task, *_: object) -> Tried:
         tried.append(task.title)
-        return seconds, 1
+        return Tried(seconds=seconds, memory=1)
 
     ticking = SimpleNamespace(process_time=lambda: float(len(tried)))
     monkeypatch.setattr(cost, "_try", slowly)
@@ -135,3 +136,58 @@ def test_an_estimate_of_what_takes_long_tries_more(
     looked = iw.Study(WORLD, MODEL, SHORT, over=over, seeds=2, runs=tmp_path).forecast()
     assert len(set(tried)) == tries
     assert looked.minutes == pytest.approx(7 * seconds / 60)
+
+
+def test_a_step_that_takes_long_is_tried_by_parts(tmp_path, monkeypatch) -> None:
+    """Parts of its batch are computed, and no more: the time to answer does not grow with it."""
+    sizes: list[int] = []
+
+    def seen(model: Any, block: Any, phase: Phase) -> tuple[float, int]:
+        facts = sum(facts_of(phase, block.worlds[0]).values())
+        sizes.append(facts)
+        # Two seconds whatever the batch, and a hundredth of one for each fact.
+        return 2.0 + 0.01 * facts, 100 * facts
+
+    monkeypatch.setattr(cost, "time_part", seen)
+    learner = Curriculum(phases=(Phase(steps=1000, roles={"first_hop": 1.0}),))
+    study = iw.Study(iw.TwoHop(n=200), MODEL, learner, seeds=1, runs=tmp_path)
+    monkeypatch.setattr(part_steps, "LARGE", 1.0)
+    numbers = 8 * (602 + 602)  # counted with a head over all tokens
+    monkeypatch.setattr(part_steps, "PARTS", (4.5 * numbers, 19.5 * numbers))
+    ahead = study.forecast()
+    assert sizes == [5, 20]
+    # The measures of 800 statements, a third of a step each, are the rest.
+    assert ahead.minutes == pytest.approx((1000 * 4.0 + 800 * 0.02 / 3) / 60, rel=0.01)
+    assert ahead.h100 == pytest.approx(1000 * part_steps.H100_STEP / 60)
+    assert "on one H100 about" in str(ahead)
+    assert "goes on with the same command" in str(ahead)
+
+
+def test_parts_take_a_share_of_every_role() -> None:
+    world = iw.TwoHop(n=20).build()
+    phase = Phase(batch={"first_hop+identity": 30, "second_hop": 0})
+    assert facts_of(phase, world) == {"first_hop+identity": 30, "second_hop": 20}
+    assert part_of(phase, world, 0.1).batch == {
+        "first_hop+identity": 3,
+        "second_hop": 2,
+    }
+    assert facts_of(Phase(), world) == {"": 60}
+    assert part_of(Phase(), world, 0.001).batch == 1
+    beside = Phase(roles={"first_hop": 1.0, "identity": 1.0}, batch={"identity": 5})
+    assert facts_of(beside, world) == {"identity": 5, "first_hop": 20}
+
+
+def test_arithmetic_grows_with_the_tokens(tmp_path, monkeypatch) -> None:
+    """What is counted of two parts gives the whole: by hand for products of matrices alone."""
+    monkeypatch.setattr(part_steps, "LARGE", 1.0)
+    monkeypatch.setattr(part_steps, "PARTS", (1e5, 1e6))
+    monkeypatch.setattr(part_steps, "H100_STEP", 0.0)
+    model = iw.EmbMLPConfig(width=64)
+    learner = Curriculum(phases=(Phase(steps=10),))
+    study = iw.Study(iw.TwoHop(n=100), model, learner, seeds=1, runs=tmp_path)
+    # 300 facts, a label each; a product forwards, two backwards, of [64] by [64, 200].
+    each = 300 * 3 * 2 * 64 * 200
+    rate = part_steps.H100_RATES["fp32"]
+    ahead = study.forecast()
+    assert ahead.h100 is not None
+    assert ahead.h100 * 60 * rate == pytest.approx(10 * each, rel=0.25)

@@ -12,10 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import prod
 from statistics import median
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,13 +22,17 @@ from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.trial import Plan
+from inweights.experiments.studies.part_steps import (
+    H100_STEP,
+    Tried,
+    is_large,
+    try_parts,
+)
+from inweights.experiments.studies.timed_steps import time_part, time_steps
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.support.progress import plural, roughly
 from inweights.training.learners.kinds import Curriculum
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 #: Steps of each phase that are tried out.
 STEPS = 3
@@ -40,6 +42,8 @@ STEPS = 3
 SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
 BUDGET = 0.4
 SHARE = 1 / 300
+#: Processor seconds after which no further group is begun, however long the whole takes.
+MOST = 6.0
 #: Numbers of which the runs that are tried together consist at most: beyond these a
 #: step takes as long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
@@ -69,6 +73,8 @@ class Forecast:
         untimed: Number of tasks that are no training.
         memory: Bytes that all processes take together at most, about.
         jobs: Number of processes.
+        h100: Minutes of training on one H100, by the arithmetic of its steps; ``None``
+            where steps are small and were timed whole.
     """
 
     conditions: int
@@ -83,6 +89,7 @@ class Forecast:
     untimed: int
     memory: int
     jobs: int
+    h100: float | None = None
 
     def __str__(self) -> str:
         parts = [
@@ -102,6 +109,11 @@ class Forecast:
             parts.append(f"{plural(self.untimed, 'task')} not timed")
         if self.trained:
             parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
+        if self.h100 is not None:
+            parts.append(
+                f"on one H100 about {roughly(60 * self.h100)} of training, by arithmetic"
+            )
+            parts.append("a run that was stopped goes on with the same command")
         return "; ".join(parts)
 
 
@@ -142,9 +154,7 @@ def forecast(
     ]
     training = [task for task in learning if task not in measuring]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    seconds, memory = _tried(
-        [task for task in descents if task.steps], execution, budget
-    )
+    found = _tried([task for task in descents if task.steps], execution, budget)
     together = min(execution.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
@@ -157,11 +167,12 @@ def forecast(
         measured=sum(len(task.runs) for task in measuring),
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
-        minutes=seconds / 60 / together if descents else None,
+        minutes=found.seconds / 60 / together if descents else None,
         stops=any(map(_may_stop, descents)),
         untimed=len(tasks) - len(measuring) - len(descents),
-        memory=together * (BASE + memory),
+        memory=together * (BASE + found.memory),
         jobs=together,
+        h100=None if found.h100 is None else found.h100 / 60,
     )
 
 
@@ -177,22 +188,22 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
 
 def _tried(
     descents: Sequence[LearnTask], execution: ExecutionOptions, budget: float
-) -> tuple[float, int]:
+) -> Tried:
     """Return the seconds of some trainings together, and the bytes of one."""
     if not descents:
-        return 0.0, 0
-    sizes = {id(task): _sizes(task) for task in descents}
+        return Tried(seconds=0.0, memory=0)
+    counted: dict[tuple[str, int], int] = {}
+    sizes = {id(task): _sizes(task, counted) for task in descents}
     ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
     by_size = [prod(sizes[id(task)]) for task in ordered]
     steps = [task.steps for task in ordered]
     places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
-    tried: dict[int, tuple[float, int]] = {}
+    tried: dict[int, Tried] = {}
     began = time.process_time()
     seconds = 0.0
     for place in places:
-        if len(tried) >= 2 and time.process_time() - began > max(
-            budget, SHARE * seconds
-        ):
+        spent = time.process_time() - began
+        if len(tried) >= 2 and spent > max(budget, min(SHARE * seconds, MOST)):
             break
         if execution.progress:
             execution.progress(
@@ -201,36 +212,56 @@ def _tried(
         tried[place] = _try(
             ordered[place], sizes[id(ordered[place])][0], execution.device
         )
-        known = sorted(tried)
-        each = [tried[at][0] / max(1, steps[at]) for at in known]
-        seconds = float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
-    return seconds, max(size for _, size in tried.values())
+        seconds = _of_all(tried, by_size, steps, "seconds")
+    large = any(one.h100 is not None for one in tried.values())
+    return Tried(
+        seconds=seconds,
+        memory=max(one.memory for one in tried.values()),
+        h100=_of_all(tried, by_size, steps, "h100") if large else None,
+    )
 
 
-def _sizes(task: LearnTask) -> tuple[int, int]:
-    """Return the size of a training: its numbers of parameters and of facts."""
+def _of_all(
+    tried: dict[int, Tried], by_size: Sequence[int], steps: Sequence[int], what: str
+) -> float:
+    """Return the seconds of all trainings, by those of a step of the tried ones and by size."""
+    known = sorted(tried)
+    each = []
+    for at in known:
+        value = getattr(tried[at], what)
+        least = H100_STEP * steps[at] if value is None else value
+        each.append(least / max(1, steps[at]))
+    return float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
+
+
+def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, int]:
+    """Return the size of a training: its numbers of parameters and of facts.
+
+    Args:
+        task: The training.
+        counted: Parameters by model and size of the vocabulary; what is found is added.
+    """
     from inweights.experiments.engine.attempts.together import parameters_of
 
     run = replace(task.runs[0])  # a copy, whose world is not kept
-    return sum(p.numel() for p in parameters_of(run)), len(run.world.facts)
+    key = (repr(run.trial.model), len(run.world.vocabulary))
+    if key not in counted:
+        counted[key] = sum(p.numel() for p in parameters_of(run))
+    return counted[key], len(run.world.facts)
 
 
-def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
+def _try(task: LearnTask, numbers: int, device: str) -> Tried:
     """Return the seconds and bytes that a training would take, by few of its runs and steps.
 
     An accelerator is tried with all runs, as its time is that of launching kernels.
     """
-    import torch
-
     from inweights.experiments.engine.attempts.measuring import measure_model
     from inweights.experiments.engine.attempts.together import (
         blocks_of,
         build_model,
         capacity,
         first_steps,
-        train_block,
     )
-    from inweights.training.steps.machine import use_threads
 
     few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
     block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
@@ -238,42 +269,30 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     runs = len(block.runs)
     whole = task.learner
     assert isinstance(whole, Curriculum)
+    together = min(len(task.runs), capacity(block.runs[0])) / runs
+    every_run = len(task.runs) / runs
+    if device == "cpu" and is_large(task, numbers, block.worlds[0]):
+        parts = try_parts(model, block, numbers, time_part)
+        assert parts.h100 is not None
+        return Tried(
+            seconds=parts.seconds * every_run,
+            memory=round(parts.memory * together),
+            h100=parts.h100 * every_run,
+        )
     # A GPU's first ones are not captured yet.
     steps = STEPS if device == "cpu" else 3 * STEPS
     short = [first_steps(phase, min(phase.steps, steps)) for phase in whole.phases]
-    held: dict[int, int] = {}
-    most = 0
-    clock = time.thread_time if device == "cpu" else time.perf_counter
-    stamps = [clock()]
 
-    def keep(tensor: Tensor) -> Tensor:
-        held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
-        return tensor
-
-    def tick(_step: int) -> None:
-        nonlocal most
-        most = max(most, sum(held.values()))
-        held.clear()
-        if device != "cpu":
-            torch.cuda.synchronize()
-        stamps.append(clock())
-
-    with (
-        use_threads(1),
-        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
-    ):
-        # Whoever is found to diverge would take no more steps: nobody looks before the
-        # last one.
-        few_steps = Curriculum(phases=tuple(short))
-        train_block(model, block, few_steps, every=steps * len(short), progress=tick)
+    def look(clock: Callable[[], float]) -> float:
         looking = 0.0
         for measure in task.measures:
             times = 1 + whole.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
             see = partial(measure_model, measure, block.worlds, model)
             looking += wanted * times * _seconds(see, clock)
-    taken = [later - earlier for earlier, later in pairwise(stamps)]
-    seconds = looking
+        return looking
+
+    taken, most, seconds = time_steps(model, block, short, device, look)
     first = 0
     for phase, tried in zip(whole.phases, short, strict=True):
         own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
@@ -281,8 +300,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
         seconds += phase.steps * median(own[1:] or own)
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    together = min(len(task.runs), capacity(block.runs[0])) / runs
-    return seconds * len(task.runs) / runs, round((state + most) * together)
+    return Tried(seconds=seconds * every_run, memory=round((state + most) * together))
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -9,13 +9,15 @@ matrix.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 import polars as pl
 import torch
 from torch import Tensor
 
 from inweights.models import GPT, EmbMLP, Model
+from inweights.models.gpt import Block
 from inweights.worlds.world import Worlds
 
 #: Newton-Schulz iterations of a polar factor: singular values from about a hundredth of
@@ -137,8 +139,7 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
 
 
 def _queries_and_keys(model: Model) -> Iterator[Tensor]:
-    assert isinstance(model, GPT)
-    for block in model.blocks:
+    for block in _blocks(model):
         queries, keys, _ = block.qkv.weight.chunk(3, dim=-1)
         yield queries
         yield keys
@@ -149,6 +150,12 @@ def _matrices(model: Model) -> Iterator[Tensor]:
     assert model.head is not None
     yield model.tokens.weight
     yield model.head.weight
-    for block in model.blocks:
+    for block in _blocks(model):
+        assert block.out is not None
         yield from block.qkv.weight.chunk(3, dim=-1)
         yield from (block.out.weight, block.up.weight, block.down.weight)
+
+
+def _blocks(model: Model) -> Iterable[Block]:
+    assert isinstance(model, GPT)
+    return cast("Iterable[Block]", model.blocks)

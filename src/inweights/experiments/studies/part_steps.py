@@ -1,0 +1,180 @@
+"""Time steps that take seconds each by parts of their batches, and count their arithmetic.
+
+The cost estimate (``cost.py``) tries a few steps of a training. Where one alone would
+take long, as at the sizes of the papers, :func:`try_parts` takes two small parts of the
+batch: what a step takes grows linearly with its tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from inweights.experiments.engine.tasks import LearnTask
+from inweights.training.curriculum import Curriculum, Phase
+from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from inweights.models.base import Model
+
+#: Parameters times facts of a step beyond which it is tried by parts: about a second of
+#: one core.
+LARGE = 4e9
+#: The parts are those of so many parameters times facts.
+PARTS = (LARGE / 40, LARGE / 4)
+#: Multiplications and additions a second, each counted, of one H100 in a step, by
+#: precision, and the least seconds of a step. A captured step of the path-star (5000, 5)
+#: in bf16, of 1.4e12, took 17.8 ms (benchmarks/gpu_step.py), and one of a small GPT 3 to
+#: 5 ms. That of fp32 is not measured: half of the 67e12 that the card is sold with.
+H100_RATES = {"bf16": 8e13, "fp32": 3e13, "bf16-emulated": 3e13}
+H100_STEP = 4e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """What a training would take.
+
+    Attributes:
+        seconds: Of a core, or of an accelerator.
+        memory: Bytes.
+        h100: Seconds of one H100, by arithmetic; ``None`` where steps are small and
+            none was counted.
+    """
+
+    seconds: float
+    memory: int
+    h100: float | None = None
+
+
+def facts_of(phase: Phase, world: World) -> dict[str, int]:
+    """Return how many facts of each role, or of roles drawn together, a step of a phase takes.
+
+    Args:
+        phase: The phase.
+        world: Where the facts are.
+
+    Returns:
+        Numbers by role, or by roles joined with ``+`` as in ``Phase.batch``; by an
+        empty name where all are drawn together.
+    """
+    names = world.facts.role_names
+    counts = np.bincount(world.facts.roles, minlength=len(names))
+    there = dict(zip(names, counts.tolist(), strict=True))
+    roles = list(phase.roles or there)
+    if isinstance(phase.batch, int):
+        every = sum(there.get(role, 0) for role in roles)
+        return {"": min(phase.batch or every, every)}
+    found = {}
+    for key, size in phase.batch.items():
+        every = sum(there.get(role, 0) for role in key.split("+"))
+        found[key] = min(size or every, every)
+    drawn = {role for key in phase.batch for role in key.split("+")}
+    for role in roles:
+        if role not in drawn:
+            found[role] = there.get(role, 0)
+    return found
+
+
+def part_of(phase: Phase, world: World, share: float) -> Phase:
+    """Return a phase of two steps that takes a share of the facts of each role.
+
+    Args:
+        phase: The phase.
+        world: Where the facts are.
+        share: Above 0, at most 1; a fact of each role stays.
+    """
+    sizes = facts_of(phase, world)
+    parts = {key: max(1, ceil(share * size)) for key, size in sizes.items() if size}
+    batch: int | dict[str, int] = parts.get("", parts)
+    return structs.replace(phase, steps=min(2, phase.steps), batch=batch)
+
+
+def is_large(task: LearnTask, numbers: int, world: World) -> bool:
+    """Return whether a step of a training is tried by parts.
+
+    Args:
+        task: The training.
+        numbers: Its number of parameters.
+        world: Its world.
+    """
+    assert isinstance(task.learner, Curriculum)
+    steps = (sum(facts_of(phase, world).values()) for phase in task.learner.phases)
+    return numbers * max(steps, default=0) > LARGE
+
+
+def try_parts(
+    model: Model,
+    block: LearnTask,
+    numbers: int,
+    step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
+) -> Tried:
+    """Return what the trainings of a block take on a core, by steps of two parts.
+
+    Args:
+        model: The model of the block.
+        block: The runs.
+        numbers: Number of parameters of a run.
+        step: Returns the seconds of a step of a phase, and the bytes that it holds for
+            its gradient.
+
+    Returns:
+        Seconds of all steps with their measures, and bytes.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from inweights.training.batches.plans import Batches
+
+    world = block.worlds[0]
+    whole = block.learner
+    assert isinstance(whole, Curriculum)
+    seeds = [run.seed for run in block.runs]
+    seconds = h100 = 0.0
+    held = 0
+    slowest = 0.0
+    for phase in whole.phases:
+        facts = sum(facts_of(phase, world).values())
+        tokens = []
+        taken = []
+        bytes_held = []
+        arithmetic = []
+        for part in PARTS:
+            small = part_of(phase, world, min(1.0, part / max(1, numbers * facts)))
+            tokens.append(Batches(model, block.worlds, small, seeds, 0).tokens)
+            with FlopCounterMode(display=False) as counter:
+                of_step, of_graph = step(model, block, small)
+            taken.append(of_step)
+            bytes_held.append(of_graph)
+            # Both steps of the part are counted.
+            arithmetic.append(counter.get_total_flops() / max(1, small.steps))
+        all_tokens = Batches(model, block.worlds, phase, seeds, 0).tokens
+        of_step = _at(all_tokens, tokens, taken)
+        seconds += phase.steps * of_step
+        on_gpu = _at(all_tokens, tokens, arithmetic) / H100_RATES[phase.precision]
+        h100 += phase.steps * max(H100_STEP, on_gpu)
+        held = max(held, round(_at(all_tokens, tokens, bytes_held)))
+        slowest = max(slowest, of_step / max(1, facts))
+    asked = len(world.facts) + len(world.queries)
+    # Measures only go forwards, a third of a step's arithmetic.
+    for measure in block.measures:
+        times = 1 + whole.steps // measure.every if measure.every else 1
+        wanted = sum(measure.key in parts for parts in block.parts) / len(block.runs)
+        looks = wanted * times * asked * slowest / 3
+        seconds += looks
+    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    return Tried(seconds=seconds, memory=state + held, h100=h100)
+
+
+def _at(tokens: int, tried: list[int], values: list[float] | list[int]) -> float:
+    """Return a value at a number of tokens, by the line through two that were tried."""
+    few, more = tried
+    low, high = values
+    if more == few:
+        return float(high) * tokens / max(1, few)
+    slope = max(0.0, (high - low) / (more - few))
+    return float(high) + slope * (tokens - more)
