@@ -241,7 +241,8 @@ def test_settings_that_need_each_other_come_in_any_order() -> None:
     for given in (over + shape, [*reversed(over), *reversed(shape)]):
         study = iw.Study(iw.worlds.Graph(), MODEL, SHORT, over=dict(given), seeds=1)
         (trial,) = study.plan.trials
-        assert (trial.world.n, trial.world.shape) == (8, "cycle")
+        assert trial.world == iw.worlds.Graph(shape="cycle", n=8)
+        assert isinstance(trial.learner, iw.Curriculum)
         optimizer = trial.learner.phases[0].optimizer
         assert (optimizer.momentum, optimizer.kind) == (0.9, "sgd")
 

@@ -30,8 +30,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
             value.
         denied: Number of further members with a fact that states another value:
             counter-examples.
-        counter: The value of counter-examples: ``other``, that of the next group, or
-            ``unknown``, a token that is the same for all.
+        counter: The value of counter-examples, without effect where none are ``denied``:
+            ``other``, that of the next group, or ``unknown``, a token that is the same
+            for all.
         related: Whether the first value implies the second: the queries then have the
             role ``implication``, else ``unstated``. The facts are the same.
 
