@@ -12,7 +12,9 @@ from inweights.errors import DataError, SolverError
 from inweights.theory import Program, solve
 from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
-from inweights.theory.programs.large_scale import solve_large
+from inweights.theory.programs.large_scale import iteration, solve_large
+from inweights.theory.programs.large_scale.relations import Relations
+from inweights.theory.programs.splitting import multipliers
 from inweights.worlds import TwoHop, World
 
 
@@ -80,6 +82,35 @@ def test_a_second_solution_is_feasible_and_of_nearly_the_same_norm(
     assert not np.allclose(solution.another, solution.templates, atol=1e-4)
     # Proofs of single margins take as long as solutions: all are left open.
     assert set(margin_bounds(solution, queries=[0, 1])["proved"]) == {"open"}
+
+
+def test_parts_of_multipliers_are_multipliers_of_which_the_sum_is_known(
+    small: Program,
+) -> None:
+    """So that every weight of rivals beyond a range proves a bound."""
+    relations = Relations(small)
+    every = slice(0, len(small.right))
+    prices = np.random.default_rng(0).normal(size=small.right.shape)
+    near, far = relations.divide(prices, every)
+    np.testing.assert_allclose(near + far, multipliers(-prices, small.right))
+    for part in (near, far):
+        np.testing.assert_allclose(part.sum(1), 0, atol=1e-12)
+        assert (part[small.right] >= 0).all()
+        assert (part[~small.right] <= 0).all()
+    assert not far[~relations.beyond(every) & ~small.right].any()
+
+
+@pytest.mark.parametrize("dense", [0, 2_000])
+def test_eliminated_inputs_solve_the_same_system(
+    small: Program, dense: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(iteration, "DENSE", dense)
+    solve_system = iteration._inverse(small, Relations(small).own)
+    counts = small.counts.toarray()
+    right = np.random.default_rng(0).normal(size=small.shape).astype(np.float32)
+    system = np.eye(len(right)) + iteration.COUPLING * counts.T @ counts
+    expected = np.linalg.solve(system, right)
+    np.testing.assert_allclose(solve_system(right), expected, atol=1e-5)
 
 
 def test_facts_that_exclude_each_other_have_no_solution(

@@ -38,7 +38,7 @@ WIDEST_GAP = 3e-2
 #: for a number of the logits and for one operation of a product, on one core.
 USUAL = 90
 USUAL_TO = 4_000
-LOGIT = 2e-8
+LOGIT = 1.5e-8
 PRODUCT = 8e-12
 
 
