@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
-    from inweights.experiments.studies.cost import Forecast
+    from inweights.experiments.studies.cost_estimate import Forecast
     from inweights.experiments.studies.settle import Kept, Settled
     from inweights.support.progress import Progress
 

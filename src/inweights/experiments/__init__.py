@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.trial import Plan as Plan
     from inweights.experiments.grammar.trial import Trial as Trial
     from inweights.experiments.grammar.variation.axes import grid as grid
-    from inweights.experiments.studies.cost import Forecast as Forecast
+    from inweights.experiments.studies.cost_estimate import Forecast as Forecast
     from inweights.experiments.studies.study import open_study as open_study
     from inweights.experiments.studies.sweep_object import Study as Study
     from inweights.models.configs.model_config import ModelConfig as ModelConfig

@@ -29,7 +29,8 @@ from inweights.experiments.grammar.variation.several import (
     named,
     with_parts,
 )
-from inweights.experiments.studies.cost import Forecast, forecast
+from inweights.experiments.studies.cost import forecast
+from inweights.experiments.studies.cost_estimate import Forecast
 from inweights.experiments.studies.sweep_defaults import (
     default_model,
     trials_of,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inweights.actions.making import Cost
     from inweights.actions.zoo import Card
     from inweights.experiments.grammar.recipe import Recipe
-    from inweights.experiments.studies.cost import Forecast
+    from inweights.experiments.studies.cost_estimate import Forecast
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
