@@ -1,4 +1,4 @@
-"""What a plan costs: :class:`Forecast`, which :func:`~.cost.forecast` returns and commands print."""
+"""What a plan costs: :class:`Forecast`, which :func:`~.cost.forecast` returns and commands show."""
 
 from dataclasses import dataclass
 
