@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.theory.another_solver import cvxpy, least_norm
@@ -107,7 +109,8 @@ def test_eliminated_inputs_solve_the_same_system(
     monkeypatch.setattr(iteration, "DENSE", dense)
     solve_system = iteration._inverse(small, Relations(small).own)
     counts = small.counts.toarray()
-    right = np.random.default_rng(0).normal(size=small.shape).astype(np.float32)
+    drawn = np.random.default_rng(0).normal(size=small.shape)
+    right: Any = drawn.astype(np.float32)
     system = np.eye(len(right)) + iteration.COUPLING * counts.T @ counts
     expected = np.linalg.solve(system, right)
     np.testing.assert_allclose(solve_system(right), expected, atol=1e-5)
