@@ -60,6 +60,7 @@ SEED := 0
 
 fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 kills, 200 edits, --seconds
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.relations --seed $(SEED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.house.border
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.house.border one
 	@$(BIN)/python -m tests.fuzz.campaign --commands 10000 --files 10000 --seed $(SEED) --log fuzz.jsonl
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
@@ -73,6 +74,9 @@ fuzz: $(VENV)/.stamp ## 2,000 relations, 10,000 mutated commands and files, 220 
 
 faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks and buckets
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
+	  for what in run refresh fresh; do \
+	    $(BIN)/python -m tests.runs.kills $$place/$$what tests/tiny $$what start || exit 1; \
+	  done && \
 	  $(BIN)/python -m tests.runs.command_kills $$place/commands 40 $(SEED) && \
 	  $(BIN)/python -m tests.runs.store_faults $$place/disks 20 $(SEED) && \
 	  $(BIN)/python -m tests.experiments.bucket_faults 40 $(SEED) && \

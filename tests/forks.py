@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 def start(work: Callable[[], object]) -> int:
     """Do something in a process of its own; return its number."""
+    _let_threads_fall_asleep()
     child = os.fork()
     if child == 0:
         try:
@@ -36,6 +39,28 @@ def start(work: Callable[[], object]) -> int:
             os._exit(1)
         os._exit(0)
     return child
+
+
+def _let_threads_fall_asleep() -> None:
+    """Wait until no other thread of this process runs; Linux only.
+
+    Importing polars starts threads. One that holds a lock while the process is forked
+    leaves it locked in the child for good.
+    """
+    own = str(threading.get_native_id())
+    while any(
+        stat.parent.name != own and _state(stat) in "RD"
+        for stat in Path("/proc/self/task").glob("*/stat")
+    ):
+        time.sleep(0.001)
+
+
+def _state(stat: Path) -> str:
+    """Return the letter that says whether a thread runs; S if it has ended."""
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "S"
 
 
 def end(child: int) -> int:

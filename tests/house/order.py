@@ -33,7 +33,7 @@ LONGEST = (
     "::test_mutated_commands_and_files",
     "::test_the_tutorial_runs",
     "::test_a_limit_is_kept",
-    "::test_killed_before_every_operation",
+    "::test_killed_before_many_operations",
     "::test_a_geometry_finds_paths",
     "::test_a_disk_that_fails",
     "::test_commands_killed_before_any_call",

@@ -20,8 +20,9 @@ def test_public_functions_name_what_does_not_fit() -> None:
 
 
 @pytest.mark.slow
-def test_every_public_function_names_what_does_not_fit() -> None:
-    assert calls_of() > 5_000
+def test_more_public_functions_name_what_does_not_fit() -> None:
+    """Of every third function; ``make fuzz`` calls all."""
+    assert calls_of("third") > 1_500
 
 
 @pytest.mark.slow

@@ -24,21 +24,17 @@ def kills(forks: Forks, program: str, *words: object) -> int:
 @pytest.mark.parametrize(
     ("what", "start", "least", "step"),
     [
-        ("run", "start", 30, 1),
+        ("run", "start", 30, 2),
         ("run", "seal", 5, 1),
-        ("refresh", "start", 15, 1),
+        ("refresh", "start", 15, 2),
         # Its operations are those of a run, and a few of its own.
-        (
-            "fresh",
-            "start",
-            40,
-            2,
-        ),
+        ("fresh", "start", 40, 4),
     ],
 )
-def test_killed_before_every_operation(
+def test_killed_before_many_operations(
     forks: Forks, tmp_path: Path, what: str, start: str, least: int, step: int
 ) -> None:
+    """Before every ``step``-th one; ``make faults`` kills before every one."""
     assert (
         kills(forks, "runs.kills", tmp_path, "tests/tiny", what, start, step) >= least
     )
