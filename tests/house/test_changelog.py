@@ -55,3 +55,12 @@ def test_every_deprecated_name_is_listed() -> None:
     names = [*renamed(), *WARNED.values()]
     assert len(names) > len(WARNED)
     assert [name for name in names if name not in listed] == []
+
+
+def test_no_entry_stands_before_the_groups_of_a_release() -> None:
+    """A merge by union may bring back entries that were grouped: they land there."""
+    released = CHANGELOG.read_text("utf-8").partition("\n## 0.2.0 ")[2]
+    added = released.partition("### Added\n")[2]
+    assert added.lstrip("\n").startswith("#### ")
+    entries = [line for line in added.splitlines() if line.startswith("- ")]
+    assert len(set(entries)) == len(entries)
