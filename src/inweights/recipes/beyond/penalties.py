@@ -10,15 +10,18 @@ matrix.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
-import torch
-from torch import Tensor
 
-from inweights.models import GPT, EmbMLP, Model
-from inweights.models.gpt import Block
-from inweights.worlds.world import Worlds
+import inweights as iw
+
+if TYPE_CHECKING:  # a recipe is listed without torch
+    from torch import Tensor
+
+    from inweights.models import Model
+    from inweights.models.gpt import Block
+    from inweights.worlds.world import Worlds
 
 #: Newton-Schulz iterations of a polar factor: singular values from about a hundredth of
 #: the largest one on are then 1.
@@ -37,10 +40,13 @@ def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
         The factors. A matrix of zeros gives zeros.
 
     Example:
+        >>> import torch
         >>> found = polar_factor(torch.tensor([[[2.0, 0.0], [0.0, 1.0]]]))
         >>> found.round(decimals=4).tolist()
         [[[1.0, 0.0], [0.0, 1.0]]]
     """
+    import torch
+
     norms = torch.linalg.matrix_norm(matrices, keepdim=True)
     factor = matrices / norms.clamp_min(1e-12)
     for _ in range(iterations):
@@ -66,7 +72,7 @@ def on_templates(model: Model, _step: int, weight: float) -> Tensor:
     Returns:
         The penalty of each replica, ``[R]``.
     """
-    assert isinstance(model, EmbMLP)
+    assert isinstance(model, iw.models.EmbMLP)
     return weight * nuclear_norms(model.templates())
 
 
@@ -81,6 +87,8 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     Returns:
         The penalty of each replica, ``[R]``.
     """
+    import torch
+
     norms = [nuclear_norms(matrix) for matrix in _queries_and_keys(model)]
     return weight * torch.stack(norms).sum(0)
 
@@ -96,10 +104,20 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     Returns:
         The penalty of each replica, ``[R]``.
     """
+    import torch
+
     norms = [nuclear_norms(matrix) for matrix in _matrices(model)]
     return weight * torch.stack(norms).sum(0)
 
 
+@iw.experiments.shows(
+    value="rank",
+    columns="rank norm",
+    label="effective rank",
+    null="Matrices at random have nearly full rank; what is compared is the untreated model.",
+    caption="Fewer directions carry the queries and keys where the effective rank is low.",
+    low=1.0,
+)
 def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     """Compute the effective rank of a GPT's query and key matrices, and their nuclear norm.
 
@@ -120,6 +138,8 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
         >>> 8 < attention_ranks(gpt, TwoHop(n=2).build())["rank"].item() < 16
         True
     """
+    import torch
+
     with torch.no_grad():
         values = torch.stack(
             [
@@ -146,7 +166,7 @@ def _queries_and_keys(model: Model) -> Iterator[Tensor]:
 
 
 def _matrices(model: Model) -> Iterator[Tensor]:
-    assert isinstance(model, GPT)
+    assert isinstance(model, iw.models.GPT)
     assert model.head is not None
     yield model.tokens.weight
     yield model.head.weight
@@ -157,5 +177,5 @@ def _matrices(model: Model) -> Iterator[Tensor]:
 
 
 def _blocks(model: Model) -> Iterable[Block]:
-    assert isinstance(model, GPT)
+    assert isinstance(model, iw.models.GPT)
     return cast("Iterable[Block]", model.blocks)
