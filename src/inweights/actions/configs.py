@@ -64,7 +64,9 @@ def from_dict(values: Mapping[str, Any]) -> Any:
 
     Args:
         values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or
-            a mapping such as OmegaConf's.
+            a mapping such as OmegaConf's. A world, a model or a learner is named by
+            its ``kind``; any other config by its class, as ``type``, such as
+            ``Optimizer`` or ``my.module:MyConfig``.
 
     Raises:
         ConfigError: It names no config or an unknown one (the message names the

@@ -1,7 +1,7 @@
 """Show an object: a few lines in a terminal, a small table in a notebook.
 
-A class that inherits :class:`Carded` returns a :class:`Card`, which is written as text
-and as HTML.
+A class that inherits from :class:`Carded` provides a :class:`Card`, which shows its
+instances as text and as HTML.
 """
 
 import html

@@ -83,8 +83,9 @@ def record_end(
 ) -> None:
     """Record, as a loss that is not a number, the replicas without finite weights after a phase.
 
-    A finite replica gets no further row, and of a stopped one only the weights count,
-    so that the table is the same alone and among others.
+    A replica whose loss is finite gets no further row. Of a replica that stopped early
+    only the weights are checked, so that its table is the same whether it trains alone
+    or among others.
 
     Args:
         losses: The last loss of each replica, on the device of the state's values.

@@ -41,7 +41,8 @@ class Figure(Config):
             arguments.
         options: Keyword arguments of the drawing function; those that are left out have
             its defaults.
-        finds: The end of the caption that says what is found, and not how to read it.
+        finds: The last sentences of ``caption``, word for word: those that say what is
+            found, and not how to read the figure; empty where none does.
     """
 
     id: str

@@ -56,9 +56,12 @@ def _usual_learner(world: Any, model: Any) -> Learner:
 
 
 def default_model(world: Any, over: axes.Over) -> GPTConfig:
-    """Return a GPT that fits the largest world of a study that gives no model.
+    """Return the GPT of a study that gives no model.
 
-    It is one model for all conditions, so that they differ in nothing else.
+    Its width is at least the number of tokens of the largest world, up to
+    :data:`MAX_WIDTH`, and its context is the longest statement. It has two layers and
+    tied embeddings where a world is a graph, otherwise four layers and untied ones. It
+    is one model for all conditions, so that they differ in nothing else.
 
     Args:
         world: Config of the world.

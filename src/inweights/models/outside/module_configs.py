@@ -174,7 +174,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Where the weights were read does not matter: their content counts."""
+        """Where the weights were loaded from is ignored; only their values count."""
         return ("source", "path")
 
     @property

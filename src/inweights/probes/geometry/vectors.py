@@ -40,11 +40,13 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        ``R`` matrices; replicas that share a world share the array.
+        ``R`` matrices of 0 and 1, from row to column, symmetric where both directions
+        are trained; replicas that share a world share the array.
 
     Raises:
-        DataError: A world is not a graph, or its nodes are not those of an
-            :class:`~inweights.probes.Embedding`.
+        DataError: A world is not a graph; or ``model`` is an
+            :class:`~inweights.probes.Embedding` that was put on other nodes, or on these
+            in another order.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -60,8 +62,9 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Raises:
-        DataError: A world is not a graph, or its nodes are not those of an
-            :class:`~inweights.probes.Embedding`.
+        DataError: A world is not a graph; or ``model`` is an
+            :class:`~inweights.probes.Embedding` that was put on other nodes, or on these
+            in another order.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each

@@ -39,7 +39,9 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the world of this tree with one of the splits.
+        """Return the settings of the tree's world with one of the splits.
+
+        Its ``arms`` and ``nodes`` are the defaults until ``star.trial`` sets them.
 
         Args:
             split: :data:`LEAF`, or the other one, in which whole arms are held out.

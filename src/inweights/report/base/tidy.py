@@ -131,7 +131,7 @@ def refuse_mixed(
     """Raise an error if numbers of several measures would be averaged.
 
     Args:
-        drawing: Name of the drawing, for the message.
+        drawing: Name of the kind of figure, for the message.
         table: Rows that are drawn.
         y: Column of numbers.
         *apart: Columns that tell lines and panels apart.

@@ -211,7 +211,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits are 1 on edges and 0 between other nodes, up to rounding (1e-9)."""
+        """Whether logits are 1 on edges and 0 between different nodes without one, up to 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 

@@ -94,7 +94,7 @@ class Trackio:
         group: Name of the group: a sweep, a recipe, or the run itself.
         name: Name of the run.
         config: Settings of the run, as plain values.
-        folder: Folder of local files.
+        folder: Has no effect; trackio writes to the folder that ``TRACKIO_DIR`` names.
 
     Raises:
         ConfigError: The tracker's package is not installed.

@@ -105,8 +105,9 @@ def mquake_facts(
     """Return the facts of a case of MQuAKE, before or after its edit.
 
     The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of
-    ``orig``, or at the top with the prefix ``orig_``, as in the flat copies of the set;
-    ``cloze`` and ``answer_alias`` of ``single_hops`` (``new_single_hops``).
+    ``orig``, or in the flat copies of the set ``orig_triples_labeled``
+    (``new_triples_labeled``) at the top; ``cloze`` and ``answer_alias`` of
+    ``single_hops`` (``new_single_hops``).
 
     Args:
         record: The case.

@@ -66,8 +66,8 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Args:
         path: The file.
-        kind: Format as rdflib names it, such as ``turtle`` or ``xml``; by default that
-            of the file's ending.
+        kind: Format as rdflib names it, such as ``turtle`` or ``xml``; by default it is
+            inferred from the file's extension.
 
     Raises:
         ConfigError: ``rdflib`` is not installed.

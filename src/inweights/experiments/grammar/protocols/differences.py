@@ -55,7 +55,7 @@ class Difference:
 
     @property
     def size(self) -> bool:
-        """Whether it is a smaller size, or a size that is ours since the text lost it."""
+        """Whether it is a smaller size, or one that is ours as neither text nor code gives it."""
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 

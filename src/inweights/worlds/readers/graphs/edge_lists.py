@@ -201,7 +201,7 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_label(value: Any) -> bool:
-    """Return whether a value of JSON can be a label."""
+    """Return whether a JSON value can be a label."""
     # A bool is an int in Python, but no name of a node.
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
