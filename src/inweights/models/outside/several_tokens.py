@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn which names are several tokens, and which of these cannot be told apart as answers.
+    """Warn which names are several tokens, and which of these are no distinct answers.
 
     Args:
         config: Config of the trained module.

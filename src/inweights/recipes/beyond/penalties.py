@@ -87,10 +87,7 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
     Returns:
         The penalty of each replica, ``[R]``.
     """
-    import torch
-
-    norms = [nuclear_norms(matrix) for matrix in _queries_and_keys(model)]
-    return weight * torch.stack(norms).sum(0)
+    return _weighted_norms(_queries_and_keys(model), weight)
 
 
 def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
@@ -104,10 +101,7 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
     Returns:
         The penalty of each replica, ``[R]``.
     """
-    import torch
-
-    norms = [nuclear_norms(matrix) for matrix in _matrices(model)]
-    return weight * torch.stack(norms).sum(0)
+    return _weighted_norms(_matrices(model), weight)
 
 
 @iw.experiments.shows(
@@ -156,6 +150,14 @@ def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
             "norm": values.sum(-1).mean(0).tolist(),
         }
     )
+
+
+def _weighted_norms(matrices: Iterable[Tensor], weight: float) -> Tensor:
+    """Return the weighted sum of nuclear norms of matrices of each replica, ``[R]``."""
+    import torch
+
+    norms = [nuclear_norms(matrix) for matrix in matrices]
+    return weight * torch.stack(norms).sum(0)
 
 
 def _queries_and_keys(model: Model) -> Iterator[Tensor]:

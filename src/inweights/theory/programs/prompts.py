@@ -115,7 +115,7 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             several answers where it may have one, or every output is right.
     """
     facts = world.facts
-    told = partial(in_words, world, facts)
+    named = partial(in_words, world, facts)
 
     for m in np.flatnonzero(right.sum(1) > 1):
         first, *same = np.flatnonzero(row == m).tolist()
@@ -127,13 +127,13 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
         ]
         if turned:
             raise DataError(
-                f"facts {first} {told(first)} and {turned[0]} {told(turned[0])} differ in the "
+                f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} differ in the "
                 "order of their prompts only, which a sum over tokens cannot represent; use "
                 "different relations for the two directions"
             )
         if answers == "one":
             raise DataError(
-                f"facts {first} {told(first)} and {others[0]} {told(others[0])} contradict each "
+                f"facts {first} {named(first)} and {others[0]} {named(others[0])} contradict each "
                 "other: one prompt, two answers. If both are right, use answers='several' "
                 "(--answers several); if not, remove one"
             )
