@@ -80,7 +80,7 @@ def expand_plan(
     wanted: dict[str, Parts] = {}
     # Trials share worlds and models by the hundred, and a graph of thousands of edges
     # takes long to write out: each object is written out once.
-    content = _once(plain)
+    content = remembered(plain)
     for trial in plan.trials:
         about = [content(part) for part in (trial.world, trial.model, trial.learner)]
         measures = [measure for measure in plan.measures if measure.fits(trial)]
@@ -131,11 +131,13 @@ def tasks_of(
         device: Where models live; an accelerator trains more runs together.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
-    planned = _once(sources_of)
-    world = _once(plain)
+    planned = remembered(sources_of)
+    world = remembered(plain)
     # Learners of runs that train together have all in common but rates and decays.
-    how = _once(lambda one: plain(one.shape if isinstance(one, Curriculum) else one))
-    shape = _once(
+    how = remembered(
+        lambda one: plain(one.shape if isinstance(one, Curriculum) else one)
+    )
+    shape = remembered(
         lambda trial: [
             world(trial.world),
             _model_shape(trial.model),
@@ -208,15 +210,27 @@ def _model_shape(model: ModelConfig | None) -> Any:
     ]
 
 
-def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that remembers its results by the identity of its argument."""
-    # By identity, not by value: to compare two graphs takes as long as to write one
-    # out.
-    known: dict[int, Any] = {}
+def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that computes its result once for each object that it is given.
+
+    Objects are told apart by identity, not by value: to compare two graphs takes as long
+    as to write one out.
+
+    Args:
+        function: A function of one argument.
+
+    Example:
+        >>> length = remembered(len)
+        >>> [length([0] * n) for n in range(4)]
+        [0, 1, 2, 3]
+    """
+    # The object is kept beside its result: the next one may be given its place in memory,
+    # and with it its identity, once it is gone.
+    known: dict[int, tuple[Any, Any]] = {}
 
     def get(thing: Any) -> Any:
         if id(thing) not in known:
-            known[id(thing)] = function(thing)
-        return known[id(thing)]
+            known[id(thing)] = thing, function(thing)
+        return known[id(thing)][1]
 
     return get
