@@ -25,6 +25,7 @@ from inweights_site import (
     notebooks,
     recipe_page,
     reference,
+    undecided,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.add_directive("paper-text", gallery.PaperText)
     app.add_directive("paper-verdicts", letters.PaperVerdicts)
+    app.add_directive("undecided-claims", undecided.UndecidedClaims)
     # Names of the only pages that have a sidebar; all have one if it is empty.
     app.add_config_value("pages_with_sidebar", [], "html", types=[list])
     app.connect("builder-inited", _before)
@@ -75,13 +77,16 @@ def _before(app: Sphinx) -> None:
         _write(source / "_static" / "explore" / f"{which}.html", explore_page(which))
 
 
-def _written_here(*_: Any) -> list[str]:
+def _written_here(app: Sphinx, *_: Any) -> list[str]:
     """Pages that change with recipes and board, though their files do not: read each time."""
+    replies = Path(app.srcdir) / "replies"
     return [
         "board",
         "citing",
         "gallery",
         "papers",
+        "verdicts",
+        *(f"replies/{page.stem}" for page in replies.glob("*.md")),
         *(f"recipes/{name}" for name in board.PAPERS),
     ]
 
