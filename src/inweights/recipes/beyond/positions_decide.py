@@ -13,7 +13,10 @@ import polars as pl
 
 import inweights as iw
 from inweights.experiments import Measure, ModelConfig, Plan, Trial, cosine, share
-from inweights.recipes.beyond.position_conditions import (
+from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.shared import derived, derived_paths
+from inweights.recipes.shared.position_conditions import (
     ADDS,
     BLOCKS,
     CODE,
@@ -34,9 +37,6 @@ from inweights.recipes.beyond.position_conditions import (
     gpt_of,
     mamba_of,
 )
-from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.graphs.graph import Graph
 
 KEYS = ["world", "model", "condition", "seed"]

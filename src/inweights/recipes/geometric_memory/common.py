@@ -12,6 +12,7 @@ from inweights.config import load_toml
 from inweights.errors import check_names
 from inweights.experiments import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
+from inweights.recipes.geometric_memory.variants import UNCHANGED, Variant
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graphs.graph import Graph
 
@@ -167,6 +168,7 @@ def trial(
     how: Training | Node2VecDescent,
     world: Graph,
     condition: str | None = None,
+    variant: Variant = UNCHANGED,
     **labels: Value,
 ) -> Trial:
     """Return the trial of an architecture that learns a graph.
@@ -176,6 +178,7 @@ def trial(
         world: The graph.
         condition: Under which condition; without one the trial has no label
             ``condition``.
+        variant: What is changed in its model; by default nothing.
         **labels: Further labels.
 
     Raises:
@@ -189,7 +192,7 @@ def trial(
     return Trial(
         labels=labels,
         world=world,
-        model=how.model,
+        model=variant.of(how.model),
         learner=how.learner,
     )
 
@@ -202,6 +205,7 @@ def trials(
     *,
     shuffled: bool = True,
     conditions: Sequence[str] = CONDITIONS,
+    variant: Variant = UNCHANGED,
 ) -> list[Trial]:
     """Return the trials of architectures on the tiny graphs, one for each condition.
 
@@ -214,16 +218,20 @@ def trials(
             by side.
         conditions: Names of the conditions: :data:`CODE`, :data:`PLAIN` or
             :data:`BF16`.
+        variant: What is changed in TinyGPT and TinySSM; by default nothing.
 
     Raises:
-        ConfigError: There is no such training or condition.
+        ConfigError: There is no such training or condition, or the variant changes no
+            model.
     """
+    variant.check(architectures, GPT, SSM)
     node2vec = descent or Node2VecDescent()
     made = []
     for condition, shape, name in product(conditions, shapes, architectures):
         how = node2vec if name == NODE2VEC else training(name, shape, most=most)
         world = Graph(shape=shape, shuffled=shuffled)
-        made.append(trial(how, world, condition, graph=shape, architecture=name))
+        labels = {"graph": shape, "architecture": name}
+        made.append(trial(how, world, condition, variant, **labels))
     return made
 
 

@@ -7,6 +7,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import variants
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
 from inweights.recipes.shared.derived import beside_chance
 
@@ -27,13 +28,17 @@ class Settings(iw.Config):
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
+        variant: What is changed in TinyGPT and TinySSM; by default nothing.
     """
+
+    later = {"variant": variants.UNCHANGED}
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     draws: int = 200
+    variant: variants.Variant = variants.UNCHANGED
 
 
 def plan(settings: Settings) -> Plan:
@@ -54,7 +59,11 @@ def plan(settings: Settings) -> Plan:
     draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(
-            settings.graphs, settings.architectures, settings.most, settings.descent
+            settings.graphs,
+            settings.architectures,
+            settings.most,
+            settings.descent,
+            variant=settings.variant,
         ),
         measures=[
             Measure(name="recall", probe=iw.probes.graph_recall),

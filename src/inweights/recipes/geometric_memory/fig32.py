@@ -9,7 +9,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory import derived
+from inweights.recipes.geometric_memory import derived, variants
 from inweights.worlds.families.graphs.graph import Graph
 
 LABELS = ("graph", "architecture", "edges")
@@ -32,11 +32,15 @@ class Settings(iw.Config):
             ``irregular``.
         most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
+        variant: What is changed in TinyGPT and TinySSM; by default nothing.
     """
+
+    later = {"variant": variants.UNCHANGED}
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200
+    variant: variants.Variant = variants.UNCHANGED
 
 
 def plan(settings: Settings) -> Plan:
@@ -63,7 +67,8 @@ def plan(settings: Settings) -> Plan:
         world = Graph(shape=shape, edges=edges)
         labels = {"graph": shape, "architecture": name, "edges": edges}
         trials += [
-            gm.trial(how, world, condition, **labels) for condition in gm.CONDITIONS
+            gm.trial(how, world, condition, settings.variant, **labels)
+            for condition in gm.CONDITIONS
         ]
     # Recall is that of the edges that were taught; all else sees the graph both ways.
     draws = {"draws": settings.draws}

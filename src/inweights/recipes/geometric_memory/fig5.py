@@ -7,6 +7,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import variants
 from inweights.recipes.geometric_memory.derived import (
     beside_random,
     far_correlation,
@@ -30,12 +31,16 @@ class Settings(iw.Config):
         looks: About how often a training is measured; TinyGPT is measured every 20
             steps or oftener.
         draws: Random embeddings in each null distribution.
+        variant: What is changed in TinyGPT and TinySSM; by default nothing.
     """
+
+    later = {"variant": variants.UNCHANGED}
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
     draws: int = 50
+    variant: variants.Variant = variants.UNCHANGED
 
 
 def plan(settings: Settings) -> Plan:
@@ -53,7 +58,7 @@ def plan(settings: Settings) -> Plan:
         trained: as the paper's code does (the code's), maybe in bfloat16, or with the
         plainest world and start that do (ours).
     """
-    made = gm.trials(settings.graphs, MODELS, settings.most)
+    made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
     draws = {"draws": settings.draws}
     for trial in made:

@@ -5,6 +5,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import variants
 from inweights.recipes.geometric_memory.derived import (
     beside_random,
     far_correlation,
@@ -27,12 +28,16 @@ class Settings(iw.Config):
         descent: How Node2Vec descends.
         most: Trains no longer than so many steps; by default as long as the paper does.
         draws: Random embeddings in each null distribution.
+        variant: What is changed in TinyGPT; by default nothing.
     """
+
+    later = {"variant": variants.UNCHANGED}
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
     draws: int = 200
+    variant: variants.Variant = variants.UNCHANGED
 
 
 def plan(settings: Settings) -> Plan:
@@ -52,7 +57,13 @@ def plan(settings: Settings) -> Plan:
     """
     draws = {"draws": settings.draws}
     return Plan(
-        trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
+        trials=gm.trials(
+            settings.graphs,
+            MEMORIES,
+            settings.most,
+            settings.descent,
+            variant=settings.variant,
+        ),
         measures=[
             Measure(name="cosines", probe=iw.probes.cosines),
             Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),

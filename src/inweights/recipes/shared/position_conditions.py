@@ -1,4 +1,4 @@
-"""The conditions of ``beyond/positions-decide``: what each changes in a GPT or in Mamba."""
+"""How positions and Mamba's block differ: what each condition changes in a GPT or in Mamba."""
 
 import inweights as iw
 from inweights.models.configs import MambaConfig

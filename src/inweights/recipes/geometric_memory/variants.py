@@ -1,0 +1,85 @@
+"""Settings of the tiny models in which text and code differ: positions, and Mamba's block.
+
+:class:`Variant` is a setting of the recipes about tiny graphs; it changes the models of
+their trials. Its default changes none.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.errors import ConfigError
+from inweights.experiments import ModelConfig
+from inweights.models.configs import MambaConfig
+from inweights.recipes.shared import position_conditions as conditions
+
+Positions = Literal["as-trained", "small", "unit", "sinusoidal", "none"]
+Block = Literal["mamba", "code", "code-residual"]
+
+_POSITIONS: dict[str, dict[str, Any]] = {
+    "small": conditions.CHANGES[conditions.SMALL],
+    "unit": conditions.CHANGES[conditions.UNIT],
+    "sinusoidal": conditions.CHANGES[conditions.WAVES],
+    "none": conditions.CHANGES[conditions.NONE],
+}
+_BLOCKS: dict[str, dict[str, Any]] = {
+    "mamba": conditions.BLOCKS[conditions.ADDS],
+    "code": conditions.BLOCKS[conditions.CODE],
+    "code-residual": conditions.BLOCKS[conditions.CODE_ADDS],
+}
+
+
+class Variant(iw.Config):
+    """What is changed in TinyGPT and in TinySSM, in every condition of a recipe.
+
+    Attributes:
+        positions: Positions of TinyGPT: ``small`` (learned, N(0, .02²)), ``unit``
+            (learned, N(0, 1)), ``sinusoidal`` or ``none``; ``as-trained`` leaves those
+            of the condition.
+        block: Block of TinySSM: ``mamba``, that of Mamba's authors; ``code``, that of
+            the paper's code, without a residual stream; ``code-residual``, the same
+            with one.
+    """
+
+    positions: Positions = "as-trained"
+    block: Block = "mamba"
+
+    def of(self, model: ModelConfig) -> ModelConfig:
+        """Return a model with what is changed in it.
+
+        Example:
+            >>> Variant(positions="none").of(iw.GPTConfig(layers=1)).positions
+            'none'
+        """
+        if isinstance(model, iw.GPTConfig) and self.positions != "as-trained":
+            plain = replace(model, positions="learned", position_std=None)
+            return replace(plain, **_POSITIONS[self.positions])
+        if isinstance(model, MambaConfig):
+            return replace(model, **_BLOCKS[self.block])
+        return model
+
+    def check(self, models: Sequence[str], gpt: str, ssm: str) -> None:
+        """Refuse what would change nothing.
+
+        Args:
+            models: Names of the models that are trained.
+            gpt: Name of TinyGPT.
+            ssm: Name of TinySSM.
+
+        Raises:
+            ConfigError: Positions are set and TinyGPT is not trained, or a block and
+                TinySSM is not.
+        """
+        for setting, name in (("positions", gpt), ("block", ssm)):
+            given = getattr(self, setting)
+            if given != getattr(UNCHANGED, setting) and name not in models:
+                raise ConfigError(
+                    f"variant.{setting} = '{given}' has no effect: {name} is not among "
+                    f"the models, which are {', '.join(models)}"
+                )
+
+
+#: The models as every condition has them.
+UNCHANGED = Variant()
