@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.metadata import version as installed_version
@@ -12,6 +13,10 @@ sys.path.insert(0, str(HERE / "_ext"))
 # Notebooks keep what they run below the build, and train with one thread each.
 os.environ.setdefault("INWEIGHTS_RUNS", str(HERE / "_build" / "runs"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Documents are trees whose nodes refer to each other, and all are kept to the end: a fifth
+# of the time of a build went into looking for garbage among them.
+gc.disable()
 
 project = "inweights"
 author = "the inweights authors"

@@ -219,6 +219,7 @@ def fewest_one_sided(share: float, alpha: float) -> int:
     return math.ceil(math.log(alpha / 2) / math.log(share) - 1e-9)
 
 
+@lru_cache(maxsize=4096)  # a board of 900 claims asks for a few dozen of them
 def _most(hits: int, count: int, tail: float) -> float:
     """The share at which at most ``hits`` of ``count`` have the probability ``tail``."""
     ways = [
