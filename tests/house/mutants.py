@@ -110,9 +110,12 @@ def changes(node: ast.AST) -> Iterator[tuple[ast.expr, str]]:
             node,
             repr(not node.value if isinstance(node.value, bool) else node.value + 1),
         )
-    elif isinstance(node, ast.Return) and node.value is not None:
-        if not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            yield node.value, "None"
+    elif isinstance(node, ast.Return) and ast.unparse(node) not in (
+        "return",
+        "return None",
+    ):
+        assert node.value is not None
+        yield node.value, "None"
 
 
 def draw(seed: int, count: int) -> list[Mutant]:
