@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -34,3 +38,14 @@ def test_badges_open_the_executed_notebook(notebooks) -> None:
 
 def test_without_an_address_there_is_no_badge(notebooks) -> None:
     assert notebooks.badges("probe", "") == ""
+
+
+def test_the_release_writes_the_branch_that_the_links_name(notebooks) -> None:
+    workflow = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    assert f"/blob/{branch_of(workflow)}/" in notebooks.badges("probe", "some/lab")
+
+
+def branch_of(workflow: str) -> str:
+    """Return the branch to which a workflow writes the built site."""
+    (command,) = (line for line in workflow.splitlines() if "ghp-import --" in line)
+    return command.partition("--branch ")[2].split()[0]

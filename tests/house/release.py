@@ -9,6 +9,7 @@ words ends it: stage, seconds, result.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import shutil
@@ -213,7 +214,9 @@ def main() -> int:
     if stages.failed:
         print(f"failed: {', '.join(stages.failed)}")
         return 1
-    print(f"both files are in {DIST.relative_to(ROOT)}/")
+    print(f"both files are in {DIST.relative_to(ROOT)}/, with these hashes (SHA-256):")
+    for file in sorted(DIST.iterdir()):
+        print(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}")
     return 0
 
 
