@@ -14,6 +14,7 @@ from torch import Tensor
 import inweights as iw
 from inweights.errors import ConfigError, DataError
 from inweights.models import pack
+from inweights.probes.interventions.changes import places
 
 WORLD = iw.TwoHop(n=4).build(seed=0)
 TOKENS = len(WORLD.vocabulary)
@@ -238,6 +239,12 @@ def test_what_cannot_be_steered_is_named() -> None:
         iw.steered(model, WORLD, at=BLOCK, position=torch.ones(3), scale=2.0),
     ):
         model.hidden(PROMPTS)
+
+
+def test_a_mask_is_for_the_prompts_of_every_replica() -> None:
+    mask = torch.tensor([[False, True], [True, False]])
+    prompts = torch.zeros(3, 2, 2, dtype=torch.long)  # [R, B, T]
+    assert places(mask, [], prompts).equal(mask.expand(3, 2, 2))
 
 
 def gpt_with_heads() -> iw.Model:

@@ -12,6 +12,7 @@ from tests.theory.test_nuclear_norm import check, sampled
 from inweights import open_world, predict
 from inweights.errors import DataError, SolverError
 from inweights.theory import Program, solve
+from inweights.theory.prediction import whole
 from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.large_scale import iteration, solve_large
@@ -158,8 +159,13 @@ def test_a_large_file_is_predicted_as_one_program(
     assert (other[fails] < -0.02).all()
 
 
-def test_one_program_is_tried_only_where_the_time_suffices() -> None:
+def test_one_program_is_tried_only_where_the_time_suffices(monkeypatch) -> None:
     large, small = TwoHop(n=600).build(), TwoHop(n=100).build()
     assert whole_fits(large, None)
     assert not whole_fits(large, 0.0)
     assert not whole_fits(small, None)
+    # As many facts as the exact solver takes are left to it; one more are not.
+    monkeypatch.setattr(whole, "EXACT", len(small.facts))
+    assert not whole_fits(small, None)
+    monkeypatch.setattr(whole, "EXACT", len(small.facts) - 1)
+    assert whole_fits(small, None)
