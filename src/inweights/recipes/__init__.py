@@ -28,7 +28,7 @@ __all__ = [
 #: Every built-in recipe, in the order of the papers; each is a module of its name,
 #: imported when it is asked for.
 _FOLDERS = {
-    "identity-bridge": "fig1 fig1b fig2 fig2-tied fig3 fig4 fig5 fig6 fig7 fig8 theory",
+    "identity-bridge": "fig1 fig1b fig2 fig2-every fig2-tied fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
     "out-of-context": "implication factorised",
     "feature-resemblance": (

@@ -1,0 +1,146 @@
+"""Figure 2 of Identity Bridge at every complexity of the paper, from 1 to 8."""
+
+import dataclasses
+from itertools import product
+
+import polars as pl
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.experiments import Plan, Trial, cosine, share
+from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.shared.derived import compositions, excess, memorised
+
+LABELS = ("model", "complexity")
+#: Models at every complexity, and those at fewer.
+SMALL_TIED = "gpt-tied-small"
+EVERY = ("emb-mlp", "gpt-tied", SMALL_TIED)
+UNTIED = ("gpt", "gpt-small")
+
+
+class Settings(iw.Config):
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``fig2_every.toml``.
+
+    Attributes:
+        n: Number ``N`` of subjects and of objects.
+        complexities: Values of ``C``, objects that a subject leads to, for ``emb-mlp``
+            and the GPTs with a tied head, ``gpt-tied`` and ``gpt-tied-small``.
+        untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
+            and ``gpt-small``, which take three times as long.
+        gpt: The GPTs with an untied head, and their training.
+        tied: The GPTs with a tied head, and their training; they start as GPT-2 does,
+            or with a small initialisation.
+        emb_mlp: The Emb-MLP and its training.
+    """
+
+    n: int = 20
+    complexities: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8)
+    untied_complexities: tuple[int, ...] = (4, 8)
+    gpt: ib.GPTTraining = ib.GPTTraining()
+    tied: ib.GPTTraining = replace(
+        ib.TIED_HEAD, model=replace(ib.TIED_HEAD.model, depth_scaled=True)
+    )
+    emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(
+        rate=1 / 60, per_fact=True, weight_decay=1e-4, steps=6000
+    )
+
+
+def plan(settings: Settings) -> Plan:
+    """Return every model with identity, the untied GPTs at fewer complexities.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``complexities`` and ``tied``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``model`` (emb-mlp, gpt, gpt-small, gpt-tied,
+        gpt-tied-small), ``complexity`` (1 to 8); the measure ``accuracy``. Values of
+        labels are those of the default settings.
+    """
+    arms = (
+        (EVERY, settings.complexities),
+        (UNTIED, settings.untied_complexities),
+    )
+    trials = []
+    for names, complexities in arms:
+        trials += [
+            _trial(settings, name, c) for c, name in product(complexities, names)
+        ]
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
+
+
+def _trial(settings: Settings, name: str, complexity: int) -> Trial:
+    """Return the trial of a model at a complexity."""
+    tied = settings.tied
+    known = name
+    if name == SMALL_TIED:
+        small = replace(tied.model, init=iw.Init(gamma=tied.small_gamma))
+        tied = replace(tied, model=small)
+        known = "gpt-tied"
+    world = iw.TwoHop(n=settings.n, complexity=complexity)
+    trial = ib.trial(
+        known, world, settings.gpt, settings.emb_mlp, tied, complexity=complexity
+    )
+    return dataclasses.replace(trial, labels={**trial.labels, "model": name})
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return accuracy on compositions beside 1/C, its excess over it, and recall of the facts.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
+            columns ``model, complexity, seed, part, role, distribution, statements,
+            accuracy, accuracy_among, chance, loss, right_answers``.
+
+    Returns:
+        - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
+          Columns: ``model, complexity, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, one_over_c``.
+        - ``excess``: those of complexity above 1, with ``excess``, accuracy minus 1/C.
+          Columns: ``model, complexity, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, one_over_c, excess``.
+        - ``excess_among``: the same of the accuracy among the objects. Columns as in
+          ``excess``.
+        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
+          least. Columns: ``model, complexity, seed, accuracy``.
+    """
+    queries = compositions(tables["accuracy"]).with_columns(
+        one_over_c=1.0 / pl.col("complexity")
+    )
+    return {
+        "compositions": queries,
+        "excess": excess(queries),
+        "excess_among": excess(queries, "accuracy_among"),
+        "memorised": memorised(tables["accuracy"], LABELS),
+    }
+
+
+C = "complexity"
+accuracy = share("compositions", "accuracy")
+emb, tied, small_tied = (accuracy.at(model=name) for name in EVERY)
+gpt, small = (accuracy.at(model=name) for name in UNTIED)
+above = cosine("excess", "excess")
+among = share("compositions", "accuracy_among", model="emb-mlp")
+above_among = cosine("excess_among", "excess", model="emb-mlp")
+
+SCORES = {
+    "non-zero-emb-mlp": emb.over(C) >= 0.05,
+    "non-zero-emb-mlp-among": among.over(C) >= 0.05,
+    "non-zero-gpt-tied": tied.over(C) >= 0.05,
+    "non-zero-gpt-tied-small": small_tied.over(C) >= 0.05,
+    "non-zero-gpt": gpt.over(C) >= 0.05,
+    "non-zero-gpt-small": small.over(C) >= 0.05,
+    "falls-emb-mlp": emb.at(complexity=1) - emb.at(complexity=8) >= 0.5,
+    "falls-gpt-tied": tied.at(complexity=1) - tied.at(complexity=8) >= 0.5,
+    "together-tied": (tied - emb).over(C).within(-0.2, 0.2),
+    "emb-mlp-one-over-c": above_among.over(C).within(-0.1, 0.1),
+    "small-above-one-over-c-tied": above.at(model=SMALL_TIED).over(C) >= 0.0,
+    "small-above-one-over-c": above.at(model="gpt-small").over(C) >= 0.0,
+    "small-degrades-slower-tied": above.at(model=SMALL_TIED)
+    - above.at(model="gpt-tied")
+    >= 0.15,
+    "small-degrades-slower": small - gpt >= 0.15,
+    "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
+}
