@@ -107,6 +107,13 @@ def test_a_candidate_does_not_begin_a_sequence(learnt) -> None:
     np.testing.assert_allclose(scores, want, rtol=1e-5, atol=1e-5)
 
 
+def test_a_prompt_begins_a_sequence_where_the_model_continues_it(learnt) -> None:
+    lm = cast("LanguageModel", Started(learnt))
+    continued = generate(lm, ["ome is in"], tokens=6, stop="")
+    assert continued == generate(learnt, ["Rome is in"], tokens=6, stop="")
+    assert continued != generate(learnt, ["ome is in"], tokens=6, stop="")
+
+
 def test_twelve_tokens_are_said_unless_asked_otherwise(lm) -> None:
     twelve, thirteen = (generate(lm, ["Rome"], stop="", tokens=n) for n in (12, 13))
     assert generate(lm, ["Rome"], stop="") == twelve != thirteen
