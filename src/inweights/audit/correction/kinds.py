@@ -59,9 +59,16 @@ class EntityKinds:
         Args:
             a: Number of an entity.
             b: Number of another entity.
+
+        Example:
+            >>> import numpy as np
+            >>> ann, bob, rome, oslo, born_in = 0, 1, 2, 3, 0
+            >>> kinds = EntityKinds(np.array([[ann, born_in, rome], [bob, born_in, oslo]]))
+            >>> kinds.are_alike(ann, bob), kinds.are_alike(ann, rome)
+            (True, False)
         """
         return any(
-            p == q or self._share(p, q) > 0.5 or self._share(q, p) > 0.5
+            self._share(p, q) > 0.5 or self._share(q, p) > 0.5
             for p, q in product(self.roles[a], self.roles[b])
         )
 
