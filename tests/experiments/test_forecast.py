@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -181,10 +182,23 @@ def test_arithmetic_grows_with_the_tokens(tmp_path, monkeypatch) -> None:
     """What is counted of two parts gives the whole: by hand for products of matrices alone."""
     monkeypatch.setattr(part_steps, "LARGE", 1.0)
     monkeypatch.setattr(part_steps, "PARTS", (1e5, 1e6))
-    monkeypatch.setattr(part_steps, "H100_STEP", 0.0)
+    _is_counted(tmp_path, monkeypatch)
+
+
+def test_arithmetic_is_counted_of_steps_that_are_timed_whole(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(cost, "COUNTED", 0.0)
+    _is_counted(tmp_path, monkeypatch)
+
+
+def _is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "SAID", 0.0)
+    for module in (cost, part_steps):
+        monkeypatch.setattr(module, "H100_STEP", 0.0)
     model = iw.EmbMLPConfig(width=64)
     learner = Curriculum(phases=(Phase(steps=10),))
-    study = iw.Study(iw.TwoHop(n=100), model, learner, seeds=1, runs=tmp_path)
+    study = iw.Study(iw.TwoHop(n=100), model, learner, seeds=1, runs=folder)
     # 300 facts, a label each; a product forwards, two backwards, of [64] by [64, 200].
     each = 300 * 3 * 2 * 64 * 200
     rate = part_steps.H100_RATES["fp32"]

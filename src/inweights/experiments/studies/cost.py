@@ -26,6 +26,7 @@ from inweights.experiments.studies.cost_estimate import Forecast
 from inweights.experiments.studies.part_steps import (
     H100_STEP,
     Tried,
+    count_steps,
     is_large,
     try_parts,
 )
@@ -47,6 +48,10 @@ MOST = 6.0
 #: Numbers of which the runs that are tried together consist at most: beyond these a
 #: step takes as long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
+#: Seconds of a core from which the arithmetic of a training is counted, and from which
+#: it is said what all take on one H100.
+COUNTED = 60.0
+SAID = 1800.0
 #: Seconds of a look that are no longer what it loads, so that it is tried once.
 LONG = 0.2
 #: Bytes of a process that has loaded torch.
@@ -149,11 +154,11 @@ def _tried(
             ordered[place], sizes[id(ordered[place])][0], execution.device
         )
         seconds = _of_all(tried, by_size, steps, "seconds")
-    large = any(one.h100 is not None for one in tried.values())
+    said = execution.device == "cpu" and seconds >= SAID
     return Tried(
         seconds=seconds,
         memory=max(one.memory for one in tried.values()),
-        h100=_of_all(tried, by_size, steps, "h100") if large else None,
+        h100=_of_all(tried, by_size, steps, "h100") if said else None,
     )
 
 
@@ -236,7 +241,12 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         seconds += phase.steps * median(own[1:] or own)
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    return Tried(seconds=seconds * every_run, memory=round((state + most) * together))
+    counts = device == "cpu" and seconds * every_run >= COUNTED
+    return Tried(
+        seconds=seconds * every_run,
+        memory=round((state + most) * together),
+        h100=count_steps(model, block, time_part, every_run) if counts else None,
+    )
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:

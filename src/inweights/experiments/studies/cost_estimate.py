@@ -25,8 +25,9 @@ class Forecast:
         untimed: Number of tasks that are no training.
         memory: Bytes that all processes take together at most, about.
         jobs: Number of processes.
-        h100: Minutes of training on one H100, by the arithmetic of its steps; ``None``
-            where steps are small and were timed whole.
+        h100: Minutes of training on one H100, by the arithmetic of its steps, each of
+            which takes 4 ms at least; ``None`` where a core takes less than half an
+            hour.
     """
 
     conditions: int

@@ -170,6 +170,35 @@ def try_parts(
     return Tried(seconds=seconds, memory=state + held, h100=h100)
 
 
+def count_steps(
+    model: Model,
+    block: LearnTask,
+    step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
+    times: float = 1.0,
+) -> float:
+    """Return the seconds that training a block takes on one H100, by counting its arithmetic.
+
+    Args:
+        model: The model of the block.
+        block: The runs.
+        step: Takes the steps of a phase, as for :func:`try_parts`.
+        times: How many times as many runs train together there; by default these alone.
+    """
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from inweights.experiments.engine.attempts.together import first_steps
+
+    assert isinstance(block.learner, Curriculum)
+    seconds = 0.0
+    for phase in block.learner.phases:
+        short = first_steps(phase, min(phase.steps, 2))
+        with FlopCounterMode(display=False) as counter:
+            step(model, block, short)
+        of_step = times * counter.get_total_flops() / max(1, short.steps)
+        seconds += phase.steps * max(H100_STEP, of_step / H100_RATES[phase.precision])
+    return seconds
+
+
 def _at(tokens: int, tried: list[int], values: list[float] | list[int]) -> float:
     """Return a value at a number of tokens, by the line through two that were tried."""
     few, more = tried
