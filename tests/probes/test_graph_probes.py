@@ -19,7 +19,7 @@ from inweights.models import (
     Node2VecConfig,
     TinyNNConfig,
 )
-from inweights.probes.geometry.cosines import cosines, graph_recall
+from inweights.probes.geometry.cosines import better_nodes, cosines, graph_recall
 from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
 from inweights.probes.geometry.hops import hop_correlation
 from inweights.probes.geometry.named import named_geometry
@@ -156,6 +156,17 @@ def test_a_node_that_is_nearest_to_itself_is_told_apart() -> None:
     table = graph_recall(with_vectors(RING, 4 * circle(RING)), RING)
     assert table["recall"].item() == 0.5  # itself, and one neighbour of two
     assert table["recall_others"].item() == 1.0
+
+
+def test_of_equal_logits_the_first_is_the_larger_one() -> None:
+    """As in a stable sort, for logits of few values; a node's own counts as any other."""
+    rng = np.random.default_rng(0)
+    logits = rng.integers(4, size=(5, 12)).astype(np.float32)
+    row, column = np.nonzero(rng.random(logits.shape) < 0.5)
+    place = np.argsort(np.argsort(-logits, kind="stable"), kind="stable")
+    before, itself = better_nodes(logits, row, column, start=3)
+    np.testing.assert_array_equal(before, place[row, column])
+    np.testing.assert_array_equal(itself, place[row, row + 3] < place[row, column])
 
 
 # --- cosine against hops

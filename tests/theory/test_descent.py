@@ -7,9 +7,10 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from scipy import sparse
 
-from inweights.errors import SolverError
-from inweights.theory.geometric_memory import node2vec, small_node2vec
+from inweights.errors import DataError, SolverError
+from inweights.theory.geometric_memory import large_node2vec, node2vec, small_node2vec
 from inweights.theory.geometric_memory.graph import adjacency
 from inweights.worlds import Graph, from_networkx
 
@@ -92,3 +93,26 @@ def test_divergence_is_still_seen() -> None:
     start = np.random.default_rng(2).normal(size=(2, 15, 40))
     with pytest.raises(SolverError, match=r"replicas \[1\] diverged by step 300"):
         node2vec.descend(start, a, rate=[0.01, 40.0], steps=300)
+
+
+def test_descent_in_blocks_is_that_of_whole_matrices(monkeypatch):
+    """A sparse adjacency gives the same course, with hubs, a loop and a node without edges."""
+    graph = nx.barabasi_albert_graph(120, 2, seed=1)
+    graph.add_edge(3, 3)
+    graph.add_node(120)
+    a = nx.to_numpy_array(graph)
+    start = np.random.default_rng(0).normal(size=(2, len(a), 6)) * 0.3
+    monkeypatch.setattr(large_node2vec, "_AT_ONCE", 7 * len(a))
+    run = node2vec.descend(
+        start, sparse.csr_array(a), rate=[0.05, 0.02], steps=40, record=[0, 9]
+    )
+    whole = node2vec.descend(start, a, rate=[0.05, 0.02], steps=40, record=[0, 9])
+    np.testing.assert_allclose(run.frames, whole.frames, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(run.losses, whole.losses, rtol=1e-12)
+    np.testing.assert_allclose(
+        run.vectors, plain(start, a, [0.05, 0.02], 40), atol=1e-9
+    )
+    with pytest.raises(SolverError, match="replicas \\[1\\] diverged"):
+        node2vec.descend(start, sparse.csr_array(a), rate=[0.01, 4000.0], steps=40)
+    with pytest.raises(DataError, match="untied"):
+        node2vec.descend(start, sparse.csr_array(a), targets=start)

@@ -33,11 +33,12 @@ from inweights.worlds.world import Ids, Worlds
 
 #: Bytes that a pair of nodes takes in a table while it is made.
 _BYTES = 150
-#: Numbers that are held at once.
+#: Numbers that are held at once, and those that are gone through several times.
 _AT_ONCE = 2**22
+_IN_CACHE = 2**17
 
 
-@holds(asked=48, logits=4)
+@holds(asked=24, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
 
@@ -82,7 +83,7 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
         logits = model(prompts[start : start + step])[:, :, -1]  # [R, n, candidates]
         logs = logits.log_softmax(-1)[..., column].cpu()
         for graph, own, parts in zip(graphs, logs, found, strict=True):
-            parts.append(_recalled(own.double().numpy(), edges[id(graph)], start))
+            parts.append(_recalled(own.numpy(), edges[id(graph)], start))
     return pl.DataFrame(
         [_recall_row(replica, parts) for replica, parts in enumerate(found)]
     )
@@ -113,52 +114,65 @@ def _recall_row(
 
 
 def _recalled(
-    logs: Float[Floats, "n N"], edges: Int[Ids, "E 2"], start: int
+    logs: Float[NDArray[Any], "n N"], edges: Int[Ids, "E 2"], start: int
 ) -> dict[str, NDArray[Any]]:
     """Return what is recalled of the edges that leave nodes from ``start`` on, by node.
 
-    ``logs`` are the log-probabilities of all nodes after each of these nodes.
+    ``logs`` are the log-probabilities of all nodes after each of these nodes, ``edges``
+    all edges in ascending order.
     """
-    own = (edges[:, 0] >= start) & (edges[:, 0] < start + len(logs))
-    edge = np.zeros(logs.shape, dtype=bool)
-    edge[edges[own, 0] - start, edges[own, 1]] = True
-    rows = np.arange(len(logs))
-    others = edge.copy()
-    without_itself = logs.copy()
-    others[rows, rows + start] = False
-    without_itself[rows, rows + start] = -np.inf
+    first, last = np.searchsorted(edges[:, 0], [start, start + len(logs)])
+    row = edges[first:last, 0] - start
+    column = edges[first:last, 1]
+    before, itself = better_nodes(logs, row, column, start)
+    degree = np.bincount(row, minlength=len(logs))
+    other = column != row + start
+    degree_others = np.bincount(row[other], minlength=len(logs))
+    hit = before < degree[row]
+    hit_others = other & (before - itself < degree_others[row])
+    largest = logs.argmax(1)
     return {
-        "degree": edge.sum(1),
-        "hits": top_hits(logs, edge),
-        "degree_others": others.sum(1),
-        "hits_others": top_hits(without_itself, others),
-        "first": edge[rows, logs.argmax(1)],
-        "log_probability": logs[edge],
+        "degree": degree,
+        "hits": np.bincount(row, hit, len(logs)),
+        "degree_others": degree_others,
+        "hits_others": np.bincount(row, hit_others, len(logs)),
+        "first": np.bincount(row, column == largest[row], len(logs)) > 0,
+        "log_probability": logs[row, column].astype(np.float64),
     }
 
 
-def top_hits(
-    logits: Float[Floats, "n N"], edge: Bool[Bools, "n N"]
-) -> Float[Floats, " n"]:
-    """Count, for each node with ``k`` neighbours, how many are among its ``k`` largest logits.
+def better_nodes(
+    logits: Float[NDArray[Any], "n N"],
+    row: Int[Ids, " E"],
+    column: Int[Ids, " E"],
+    start: int,
+) -> tuple[Int[Ids, " E"], Bool[Bools, " E"]]:
+    """Count, for each edge, the nodes with a larger logit than its end.
 
     Args:
-        logits: Logits of all nodes; of equal ones the first counts as the larger one.
-        edge: Which nodes are neighbours.
+        logits: Logits of all nodes, a row for each node from ``start`` on; of equal
+            ones the first counts as the larger one.
+        row: Row of the node that each edge leaves.
+        column: Node that it reaches.
+        start: Node of the first row.
+
+    Returns:
+        The counts, ``[E]``, and whether the node that the edge leaves is one of them.
     """
-    row, column = np.nonzero(edge)
     own = logits[row, column]
-    place = np.arange(logits.shape[1])
     before = np.empty(len(row), dtype=np.int64)
-    step = max(1, _AT_ONCE // logits.shape[1])
-    for start in range(0, len(row), step):
-        some = slice(start, start + step)
+    step = max(1, _IN_CACHE // logits.shape[1])
+    for first in range(0, len(row), step):
+        some = slice(first, first + step)
         others = logits[row[some]]
         mine = own[some, None]
-        ties = (others == mine) & (place < column[some, None])
-        before[some] = ((others > mine) | ties).sum(1)
-    hit = before < edge.sum(1)[row]
-    return np.asarray(np.bincount(row, hit, len(logits)), dtype=np.float64)
+        before[some] = np.count_nonzero(others > mine, axis=1)
+        tied = np.flatnonzero(np.count_nonzero(others == mine, axis=1) > 1)
+        for place in tied:
+            earlier = others[place, : column[first + place]] == own[first + place]
+            before[first + place] += np.count_nonzero(earlier)
+    itself = logits[row, row + start]
+    return before, (itself > own) | ((itself == own) & (row + start < column))
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:

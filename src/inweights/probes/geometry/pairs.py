@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from inweights.probes.geometry.vectors import cosine_matrix, unit
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.graph import hops_from
+from inweights.theory.geometric_memory.graph import hops_from, whole_hops
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT
 from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids
@@ -29,6 +29,9 @@ PAIRS = 100_000
 _TARGETS = 100
 #: Groups of sources, whose differences estimate the sampling error.
 _GROUPS = 10
+#: Numbers of vectors that are gathered at once, and numbers of hops that are held.
+_IN_CACHE = 2**17
+_HOPS_AT_ONCE = 2**23
 #: Added to each rank, so that one sum over a group gives both its size and its ranks
 #: exactly.
 _CODE = 2.0**32
@@ -73,7 +76,13 @@ class Pairs:
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
         """Return the inner product of every pair of vectors: the cosine, if they have length 1."""
-        return np.einsum("pd,pd->p", ends[self.u], ends[self.v])
+        found = np.empty(len(self.u), dtype=ends.dtype)
+        step = max(1, _IN_CACHE // ends.shape[1])
+        for start in range(0, len(found), step):
+            some = slice(start, start + step)
+            one, other = ends[self.u[some]], ends[self.v[some]]
+            np.einsum("pd,pd->p", one, other, out=found[some])
+        return found
 
     @cached_property
     def ranks(self) -> Float[Floats, " P"]:
@@ -147,16 +156,25 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
     if count <= EXACT:
         hops = hops_from(count, u, v)
         return Pairs.all(np.where(hops >= least, hops, np.inf))
+    ends = np.stack([u, v]).astype(np.int64)
+    return _sampled(count, ends.tobytes(), least, seed)
+
+
+@lru_cache(maxsize=4)
+def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
+    """Return the pairs of a large graph: probes ask for the same ones at each look."""
+    u, v = np.frombuffer(ends, dtype=np.int64).reshape(2, -1)
     rng = Streams(seed).numpy(EVALUATION, "pairs")
     sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
     targets = rng.integers(count, size=(len(sources), _TARGETS))
-    source_groups = np.array_split(sources, _GROUPS)
-    target_groups = np.array_split(targets, _GROUPS)
+    step = max(64, _HOPS_AT_ONCE // count)
     blocks = []
-    for some, to in zip(source_groups, target_groups, strict=True):
-        blocks.append(np.take_along_axis(hops_from(count, u, v, some), to, axis=1))
+    for start in range(0, len(sources), step):
+        some, to = sources[start : start + step], targets[start : start + step]
+        hops = whole_hops(count, u, v, some)
+        blocks.append(hops[to, np.arange(len(some))[:, None]])
     near = np.concatenate(blocks).ravel()
-    fits = np.isfinite(near) & (near >= max(least, 1))
+    fits = near >= max(least, 1)
     first = np.repeat(sources, _TARGETS)[fits]
     second = targets.ravel()[fits]
     return Pairs(first, second, near[fits].astype(int), count)

@@ -44,7 +44,7 @@ _FEWEST = 4
 _SKETCH = 16
 
 
-@holds(asked=48, logits=4)
+@holds(asked=24, logits=4)
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
     """Record one frame of a film: the Gram matrix of the node vectors, and recall of the edges.
 

@@ -12,6 +12,7 @@ nodes, ``D`` width, ``B`` bands, ``C`` components.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,31 +67,8 @@ class Bands:
         Raises:
             DataError: No edge joins two different nodes, or ``kind`` is unknown.
         """
-        from scipy import sparse
-        from scipy.sparse.csgraph import connected_components
-
-        a = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
-        a.data[:] = 1.0  # parallel edges count once
-        matrix = sparse_operator(a, kind)
-        parts, component = connected_components(matrix, directed=False)
-        if parts == count:
-            raise DataError(
-                "the graph has no edge between two nodes, and therefore no spectrum"
-            )
-        top = np.zeros(count)
-        low = 0.0
-        high = -np.inf
-        order = np.argsort(component, kind="stable")
-        for nodes in np.split(order, np.cumsum(np.bincount(component))[:-1]):
-            own, values = _ends(matrix[nodes][:, nodes])
-            top[nodes] = own
-            low = min(low, values[0])
-            high = max(high, values[1])
-        # Limits at Chebyshev's points: narrow bands at both ends, where Lanczos resolves
-        # eigenvalues best.
-        turn = np.pi * np.arange(BANDS + 1) / BANDS
-        edges = (high + low) / 2 + (high - low) / 2 * np.cos(turn)
-        return cls(matrix, top, component, edges)
+        ends = np.stack([u, v]).astype(np.int64)
+        return _bands(count, ends.tobytes(), kind)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
         """Return the part of embeddings that lies in the degenerate vector of each component.
@@ -168,6 +146,37 @@ class Bands:
         parts = [_lanczos(self.matrix, some) for some in columns]
         values, weights = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(weights)
+
+
+@lru_cache(maxsize=2)
+def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
+    """Return the bands of a graph: each film of it asks for the same ones."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    u, v = np.frombuffer(ends, dtype=np.int64).reshape(2, -1)
+    a = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+    a.data[:] = 1.0  # parallel edges count once
+    matrix = sparse_operator(a, kind)
+    parts, component = connected_components(matrix, directed=False)
+    if parts == count:
+        raise DataError(
+            "the graph has no edge between two nodes, and therefore no spectrum"
+        )
+    top = np.zeros(count)
+    low = 0.0
+    high = -np.inf
+    order = np.argsort(component, kind="stable")
+    for nodes in np.split(order, np.cumsum(np.bincount(component))[:-1]):
+        own, values = _ends(matrix[nodes][:, nodes])
+        top[nodes] = own
+        low = min(low, values[0])
+        high = max(high, values[1])
+    # Limits at Chebyshev's points: narrow bands at both ends, where Lanczos resolves
+    # eigenvalues best.
+    turn = np.pi * np.arange(BANDS + 1) / BANDS
+    edges = (high + low) / 2 + (high - low) / 2 * np.cos(turn)
+    return Bands(matrix, top, component, edges)
 
 
 def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:

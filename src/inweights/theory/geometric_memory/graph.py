@@ -149,22 +149,48 @@ def hops_from(
         [[2.0, 1.0, 0.0, inf]]
     """
     sources = np.arange(count) if sources is None else sources
-    reached = np.zeros((count, -(-len(sources) // 64)), dtype=np.uint64)
+    found = whole_hops(count, u, v, sources).T
+    return np.where(found >= 0, found, np.inf)
+
+
+def whole_hops(
+    count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
+) -> Int[Ids, "N S"]:
+    """Return what :func:`hops_from` does, as integers, a column for each source; -1 without a path.
+
+    Args:
+        count: Number of nodes ``N``.
+        u: Nodes where edges start, ``[E]``.
+        v: Nodes where they end, ``[E]``.
+        sources: Nodes to start from, ``[S]``.
+
+    Example:
+        >>> whole_hops(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).T.tolist()
+        [[2, 1, 0, -1]]
+    """
+    words = -(-len(sources) // 64)
+    reached = np.zeros((count, words), dtype=np.uint64)
     place = np.arange(len(sources))
     # The first source is the highest bit of a byte, as np.unpackbits reads them.
     bit = (128 >> place % 8).astype(np.uint8)
     np.bitwise_or.at(reached.view(np.uint8), (sources, place // 8), bit)
     own = np.arange(count)  # what has reached a node stays there
-    ends, starts = np.unique(np.stack([np.r_[u, v, own], np.r_[v, u, own]]), axis=1)
+    pairs = np.unique(np.r_[u, v, own] * count + np.r_[v, u, own])
+    ends, starts = np.divmod(pairs, count)
     first = np.searchsorted(ends, own)
-    hops = np.zeros((count, len(sources)), dtype=np.int32)
+    hops = np.full((count, 64 * words), -1, dtype=np.int32)
+    hops[sources, place] = 0
+    eights = hops.reshape(-1, 8)  # the sources of each byte
+    distance = 0
     while True:
-        bits = np.unpackbits(reached.view(np.uint8), axis=1, count=len(sources))
-        seen = bits.astype(bool)
         near = np.bitwise_or.reduceat(reached[starts], first, axis=0)
-        if np.array_equal(near, reached):
-            return np.where(seen, hops, np.inf).T
-        hops += ~seen
+        new = (near ^ reached).view(np.uint8).ravel()
+        changed = np.flatnonzero(new)
+        if not len(changed):
+            return hops[:, : len(sources)]
+        distance += 1
+        bits = np.unpackbits(new[changed, None], axis=1).view(bool)
+        eights[changed] = np.where(bits, np.int32(distance), eights[changed])
         reached = near
 
 

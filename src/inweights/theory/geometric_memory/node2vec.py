@@ -8,19 +8,20 @@ eigenspaces is followed in :mod:`inweights.theory.feature_resemblance.stabilisat
 Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V
 Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P −
 S)ᵀ``, ``P = D⁻¹A``. (The paper calls the softmax ``P`` and writes ``D⁻¹A`` for the
-walk.) A node without edges has no summand, hence no row in either. NumPy only; shapes:
-``R`` replicas, ``N`` nodes, ``D`` width, ``K`` recorded steps.
+walk.) A node without edges has no summand, hence no row in either. Shapes: ``R``
+replicas, ``N`` nodes, ``D`` width, ``K`` recorded steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from inweights.errors import DataError, SolverError
-from inweights.theory.geometric_memory import small_node2vec
+from inweights.theory.geometric_memory import large_node2vec, small_node2vec
 from inweights.theory.geometric_memory.spectral import random_walk
 from inweights.worlds.arrays import Float, Floats, Ids, Int
 
@@ -138,7 +139,7 @@ class Trajectory:
 
 def descend(
     start: Float[Floats, "R N D"],
-    a: Float[Floats, "N N"],
+    a: Any,
     *,
     rate: float | Sequence[float] = 0.01,
     steps: int = 10_000,
@@ -149,7 +150,9 @@ def descend(
 
     Args:
         start: ``V`` at step 0, ``[R, N, D]``; its dtype is the one that is computed in.
-        a: Adjacency, ``[N, N]``.
+        a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph. Of
+            a sparse one logits are computed for some nodes at a time, so that nothing
+            grows with the square of the nodes; the model must be tied.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates.
         record: Steps (0 is the start) at which loss and vectors are recorded; the last
@@ -162,7 +165,8 @@ def descend(
         Final vectors, and losses and vectors at the recorded steps.
 
     Raises:
-        DataError: Shapes do not fit, or a step to record does not exist.
+        DataError: Shapes do not fit, a step to record does not exist, or the adjacency
+            is sparse and the model untied.
         SolverError: The vectors of some replica became infinite or NaN; the message
             says which.
 
@@ -189,7 +193,12 @@ def descend(
         raise DataError(
             f"give one rate, or one per replica, got {len(eta)} rates for {len(start)} replicas"
         )
-    walk, there = (part.astype(start.dtype) for part in _walk(a))
+    if hasattr(a, "tocsr"):
+        if targets is not None:
+            raise DataError("an untied model needs the adjacency as an array")
+        updates: _Updates = _LargeUpdates(a.tocsr().astype(start.dtype), eta)
+    else:
+        updates = _Updates(a, eta, start.dtype)
     v = start.copy()
     u = None if targets is None else targets.copy()
     kept: list[tuple[Floats, Floats]] = []
@@ -197,18 +206,12 @@ def descend(
     for last in wanted:
         while step < last:
             count = min(last - step, small_node2vec.BLOCK)
-            quick = None
-            if u is None:
-                quick = small_node2vec.advance(v, walk, there, eta, count)
-            if quick is None:
-                v, u = _advance(v, u, walk, there, eta, count)
-            else:
-                v = quick
+            v, u = updates.advance(v, u, count)
             step += count
         if not np.isfinite(v).all():
             bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
             raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
-        kept.append((losses(v, a, u), v.copy()))
+        kept.append((updates.losses(v, u), v.copy()))
     return Trajectory(
         vectors=v,
         targets=u,
@@ -216,6 +219,59 @@ def descend(
         losses=np.stack([loss for loss, _ in kept]),
         frames=np.stack([frame for _, frame in kept]),
     )
+
+
+class _Updates:
+    """The updates of a graph whose matrices of all nodes fit in memory.
+
+    Args:
+        a: Adjacency, ``[N, N]``.
+        eta: Learning rate of each replica, or of all.
+        dtype: What is computed in.
+    """
+
+    def __init__(self, a: Floats, eta: Floats, dtype: Any) -> None:
+        self._adjacency = a
+        self._eta = eta
+        self._walk, self._there = (part.astype(dtype) for part in _walk(a))
+
+    def losses(self, v: Floats, u: Floats | None) -> Floats:
+        """Return ``−J`` of each replica."""
+        return losses(v, self._adjacency, u)
+
+    def advance(
+        self, v: Floats, u: Floats | None, steps: int
+    ) -> tuple[Floats, Floats | None]:
+        """Return ``V`` and ``U`` some steps later."""
+        if u is None:
+            quick = small_node2vec.advance(v, self._walk, self._there, self._eta, steps)
+            if quick is not None:
+                return quick, None
+        return _advance(v, u, self._walk, self._there, self._eta, steps)
+
+
+class _LargeUpdates(_Updates):
+    """The updates of a large graph, for a tied model.
+
+    Args:
+        a: Adjacency, a SciPy sparse array in CSR format.
+        eta: Learning rate of each replica, or of all.
+    """
+
+    def __init__(self, a: Any, eta: Floats) -> None:
+        self._eta = eta
+        self._walk = large_node2vec.sparse_walk(a)
+
+    def losses(self, v: Floats, u: Floats | None) -> Floats:
+        """Return ``−J`` of each replica."""
+        del u
+        return large_node2vec.mean_losses(v, self._walk)
+
+    def advance(
+        self, v: Floats, u: Floats | None, steps: int
+    ) -> tuple[Floats, Floats | None]:
+        """Return ``V`` some steps later."""
+        return large_node2vec.descend_in_blocks(v, self._walk, self._eta, steps), u
 
 
 def _advance(
@@ -233,12 +289,12 @@ def _advance(
     return v, u
 
 
-def _check(v: Floats, a: Floats, u: Floats | None) -> None:
+def _check(v: Floats, a: Any, u: Floats | None) -> None:
     """Raise a DataError if vectors do not fit the graph or are not floating-point numbers."""
-    fits = v.ndim >= 2 and v.shape[-2] == len(a)
+    fits = v.ndim >= 2 and v.shape[-2] == a.shape[0]
     if not fits or (u is not None and u.shape[-2:] != v.shape[-2:]):
         raise DataError(
-            f"vectors [..., N, D] of a graph of {len(a)} nodes cannot have shape {v.shape}"
+            f"vectors [..., N, D] of a graph of {a.shape[0]} nodes cannot have shape {v.shape}"
         )
     if not np.issubdtype(v.dtype, np.floating):
         raise DataError(f"vectors must be floating-point numbers, got {v.dtype}")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.training.curriculum import MAX_RATE, MAX_STEPS
@@ -73,14 +75,14 @@ class Descent(Config, tag_field="kind", tag="descent"):
             DataError: The world must be a graph, or a step to record does not exist.
             SolverError: The vectors diverged.
         """
-        from inweights.theory.geometric_memory.graph import adjacency
         from inweights.theory.geometric_memory.node2vec import descend
 
-        a = adjacency(world)
+        a = _adjacency(world, sparse=model.tied)
+        nodes = a.shape[0]
         fresh = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
-        start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()
+        start = fresh.tokens.weight.detach()[:, :nodes].double().numpy()
         head = None if fresh.head is None else fresh.head.weight.detach()
-        targets = None if head is None else head[:, : len(a)].double().numpy()
+        targets = None if head is None else head[:, :nodes].double().numpy()
         return descend(
             start,
             a,
@@ -127,6 +129,21 @@ class Descent(Config, tag_field="kind", tag="descent"):
             if seen.head is not None and run.targets is not None:
                 seen.head.weight[:, : frame.shape[1]] = torch.from_numpy(run.targets)
             yield step, seen
+
+    def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
+        """Return whether the last model has the same bits, whatever steps are yielded before.
+
+        In small graphs a basis is taken anew, and the way to compute chosen, at each
+        step that is recorded.
+
+        Args:
+            world: A graph.
+            model: Config of the Node2Vec.
+        """
+        from inweights.theory.geometric_memory.graph import edge_ends
+        from inweights.theory.geometric_memory.spectral import EXACT
+
+        return model.tied and edge_ends(world)[0] > EXACT
 
     def observe(
         self,
@@ -180,3 +197,22 @@ class Descent(Config, tag_field="kind", tag="descent"):
             SolverError: The vectors diverged.
         """
         return list(self.models(world, model, seed))[-1][1]
+
+
+def _adjacency(world: World, *, sparse: bool) -> Any:
+    """Return a graph's adjacency, that of a large graph as a sparse array where this may be.
+
+    What is computed of a large graph in blocks differs by rounding from what a whole
+    matrix gives, so that small graphs keep theirs.
+    """
+    from scipy.sparse import csr_array
+
+    from inweights.theory.geometric_memory.graph import adjacency, edge_ends
+    from inweights.theory.geometric_memory.spectral import EXACT
+
+    count, u, v = edge_ends(world)
+    if count <= EXACT or not sparse:
+        return adjacency(world)
+    found = csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+    found.data[:] = 1.0  # parallel edges count once
+    return found

@@ -6,7 +6,7 @@ nothing.
 """
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
@@ -270,30 +270,47 @@ def _derive(task: LearnTask, store: Store) -> None:
     (run,) = task.runs
     (parts,) = task.parts
     finished = [0] if MODEL_PART in parts else []
-    for every in dict.fromkeys(
-        [*finished, *(measure.every for measure in task.measures)]
-    ):
-        looks = [m for m in task.measures if m.every == every]
+    cadences = [*finished, *(measure.every for measure in task.measures)]
+    for together in _looked_at_together(run, cadences):
         frames: dict[str, list[pl.DataFrame]] = {}
-        for step, model in _models(run, every):
-            if not every and MODEL_PART in parts:
+        for step, model, is_last in _models(run, max(together)):
+            due = [every for every in together if every or is_last]
+            if 0 in due and MODEL_PART in parts:
                 store_part(store, run, MODEL_PART, encode_model(model, 0))
-            for measure in looks:
-                table = measure.call(model, run.world).drop("replica")
-                stamped = table.with_columns(step=pl.lit(step)) if every else table
-                frames.setdefault(measure.key, []).append(stamped)
+            for measure in task.measures:
+                if measure.every in due:
+                    table = measure.call(model, run.world).drop("replica")
+                    if measure.every:
+                        table = table.with_columns(step=pl.lit(step))
+                    frames.setdefault(measure.key, []).append(table)
         for part, tables in frames.items():
             store_part(store, run, part, pl.concat(tables))
 
 
-def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
-    """Return the steps and models of a learner that is no curriculum."""
+def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
+    """Return the cadences in groups that one descent serves; 0 is the finished model.
+
+    A descent that is looked at on its way ends at the same bits in large graphs only.
+    """
+    groups = [[every] for every in dict.fromkeys(cadences)]
+    often = [group for group in groups if group != [0]]
+    learner: Any = run.trial.learner
+    unchanged = getattr(learner, "is_unchanged_by_looks", None)
+    if [0] in groups and often and unchanged and unchanged(run.world, run.trial.model):
+        often[0].append(0)
+        return often
+    return groups
+
+
+def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
+    """Yield steps and models of a learner that is no curriculum, and whether it is the last."""
     learner: Any = run.trial.learner
     if hasattr(learner, "models"):
-        yield from learner.models(run.world, run.trial.model, run.seed, every)
+        for step, model in learner.models(run.world, run.trial.model, run.seed, every):
+            yield step, model, step == getattr(learner, "steps", None)
         return
     if every and not isinstance(learner, Optimum):
         raise ConfigError(
             f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
         )
-    yield 0, learner.learn(run.world, run.trial.model, run.seed)
+    yield 0, learner.learn(run.world, run.trial.model, run.seed), True
