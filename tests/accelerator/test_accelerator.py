@@ -56,4 +56,4 @@ def passes(cases: Path, **more: str) -> None:
 def test_this_process_has_no_pretend_accelerator() -> None:
     assert torch._C._get_privateuse1_backend_name() == "privateuseone"
     assert "tests.accelerator.pretend" not in sys.modules
-    assert len(CASES) == 3
+    assert len(CASES) == 4
