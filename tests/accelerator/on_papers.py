@@ -65,7 +65,8 @@ def phases_of(trial: Trial | None) -> int:
 
 def shrunk(trial: Trial) -> Trial:
     """The same with one block, few facts and one step of each phase."""
-    world: Any = replace(trial.world, **FEWER[type(trial.world)])
+    whole: Any = trial.world
+    world: Any = replace(whole, **FEWER[type(whole)])
     built = world.build(0)
     assert isinstance(trial.learner, Curriculum)
     phases = [
@@ -91,8 +92,8 @@ def test_a_plan_of_a_paper_takes_its_first_step(name: str) -> None:
         losses.append(trained.losses)
     assert losses[0]["loss"].is_finite().all()
     low = any(phase.precision != "fp32" for phase in trial.learner.phases)
-    first = [table.filter(step=0) for table in losses]
-    both(*first, 2**-6 if low else 1e-4)
+    here, there = (table.filter(step=0) for table in losses)
+    both(here, there, 2**-6 if low else 1e-4)
 
 
 def test_every_recipe_has_a_training() -> None:

@@ -115,3 +115,21 @@ def test_a_table_without_numbers_is_refused() -> None:
     words = table(n=[4, 8]).select("n", "seed", "role")
     with pytest.raises(DataError, match="no numeric column after 'seed'"):
         plot("auto", words)
+
+
+def test_names_without_panels_have_the_setting_as_their_title() -> None:
+    told = table(remedy=["none", "decay"]).filter(role="query")
+    titles, _, _ = seen(plot("auto", told, x="remedy", series="role"))
+    assert titles == ["remedy"]
+
+
+def test_marks_of_one_name_stand_apart() -> None:
+    """Farther than those of numbers, which lines join."""
+    width = {}
+    for values in (["a", "b"], [1, 2]):
+        rows = table(value=values).with_columns(axis=pl.lit("value"))
+        named = {"axis": "axis", "value": "value", "y": "hit", "series": "role"}
+        panel = plot("sweeps", rows, **named).axes[0]
+        marks = [bar.lines[0].get_xdata()[0] for bar in panel.containers]
+        width[values[0]] = max(marks) - min(marks)
+    assert width["a"] >= 2 * width[1] > 0

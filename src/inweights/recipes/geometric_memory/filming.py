@@ -8,6 +8,7 @@ import polars as pl
 import inweights as iw
 from inweights.experiments import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory.variants import UNCHANGED
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.families.graphs.graph import Graph
 
@@ -46,7 +47,9 @@ def filmed(
                 descent if architecture == gm.NODE2VEC else training(architecture, name)
             )
             labels = {"graph": name, "architecture": architecture}
-            trials += [gm.trial(how, world, one, **labels) for one in conditions]
+            trials += [
+                gm.trial(how, world, one, UNCHANGED, **labels) for one in conditions
+            ]
             every = max(1, how.steps // looks)
             # The trials of all conditions were just appended: the first of them is
             # filmed.

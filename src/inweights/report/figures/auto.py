@@ -96,8 +96,9 @@ class Auto:
         if x is None or not table[x].dtype.is_numeric():
             # Names on the axis: those of x, or the first that tell rows apart.
             value = x or (rest.pop(0) if rest else next(iter(table.columns)))
-            panel = self.facet or (rest.pop(0) if rest else "")
-            if not panel:
+            facet = self.facet or (rest.pop(0) if rest else None)
+            panel = facet
+            if panel is None:  # one, whose title is the setting's name
                 panel = value + " "
                 table = table.with_columns(pl.lit(value).alias(panel))
             series = self.series or (rest.pop(0) if rest else None)
@@ -109,7 +110,7 @@ class Auto:
                 series=series,
                 y_limits=limits,
                 y_label=self.y_label or axes.get("y"),
-                labels={**_named(table, series, panel), **(self.labels or {})},
+                labels={**_named(table, series, facet), **(self.labels or {})},
             ).draw()
         series = self.series or (rest.pop(0) if rest else None)
         few = (name for name in rest if table[name].n_unique() <= _MOST)

@@ -19,7 +19,10 @@ from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
 _PANEL = 1.95  # inches, height of a panel
-_DODGE = 0.16  # of the distance between two values
+#: How far the marks of one value stand apart, of the distance between two values: where
+#: lines join them, and where values are names.
+_DODGE = 0.16
+_DODGE_OF_NAMES = 0.4
 
 
 @drawing("sweeps")
@@ -134,10 +137,11 @@ class Sweeps:
             placed = _placed(part, self.value, values)
             shade = style.shade(self.controls.index(name))
             _band(axes, tidy.spread(placed, "_place", self.y, self.y_limits), shade)
+        apart = _DODGE if joined else _DODGE_OF_NAMES
         for place, (raw, part) in enumerate(tidy.panels(rows, self.series, self.order)):
             name = tidy.plain(raw) if self.series else self.y
             lean = names.index(name) if self.series else place
-            shift = _DODGE * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
+            shift = apart * (lean - (len(names) - 1) / 2) / max(1, len(names) - 1)
             placed = _placed(part, self.value, values)
             data = tidy.spread(placed, "_place", self.y, self.y_limits)
             _bars(axes, data, looks[name], shift, joined=joined)
