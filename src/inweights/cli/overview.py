@@ -56,7 +56,8 @@ GROUPS: dict[str, dict[str, Command]] = {
         "runs": Command("results", "list finished runs, newest first"),
         "compare": Command("results", "compare two runs: verdicts, scores, settings"),
         "export": Command(
-            "results", "export figures, claims and tables of a run for a paper"
+            "results",
+            "export a run: figures, claims, tables, a logbook page",
         ),
     },
     "Facts of your own": {

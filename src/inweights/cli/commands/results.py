@@ -118,26 +118,36 @@ def export(
     *,
     out: Path = Path("export"),
     parts: Parts = Parts(),
+    logbook: Path | None = None,
     which: base.Finished = base.Finished(),
     common: base.Common = base.Common(),
 ) -> None:
-    """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
+    """Export a run: figures as PDF, claims as LaTeX, tables as CSV, all as a logbook page.
 
     Args:
         run: A recipe, a run's folder or the first letters of its hash, or last: the
             newest.
         out: Folder to write; files of the same name are replaced.
+        logbook: Folder of a logbook of trackio that gets the run as a page; it is begun
+            if there is none.
         which.scale: Which run of a recipe.
     """
-    if not (parts.pdf or parts.latex or parts.csv):
+    files = parts.pdf or parts.latex or parts.csv
+    if not (files or logbook):
         raise ConfigError(
-            "choose what to write: --pdf, --latex, --csv, or several of them"
+            "choose what to write: --pdf, --latex, --csv, --logbook FOLDER, or several "
+            "of them"
         )
     outcome = which.open(run)
+    from inweights.actions.ledger.lines import LEDGER
+    from inweights.actions.ledger.results import stored_root
     from inweights.report.pages.export import write_export
+    from inweights.report.pages.logbook import write_logbook
 
-    files = write_export(outcome, out, **asdict(parts))
-    console.results.exported(files, json=common.json)
+    written = write_export(outcome, out, **asdict(parts)) if files else []
+    if logbook:
+        written += write_logbook(outcome, logbook, ledger=stored_root() / LEDGER)
+    console.results.exported(written, json=common.json)
 
 
 @base.options

@@ -1,0 +1,251 @@
+"""Write a finished run as a page of a public logbook, in the format of trackio.
+
+:func:`write_logbook` is what ``inweights export --logbook`` calls. A logbook is a folder
+of Markdown files with a marker before each cell, which trackio reads, serves and
+publishes; trackio itself is not needed to write one.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import ConfigError, WriteError
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.engine.outcome import Outcome
+from inweights.report.base.html import data_uri, escape, in_order, tag
+from inweights.report.base.save import Still
+from inweights.report.figures.draw import draw
+from inweights.report.pages.beside_paper import in_numbers
+from inweights.report.pages.claims import headline
+from inweights.report.pages.sections import command_of
+from inweights.support.progress import plural
+from inweights.support.publish import publish_file
+
+#: Where trackio looks for the pages of a logbook, below the folder that holds it.
+PAGES = Path(".trackio", "logbook", "pages")
+#: What precedes a cell in a page, on a line of its own.
+_MARKER = "<!-- trackio-cell"
+#: What each cell written here says of itself, so that cells of others are known.
+_OWN = '"written_by": "inweights"'
+_HEADING = "## Pages"
+
+
+def write_logbook(
+    outcome: Outcome, folder: Path, *, ledger: Path | None = None
+) -> list[Path]:
+    """Return the paths of the two files written for a run: its page, and the logbook's index.
+
+    The logbook is begun if the folder has none; otherwise the page joins it, and the
+    page of the same run is replaced. The same run gives the same bytes.
+
+    Args:
+        outcome: The run.
+        folder: Folder of the logbook, which gets a folder ``.trackio``.
+        ledger: The ledger of claims, whose hash is written down if the file exists; None
+            for no ledger.
+
+    Raises:
+        ConfigError: The page has cells that were added by others.
+        WriteError: A file cannot be written.
+    """
+    run = outcome.folder.path.name
+    title = f"{outcome.recipe.name}, {outcome.scale}, {run}"
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+    index = folder / PAGES / "index.md"
+    page = folder / PAGES / slug / "page.md"
+    cells = "".join(_cells(outcome, ledger))
+    try:
+        if page.exists() and _has_others(page.read_text(encoding="utf-8")):
+            raise ConfigError(
+                f"{page} has cells that were added by others, which would be lost: "
+                "move them to another page, or choose another folder"
+            )
+        before = index.read_text(encoding="utf-8") if index.exists() else ""
+        listed = _with_page(before or _index(outcome), title, slug)
+        publish_file(page, f"# {_plain(title)}\n{cells}".encode())
+        publish_file(index, listed.encode())
+    except OSError as error:
+        raise WriteError(f"cannot write {folder}: {error.strerror}") from error
+    return [page, index]
+
+
+def _has_others(text: str) -> bool:
+    """Whether a page has a cell that was not written here."""
+    return text.count(_MARKER) != text.count(_OWN)
+
+
+def _index(outcome: Outcome) -> str:
+    """The first page of a new logbook: what its pages are; people may edit it."""
+    return (
+        f"# {_plain(outcome.recipe.paper)}: runs of inweights\n\n"
+        "Each page is one finished run: what was asked, the command that repeats it, "
+        "its claims with verdicts, its figures, and the environment. A claim is judged "
+        "by an interval over seeds.\n\n"
+        f"{_HEADING}\n\n| Page |\n| --- |\n"
+    )
+
+
+def _with_page(index: str, title: str, slug: str) -> str:
+    """The index with a row that links to a page, below the rows that it has."""
+    if f"(#/{slug})" in index:
+        return index
+    # An empty logbook of trackio has a row that says how to add a page.
+    lines = [line for line in index.split("\n") if "`trackio logbook page" not in line]
+    row = f"| [{_cell_text(title)}](#/{slug}) |"
+    if _HEADING not in lines:
+        begun = "\n".join(lines).rstrip()
+        return f"{begun}\n\n{_HEADING}\n\n| Page |\n| --- |\n{row}\n"
+    at = lines.index(_HEADING) + 1
+    while at < len(lines) and not lines[at].startswith("|"):
+        at += 1
+    while at < len(lines) and lines[at].startswith("|"):
+        at += 1
+    lines.insert(at, row)
+    return "\n".join(lines)
+
+
+def _cells(outcome: Outcome, ledger: Path | None) -> list[str]:
+    """All cells of the page of a run, in order."""
+    cells = [
+        _cell(outcome, "markdown", "What was asked", _asked(outcome)),
+        _cell(outcome, "code", "Run it again", _fence("bash", command_of(outcome))),
+    ]
+    if outcome.results:
+        found = "\n".join(f"- {_plain(text)}" for text in outcome.results)
+        cells.append(_cell(outcome, "markdown", "What came out", found))
+    if outcome.claims:
+        body = _claims(outcome)
+        cells.append(_cell(outcome, "markdown", headline(outcome.claims), body))
+    for figure in outcome.figures:
+        still = Still(draw(figure, outcome.tables), figure.id)
+        picture = tag(
+            "img",
+            src=data_uri(still.png, "image/png"),
+            alt=figure.title,
+            style="max-width:100%;height:auto;",
+        )
+        caption = tag("figcaption", escape(figure.caption))
+        body = _fence("html", tag("figure", picture, caption))
+        cells.append(_cell(outcome, "figure", figure.title, body))
+    if outcome.cautions:
+        said = "\n".join(f"- {_plain(text)}" for text in outcome.cautions)
+        cells.append(_cell(outcome, "markdown", "Before you conclude", said))
+    settings = _fence("json", _json(outcome.settings))
+    environment = _fence("json", _json(outcome.environment))
+    cells += [
+        _cell(outcome, "code", "All settings", settings),
+        _cell(outcome, "code", "Environment", environment),
+        _cell(outcome, "markdown", "Where it is from", _origin(outcome, ledger)),
+    ]
+    return cells
+
+
+def _asked(outcome: Outcome) -> str:
+    recipe = outcome.recipe
+    where = ", ".join(part for part in (recipe.paper, recipe.place) if part)
+    about = (
+        f"Recipe `{recipe.name}` at scale `{outcome.scale}`, "
+        f"{plural(len(outcome.seeds), 'seed')}."
+    )
+    parts = [f"**{_plain(outcome.heading)}**", _plain(where), _plain(recipe.summary)]
+    if rows := outcome.differences:
+        about += f" Beside the paper, {in_numbers(rows)}."
+    return "\n\n".join([*parts, about])
+
+
+def _claims(outcome: Outcome) -> str:
+    """The table of claims; four columns, as a logbook's pages are narrow."""
+    rows = ["| verdict | claim | target | measured |\n|---|---|---|---|"]
+    for claim in outcome.claims:
+        name = claim.id.rpartition("/")[2]
+        about = f"`{name}` {claim.text} ({claim.place})"
+        target = f"{claim.target.text}; published: {claim.published or 'nothing'}"
+        texts = (claim.shown, about, target, _measured(claim))
+        rows.append(f"| {' | '.join(map(_cell_text, texts))} |")
+    whys = dict.fromkeys(claim.why for claim in outcome.claims if claim.why)
+    if whys:
+        rows += ["", *(f"- Not judged: {_plain(why)}" for why in whys)]
+    return "\n".join(rows)
+
+
+def _measured(claim: ClaimResult) -> str:
+    """What was measured, its interval, and how many seeds meet the target."""
+    if claim.measured is None:
+        return ""
+    if claim.low is not None and claim.high is not None:
+        between = f"{claim.level:.0%} interval {claim.low:.3g} to {claim.high:.3g}"
+    elif claim.hits is None:
+        between = "computed"
+    else:
+        between = "too few seeds for an interval"
+    seeds = claim.met or (plural(claim.replicates, "seed") if claim.replicates else "")
+    said = [f"{claim.measured:.3g}", between, seeds]
+    return "; ".join(part for part in said if part)
+
+
+def _origin(outcome: Outcome, ledger: Path | None) -> str:
+    said = [
+        f"- Run `{outcome.folder.path.name}`: the hash of recipe, settings and seeds.",
+        f"- Seeds: {', '.join(map(str, outcome.seeds))}.",
+    ]
+    if outcome.claims and ledger and ledger.exists():
+        content = ledger.read_bytes()
+        said.append(
+            f"- Ledger of claims when this was written: SHA-256 "
+            f"`{hashlib.sha256(content).hexdigest()}`, {len(content.splitlines())} lines."
+        )
+    return "\n".join(said)
+
+
+def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
+    """One cell as text: its marker, and below it what it shows.
+
+    Args:
+        outcome: The run, from which id and time follow.
+        kind: ``markdown``, ``code`` or ``figure``.
+        title: The cell's title.
+        body: Markdown.
+    """
+    named = f"{outcome.folder.path.name} {kind} {title}"
+    about = {
+        "type": kind,
+        "id": f"cell_{hashlib.sha256(named.encode()).hexdigest()[:12]}",
+        "created_at": _made(outcome.folder.path),
+        "title": in_order(title),
+        "written_by": "inweights",
+    }
+    # An arrow would end the comment that the marker is.
+    marker = json.dumps(about, ensure_ascii=False).replace(">", "\\u003e")
+    return f"\n\n---\n{_MARKER}\n{marker}\n-->\n{body}\n"
+
+
+def _made(folder: Path) -> str:
+    """When the run was written, in UTC, to the second."""
+    changed = (folder / "config.json").stat().st_mtime
+    return datetime.fromtimestamp(int(changed), UTC).isoformat()
+
+
+def _fence(language: str, text: str) -> str:
+    """Text between fences; fences and markers within it are broken up."""
+    inner = (
+        in_order(text).replace("````", "` ` ` `").replace(_MARKER, "<! -- trackio-cell")
+    )
+    return f"````{language}\n{inner}\n````"
+
+
+def _json(values: Mapping[str, Any] | Sequence[Any]) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False, default=str)
+
+
+def _plain(text: str) -> str:
+    """A sentence as one line of Markdown that begins no markup of HTML."""
+    return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", in_order(" ".join(text.split())))
+
+
+def _cell_text(text: str) -> str:
+    """A sentence as a cell of a table."""
+    return _plain(text).replace("|", "\\|")
