@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
 from cyclopts import App, CycloptsError, Parameter, Token
 
+from inweights.cli.wrong_words import explain
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def do(words: Sequence[str], application: App) -> Any:
             print_error=False,
         )
     except CycloptsError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(explain(error)) from error
     # Groups of options of which none was given are there, too.
     bound.apply_defaults()
     for group in bound.arguments.values():
