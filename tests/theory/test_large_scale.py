@@ -16,6 +16,7 @@ from inweights.theory.prediction import whole
 from inweights.theory.prediction.bounds.margin_bounds import margin_bounds
 from inweights.theory.prediction.whole import solve_whole, whole_fits
 from inweights.theory.programs.large_scale import iteration, solve_large
+from inweights.theory.programs.large_scale.mixture import MOST, Mixture, Part
 from inweights.theory.programs.large_scale.relations import Relations
 from inweights.theory.programs.splitting import multipliers
 from inweights.worlds import TwoHop, World
@@ -71,6 +72,28 @@ def test_tokens_that_the_facts_treat_alike_are_treated_alike() -> None:
     made = TwoHop(n=12, identity=True).build()
     margins = solve_large(Program.of(made), gap=1e-3).margins(made.queries)
     assert np.ptp(margins) < 1e-4
+
+
+def test_multipliers_that_swing_prove_together_what_none_of_them_does() -> None:
+    """Two sums are off in opposite directions; what counts least is left out."""
+    rng = np.random.default_rng(0)
+    level = np.linalg.qr(rng.normal(size=(30, 9)))[0].astype(np.float32)
+    swing = np.outer(level[:, 0], rng.normal(size=9)).astype(np.float32)
+    mixture = Mixture()
+    mixture.add([Part((0, 0), level + swing, 5.0)])
+    mixture.mix()
+    assert mixture.bound < 4
+    mixture.add([Part((1, 0), level - 2 * swing, 5.0)])
+    for _ in range(4):
+        mixture.mix()
+    assert mixture.bound == pytest.approx(5.0, rel=2e-3)
+    weights = mixture.weights
+    mixed = sum(weights[part.name] * part.slope for part in mixture.parts)
+    assert np.linalg.norm(mixed, 2) == pytest.approx(1 / mixture.bound, rel=1e-3)
+    many = [Part((2, place), swing + place, 0.0) for place in range(MOST)]
+    mixture.add(many)
+    assert len(mixture.parts) == MOST
+    assert mixture.bound > 4.9
 
 
 def test_a_second_solution_is_feasible_and_of_nearly_the_same_norm(

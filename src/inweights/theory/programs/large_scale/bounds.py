@@ -9,20 +9,20 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
 from inweights.theory.programs.large_scale.iteration import Iteration
-from inweights.theory.programs.large_scale.pieces import norm_of_gram, singular_values
+from inweights.theory.programs.large_scale.mixture import FEW, MOST, Mixture, Part
+from inweights.theory.programs.large_scale.pieces import singular_values
 from inweights.theory.programs.operators import operator_norm
 from inweights.worlds.arrays import Float, Floats
 
 #: Times that missing margins are repaired before the matrix is scaled.
 REPAIRS = 3
-#: Weights of rivals beyond the range that are tried, by halving the interval.
-LEAST_WEIGHT = 0.3
-TRIES = 6
+#: Logits beyond which fewer multipliers of earlier iterations are kept.
+LARGE = 10**7
 #: How much larger the norm of a second solution may be.
 NEAR = 1e-2
 
@@ -35,7 +35,8 @@ class Bounds:
 
     Attributes:
         templates: The best feasible matrix, ``[P, K]``; ``None`` without any.
-        another: The other candidate of the last evaluation.
+        others: Other candidates near the end, the best first.
+        another: The second solution, after :meth:`take_another`; ``None`` without any.
         optimum: Its nuclear norm.
         bound: The best lower bound.
         dual: The multipliers that prove it, after :meth:`check`.
@@ -48,12 +49,16 @@ class Bounds:
         self._raised = run.raised
         self._shape = run.program.shape
         self.templates: Floats | None = None
+        self.others: list[Floats] = []
         self.another: Floats | None = None
         self.optimum = np.inf
         self.bound = 0.0
         self.rank = 0
         self.dual: Floats = np.zeros((1, 1), np.float32)
-        self._weight = 1.0
+        small = len(run.relations.place) * self._shape[1] <= LARGE
+        self._mixture = Mixture(MOST if small else FEW)
+        self._prices: dict[int, Floats] = {}
+        self._number = 0
 
     @property
     def gap(self) -> float:
@@ -81,37 +86,50 @@ class Bounds:
             self.rank = int((values > 1e-4 * values[-1]).sum())
         return optimum
 
-    def take_lower(self, prices: Float[Floats, "M K"]) -> None:
-        """Take multipliers if they prove the best bound so far, once they are repaired.
+    def take_lower(self, several: Sequence[Floats]) -> None:
+        """Take multipliers, and mix them with earlier ones into those that prove most.
 
-        Rivals beyond the range of a prompt's relation get the weight that proves most.
+        Rivals within the range of a prompt's relation and beyond it have weights of
+        their own.
 
         Args:
-            prices: Of any scale, as :meth:`~.relations.Relations.divide` takes them.
+            several: Multipliers of any scale, ``[M, K]`` each, as
+                :meth:`~.relations.Relations.divide` takes them.
         """
-        near, far, totals = self._slopes(prices)
-        grams = near.T @ near, near.T @ far, far.T @ far
-        cross = grams[1] + grams[1].T
+        mixture = self._mixture
+        new = []
+        for prices in several:
+            # In half precision, before anything is computed of them: they are many.
+            kept = prices.astype(np.float16)
+            near, far, totals = self._slopes(kept)
+            self._prices[self._number] = kept
+            new.append(Part((self._number, 0), near, totals[0]))
+            new.append(Part((self._number, 1), far, totals[1]))
+            self._number += 1
+        mixture.add(new)
+        mixture.mix()
+        self.bound = max(self.bound, mixture.bound)
+        names = [*(part.name for part in mixture.parts), *mixture.weights]
+        needed = {number for number, _ in names}
+        self._prices = {n: p for n, p in self._prices.items() if n in needed}
 
-        def proved(weight: float) -> float:
-            small = np.float32(weight)
-            gram = grams[0] + small * cross + small**2 * grams[2]
-            total = totals[0] + weight * totals[1]
-            return float(total / max(norm_of_gram(gram), 1e-30))
-
-        weight, bound = _largest(proved, LEAST_WEIGHT, 1.0, TRIES)
-        if bound > self.bound:
-            self.bound = bound
-            self.dual = prices.copy()
-            self._weight = weight
+    def _mixed(self, rows: slice) -> Float[Floats, "m K"]:
+        """Return the best mixture of multipliers at some prompts, in double precision."""
+        mixed = np.zeros((rows.stop - rows.start, self._shape[1]))
+        for number, prices in self._prices.items():
+            parts = self.relations.divide(prices[rows].astype(float), rows)
+            for place, part in enumerate(parts):
+                mixed += self._mixture.weights.get((number, place), 0.0) * part
+        return mixed
 
     def _slopes(self, prices: Floats) -> tuple[Floats, Floats, tuple[float, float]]:
         """Return ``Xᵀ U`` within ranges and beyond, and the sums of the multipliers."""
-        near = np.zeros(self._shape, prices.dtype)
+        near = np.zeros(self._shape, np.float32)
         far = np.zeros_like(near)
         sums = [0.0, 0.0]
         for block in self.blocks:
-            parts = self.relations.divide(prices[block.rows], block.rows)
+            some = prices[block.rows].astype(np.float32)
+            parts = self.relations.divide(some, block.rows)
             for place, (total, part) in enumerate(zip((near, far), parts, strict=True)):
                 block.add_by_input(total, part)
                 sums[place] += float(part[block.right].sum(dtype=float))
@@ -152,40 +170,22 @@ class Bounds:
         self.optimum = float(singular_values(self.templates).sum())
         slope = np.zeros(self._shape)
         total = 0.0
+        self.dual = np.zeros((len(self.relations.place), self._shape[1]), np.float32)
         for block in self.blocks:
-            prices = self.dual[block.rows].astype(float)
-            near, far = self.relations.divide(prices, block.rows)
-            dual = near + self._weight * far
+            dual = self._mixed(block.rows)
             total += float(dual[block.right].sum())
             block.add_by_input(slope, dual)
             self.dual[block.rows] = dual
         size = operator_norm(slope)
         self.bound = total / size
+        self._mixture.bound = self.bound
         self.dual /= np.float32(size)
-        if self.another is not None:
-            another, least = self._repair(self.another)
+
+    def take_another(self) -> None:
+        """Choose the second solution: the first other candidate of nearly the same norm."""
+        for candidate in self.others:
+            another, least = self._repair(candidate)
             norm = float(singular_values(another).sum())
-            near_enough = norm <= least * self.optimum * (1 + max(self.gap, NEAR))
-            self.another = another / np.float32(least) if near_enough else None
-
-
-def _largest(
-    function: Callable[[float], float], low: float, high: float, tries: int
-) -> tuple[float, float]:
-    """Return where a function with one maximum is largest, and its value there."""
-    ratio = (np.sqrt(5) - 1) / 2
-    tried = {at: function(at) for at in (high,)}
-    left = high - ratio * (high - low)
-    right = low + ratio * (high - low)
-    for _ in range(tries):
-        for at in (left, right):
-            if at not in tried:
-                tried[at] = function(at)
-        if tried[left] > tried[right]:
-            high, right = right, left
-            left = high - ratio * (high - low)
-        else:
-            low, left = left, right
-            right = low + ratio * (high - low)
-    best = max(tried, key=lambda at: tried[at])
-    return best, tried[best]
+            if least > 0 and norm <= least * self.optimum * (1 + max(self.gap, NEAR)):
+                self.another = another / np.float32(least)
+                return

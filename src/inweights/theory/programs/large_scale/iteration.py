@@ -22,9 +22,11 @@ from inweights.theory.programs.operators import MarginProjection
 from inweights.theory.programs.program import Program
 from inweights.worlds.arrays import Bools, Float, Floats, Ids
 
-#: Penalty of the augmented Lagrangian, the weight of ``S = X W`` against ``Z = W``, and
-#: over-relaxation. Measured on generated companies of 200 to 20,000 facts.
+#: Penalty of the augmented Lagrangian up to so many prompts; with more it falls with the
+#: root of their number, as singular values grow. The weight of ``S = X W`` against
+#: ``Z = W``, and over-relaxation. Measured on generated companies of 200 to 20,000 facts.
 PENALTY = 0.2
+PENALTY_TO = 2_000
 COUPLING = 0.2
 RELAXATION = 1.7
 #: Prompts whose margins are computed at a time, times outputs: a block fits the cache.
@@ -99,6 +101,8 @@ class Iteration:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        more = max(1.0, len(program.right) / PENALTY_TO)
+        self._penalty = PENALTY / np.sqrt(more)
         self.blocks = blocks_of(program)
         self.relations = Relations(program)
         self.raised = own_inputs(program)
@@ -116,7 +120,7 @@ class Iteration:
         kept = vectors[:, values > ROUNDING * values[-1]]
         slope = start @ ((kept / values[values > ROUNDING * values[-1]]) @ kept.T)
         self.z = start
-        self.z_price = slope / np.float32(PENALTY)
+        self.z_price = slope / np.float32(self._penalty)
         self.s: Any = np.empty(self.program.right.shape, np.float32)
         self.s_price: Any = np.empty_like(self.s)
         prompts, inputs, outputs, _ = self.raised
@@ -130,7 +134,7 @@ class Iteration:
             each = losses.sum(1) / block.right.sum(1)
             dual = np.where(block.right, each[:, None], -losses)
             self.s[rows] = block.logits(start)
-            self.s_price[rows] = dual / np.float32(-PENALTY * COUPLING)
+            self.s_price[rows] = dual / np.float32(-self._penalty * COUPLING)
         self._split(start + self.z_price, None)
 
     def advance(self) -> None:
@@ -143,7 +147,7 @@ class Iteration:
 
     def _split(self, above: Floats, w: Floats | None) -> None:
         """Apply the operators to both halves; ``w`` is what the logits are moved towards."""
-        self.z, self.values = _shrink(above, 1.0 / PENALTY)
+        self.z, self.values = _shrink(above, 1.0 / self._penalty)
         self.z_price = above - self.z
         self._by_logits: Floats = np.zeros_like(self.z)
         for block, project in zip(self.blocks, self._project, strict=True):

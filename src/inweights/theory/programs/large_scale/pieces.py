@@ -65,13 +65,23 @@ def singular_values(matrix: Floats) -> Floats:
     return np.sqrt(np.maximum(squares, 0.0))
 
 
-def norm_of_gram(gram: Float[Floats, "K K"]) -> float:
-    """Return the norm of a matrix from its Gram matrix, by Lanczos' method.
+def largest_of_gram(
+    gram: Float[Floats, "K K"], count: int
+) -> tuple[Float[Floats, " k"], Float[Floats, "K k"]]:
+    """Return the largest eigenvalues of a Gram matrix with their vectors, by Lanczos' method.
 
-    It may be too small; the final bound does not use it.
+    They may be too small; the final bound does not use them.
+
+    Args:
+        gram: The matrix.
+        count: Number of eigenvalues; a smaller matrix has fewer.
     """
-    if len(gram) < 3:
-        return float(np.sqrt(np.linalg.eigvalsh(gram)[-1]))
-    first = np.ones(len(gram), gram.dtype) + np.arange(len(gram), dtype=gram.dtype) % 7
-    largest = eigsh(gram, 1, which="LA", v0=first, tol=1e-4, return_eigenvectors=False)
-    return float(np.sqrt(max(largest[0], 0.0)))
+    # A large subspace, since these values lie close together.
+    size = 10 * count
+    if len(gram) <= 2 * size:
+        values, vectors = np.linalg.eigh(gram)
+        return values[-count:], vectors[:, -count:]
+    first = np.random.Generator(np.random.PCG64(0)).normal(size=len(gram))
+    start = first.astype(gram.dtype)
+    values, vectors = eigsh(gram, count, which="LA", v0=start, tol=1e-4, ncv=size)
+    return values, vectors

@@ -3,8 +3,9 @@
 :func:`solve_large` is :func:`~.nuclear_norm.solve` for worlds that are too large for
 it: the same splitting, in single precision, from a start near the optimum
 (:mod:`~.iteration`). It certifies early since what is judged is repaired before
-(:mod:`~.bounds`), and since averages over past iterations are judged, too.
-Both bounds are computed again in double precision at the end.
+(:mod:`~.bounds`), and since averages over past iterations are judged, too: of the
+matrix, and of its multipliers with the weights that prove most (:mod:`~.mixture`). Both
+bounds are computed again in double precision at the end.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -36,8 +37,8 @@ BYTES = 40
 WIDEST_GAP = 3e-2
 #: Iterations to a gap of 1%, up to so many facts and in proportion beyond; and seconds
 #: for a number of the logits and for one operation of a product, on one core.
-USUAL = 90
-USUAL_TO = 4_000
+USUAL = 80
+USUAL_TO = 8_000
 LOGIT = 1.5e-8
 PRODUCT = 8e-12
 
@@ -63,7 +64,7 @@ def solve_large(
 
     Returns:
         What :func:`~.nuclear_norm.solve` returns. ``another`` is a second feasible
-        matrix, the mean of earlier iterations.
+        matrix, the mean of earlier iterations or an earlier one.
 
     Raises:
         ConfigError: ``gap``, ``iterations`` or ``seconds`` is invalid.
@@ -89,6 +90,8 @@ def solve_large(
             if step % EVERY and step < iterations and not late:
                 continue
             means.judge(bounds)
+            if bounds.gap <= gap:
+                bounds.check()
             if progress:
                 progress(step, bounds.gap)
             hopeless = step >= FEASIBLE_BY and bounds.templates is None
@@ -99,7 +102,9 @@ def solve_large(
                 f"no matrix with positive margins was found in {step} iterations. Allow more "
                 "time, or look for facts that exclude each other"
             )
-        bounds.check()
+        if bounds.gap > gap:
+            bounds.check()
+        bounds.take_another()
     return Solution.of_run(program, bounds, gap, step, began, another=bounds.another)
 
 
@@ -128,6 +133,7 @@ class _Means:
         self._window = 2 * EVERY
         self._prices: Floats = np.zeros_like(run.s_price)
         self._points: Floats = np.zeros_like(run.z)
+        self._before: Floats = run.z
         self._summed = 0
 
     def add(self) -> None:
@@ -142,9 +148,9 @@ class _Means:
         average = self._points / np.float32(self._summed)
         here = bounds.take_upper(run.z)
         there = bounds.take_upper(average)
-        bounds.another = average if here <= there else run.z
-        bounds.take_lower(run.s_price)
-        bounds.take_lower(self._prices)
+        bounds.others = [average if here <= there else run.z, self._before]
+        self._before = run.z
+        bounds.take_lower([run.s_price, self._prices / np.float32(self._summed)])
         if self._summed >= 2 * self._window:
             self._window = self._summed
             self._prices[:] = 0.0

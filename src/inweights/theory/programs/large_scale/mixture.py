@@ -1,0 +1,143 @@
+"""Mix multipliers of several iterations into ones that prove more than each of them.
+
+The multipliers of a large program swing long around their limit in a few directions,
+each iteration elsewhere. Sums of multipliers with weights of at least 0 are
+multipliers, too, so :class:`Mixture` looks for the weights whose sum proves the largest
+lower bound. Shapes: ``P`` inputs, ``K`` outputs, ``C`` cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inweights.theory.programs.large_scale.pieces import largest_of_gram
+from inweights.worlds.arrays import Float, Floats
+
+#: Parts that are kept, and those of a program that takes much memory.
+MOST = 12
+FEW = 8
+#: Ways of being too large that are kept.
+CUTS = 60
+#: Weights that are tried each time.
+ROUNDS = 6
+#: Largest singular vectors of a sum, along which the next one has to be smaller.
+VECTORS = 6
+#: Where the bound can grow by less than this share, weights are good enough.
+ENOUGH = 5e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Multipliers of an iteration, or some of them.
+
+    Attributes:
+        name: Says to the caller which multipliers they are.
+        slope: ``Xᵀ U`` of the multipliers, ``[P, K]``.
+        total: Their sum, which the bound is proportional to.
+    """
+
+    name: tuple[int, int]
+    slope: Float[Floats, "P K"]
+    total: float
+
+
+class Mixture:
+    """The parts so far, with the weights that prove most.
+
+    Args:
+        most: Parts that are kept.
+
+    Attributes:
+        bound: The lower bound that is proved.
+        weights: Weight of each part of the best sum, by its name.
+        parts: The parts that are kept.
+    """
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self.bound = 0.0
+        self.weights: dict[tuple[int, int], float] = {}
+        self.parts: list[Part] = []
+        self._weights: Floats = np.zeros(0)
+        self._cuts: Floats = np.zeros((0, 0))
+        self._left: list[Floats] = []
+        self._right: list[Floats] = []
+
+    def add(self, parts: Sequence[Part]) -> None:
+        """Add parts, and leave out those that count least where they are too many."""
+        for part in parts:
+            along = [
+                float(left @ (part.slope @ right))
+                for left, right in zip(self._left, self._right, strict=True)
+            ]
+            self.parts.append(part)
+            self._weights = np.append(self._weights, 0.0)
+            self._cuts = np.column_stack([self._cuts, np.array(along)])
+        totals = np.array([part.total for part in self.parts])
+        # New ones stay, whatever they count.
+        old = len(self.parts) - len(parts)
+        while len(self.parts) > self._most and old > 0:
+            least = int((self._weights * totals)[:old].argmin())
+            del self.parts[least]
+            self._weights = np.delete(self._weights, least)
+            self._cuts = np.delete(self._cuts, least, axis=1)
+            totals = np.delete(totals, least)
+            old -= 1
+
+    def mix(self) -> None:
+        """Look for the weights that prove most: cutting planes, from the best weights so far."""
+        totals = np.array([part.total for part in self.parts])
+        if not totals.sum() > 0:
+            return
+        best, weights = 0.0, self._weights
+        if not weights @ totals > 0:
+            weights = np.ones(len(totals))
+        weights = weights / (weights @ totals)
+        for _ in range(ROUNDS):
+            size = self._cut(weights)
+            if 1 / size > best:
+                best, self._weights = 1 / size, weights
+            limit, ideal = self._program(totals)
+            if limit <= best * (1 + ENOUGH):
+                break
+            weights = (self._weights + ideal) / 2
+        if best > self.bound:
+            self.bound = best
+            names = [part.name for part in self.parts]
+            self.weights = dict(zip(names, self._weights.tolist(), strict=True))
+
+    def _cut(self, weights: Floats) -> float:
+        """Return the norm of a sum, and note the directions in which it is large."""
+        total = np.zeros_like(self.parts[0].slope)
+        for part, weight in zip(self.parts, weights, strict=True):
+            if weight > 0:
+                total += np.float32(weight) * part.slope
+        values, vectors = largest_of_gram(total.T @ total, VECTORS)
+        left = total @ vectors
+        left /= np.maximum(np.linalg.norm(left, axis=0), 1e-30)
+        rows = [((part.slope @ vectors) * left).sum(0) for part in self.parts]
+        found = np.vstack([self._cuts, np.column_stack(rows)])
+        self._left = [*self._left, *left.T][-CUTS:]
+        self._right = [*self._right, *vectors.T][-CUTS:]
+        self._cuts = found[-CUTS:]
+        return float(np.sqrt(max(values.max(), 1e-30)))
+
+    def _program(self, totals: Floats) -> tuple[float, Floats]:
+        """Return what no weights can prove more than by the cuts so far, and those weights."""
+        from scipy.optimize import linprog
+
+        cuts, count = self._cuts, len(totals)
+        found = linprog(
+            np.append(np.zeros(count), 1.0),
+            A_ub=np.column_stack([cuts, -np.ones(len(cuts))]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.append(totals, 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * count + [(None, None)],
+        )
+        if not found.success or not found.x[-1] > 0:
+            return np.inf, np.ones(count) / totals.sum()
+        return 1 / float(found.x[-1]), np.maximum(found.x[:-1], 0.0)
