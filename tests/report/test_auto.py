@@ -128,8 +128,9 @@ def test_marks_of_one_name_stand_apart() -> None:
     width = {}
     for values in (["a", "b"], [1, 2]):
         rows = table(value=values).with_columns(axis=pl.lit("value"))
-        named = {"axis": "axis", "value": "value", "y": "hit", "series": "role"}
-        panel = plot("sweeps", rows, **named).axes[0]
-        marks = [bar.lines[0].get_xdata()[0] for bar in panel.containers]
+        named: dict[str, Any] = {"axis": "axis", "value": "value", "series": "role"}
+        panel = plot("sweeps", rows, y="hit", **named).axes[0]
+        bars: list[Any] = panel.containers
+        marks = [bar.lines[0].get_xdata()[0] for bar in bars]
         width[values[0]] = max(marks) - min(marks)
     assert width["a"] >= 2 * width[1] > 0
