@@ -59,7 +59,7 @@ def to_dict(config: Config) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> Any:
     """Return the config that a dictionary describes; what it leaves out has its default.
 
-    A class of one's own is found if its module is imported already; no module is
+    A user's own class is found if its module is imported already; no module is
     imported for what a dictionary says, but those of this library.
 
     Args:

@@ -1,4 +1,4 @@
-"""Enter a model of one's own in the league, one table with the standing models.
+"""Enter a user's own model in the league, one table with the standing models.
 
 :func:`league` runs it and returns the table; :func:`submit` writes an entry, a folder
 with ``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and
@@ -218,6 +218,9 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
     Returns:
         The folders.
+
+    Raises:
+        WriteError: A file cannot be written.
     """
     scores = scores_of(outcome)
     settings = dict(outcome.folder.config["settings"])

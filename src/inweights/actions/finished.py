@@ -66,6 +66,7 @@ def find(
     Raises:
         ConfigError: There is no such recipe.
         FolderError: The run is damaged.
+        DataError: The ledger is damaged.
     """
     from inweights.experiments.studies.settle import standing
 
@@ -90,6 +91,9 @@ def verdicts(
         A result for each claim; its ``verdict`` is ``reproduced``, ``consistent``,
         ``not reproduced``, ``not seen in a substitute``, ``undecided`` or
         ``not judged``.
+
+    Raises:
+        ConfigError: No recipe has the given name; the message names the nearest.
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
@@ -236,7 +240,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
 
 def _is_run(name: str, store: RunStore) -> bool:
-    """Return whether a name stands for a run; an unknown name is an error."""
+    """Return whether a name represents a run; an unknown name is an error."""
     if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
         return True
     try:

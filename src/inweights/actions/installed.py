@@ -47,6 +47,9 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
     Args:
         runs: Folder of all runs, which is checked for being writable.
 
+    Raises:
+        ConfigError: ``INWEIGHTS_MAX_MEMORY`` is not a size.
+
     Example:
         >>> [finding.what for finding in doctor()][:3]
         ['inweights', 'torch', 'GPU']

@@ -68,7 +68,7 @@ def run(
     """Run a recipe and write its figures and page; a finished run is read back.
 
     Args:
-        recipe: Its name, or a recipe of one's own.
+        recipe: Its name, or a user's own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of replicates, or their seeds; by default as many as verdicts on
             all claims take.
@@ -95,6 +95,7 @@ def run(
     Raises:
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
+        DataError: A table lacks a column from which another table is derived.
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
@@ -122,7 +123,7 @@ def recipe_for(
     """Return a recipe, with the seeds of the ledger unless something is chosen.
 
     Args:
-        recipe: Its name, or a recipe of one's own.
+        recipe: Its name, or a user's own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
         seeds: Number of replicates, which keeps the ledger's first seed, or chosen
             seeds.
@@ -130,6 +131,7 @@ def recipe_for(
 
     Raises:
         ConfigError: There is no such recipe.
+        DataError: The ledger is damaged.
     """
     found = get_recipe(recipe) if isinstance(recipe, str) else recipe
     chosen = overrides or (seeds is not None and not isinstance(seeds, int))
@@ -159,7 +161,7 @@ def forecast(
     Nothing is stored.
 
     Args:
-        recipe: Its name, or a recipe of one's own.
+        recipe: Its name, or a user's own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
         seeds: As for :func:`run`; likewise ``overrides`` and ``runs``.
         overrides: Changes of settings.
@@ -198,6 +200,9 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     Args:
         only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
+
+    Raises:
+        ConfigError: No recipe has the given name; the message names the nearest.
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
@@ -247,6 +252,7 @@ def settle(
 
     Raises:
         ConfigError: ``minutes`` is out of range, or ``results`` has no ledger.
+        DataError: The ledger or the scores are damaged.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 

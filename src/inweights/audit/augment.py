@@ -162,7 +162,8 @@ def augment(
         seed: Root seed of the questions, chains and repetitions that are drawn where
             there are too many.
         tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the
-            control then has as many tokens as the training set, else as many words.
+            control then has as many tokens as the training set, otherwise as many
+            words.
         first: Chains of two facts (numbers of the facts) that are stated before all
             others where ``most`` limits them, such as those of
             :func:`inweights.audit.failing_chains`.

@@ -44,7 +44,7 @@ def stages_of(facts: Knowledge) -> Any:
 
     Returns:
         Stage of each fact, ``[M]``: 0 if another subject has the same value of the same
-        relation, else 1.
+        relation, otherwise 1.
     """
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)

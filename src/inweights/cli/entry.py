@@ -218,7 +218,7 @@ def _failed(error: Exception) -> int:
 
 
 def _code_of_system(error: OSError) -> int:
-    """1 where the disk is full or broken; else the place that was given is at fault."""
+    """1 where the disk is full or broken; otherwise the place that was given is at fault."""
     return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
 
 

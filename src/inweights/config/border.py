@@ -1,4 +1,4 @@
-"""Turn numbers, rows and series of NumPy, polars, pandas and PyTorch into values of Python.
+"""Turn numbers, rows and series of NumPy, polars, pandas and PyTorch into Python values.
 
 It is done once, where a value enters the library: a number becomes the Python number of
 the same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array
@@ -67,9 +67,9 @@ def _python(value: Any) -> Any:
 
 
 def as_list(values: Any) -> Any:
-    """Return a row of values as a list of values of Python; what is no row as it is.
+    """Return a row of values as a list of Python values; what is no row as it is.
 
-    Arrays of NumPy, series of polars and pandas, tensors and ranges are rows.
+    NumPy arrays, series of polars and pandas, tensors and ranges are rows.
 
     Raises:
         ConfigError: Dates and times are finer than those of Python.
@@ -107,6 +107,9 @@ def as_json(value: Any) -> Any:
 
 def as_lists(value: Any) -> Any:
     """Return a value for a field of lists, numbers or texts: rows within rows, and paths, too.
+
+    Raises:
+        ConfigError: Dates and times are finer than those of Python.
 
     Example:
         >>> import numpy as np

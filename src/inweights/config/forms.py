@@ -29,7 +29,7 @@ class Form:
     """How values of one kind are written.
 
     Attributes:
-        name: Key of the table that stands for the value.
+        name: Key of the table that represents the value.
         write: Takes the value apart into simpler ones.
         read: Makes the value of them again.
     """
@@ -60,12 +60,12 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return what stands for a number that is not finite, such as ``{"$float": "inf"}``."""
+    """Return what represents a number that is not finite, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 
 def write_text(value: str) -> dict[str, str]:
-    """Return what stands for a text with half of a surrogate pair, as of a broken file name."""
+    """Return what represents a text with half of a surrogate pair, as of a broken file name."""
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 
 

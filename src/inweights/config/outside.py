@@ -10,7 +10,7 @@ from inweights.support.keys.content import contents_of
 class Outside(Config):
     """A file, a folder or a model that an option names.
 
-    It counts with the content that it stands for: another content is another run. A
+    It counts with the content that it represents: another content is another run. A
     function that opens it takes it like a path, ``open(option)``; its ``name`` is the
     text. As a path it is that name, also where it is a model of the hub, which is not a
     folder here.

@@ -52,7 +52,7 @@ def identity(value: Any, *, newer: bool = False) -> Any:
         newer: Whether only what was added after version 0.1.0 is left out.
 
     Returns:
-        JSON data, as of :func:`inweights.config.values.encode`.
+        JSON data, as returned by :func:`inweights.config.values.encode`.
 
     Example:
         >>> from inweights.config import Config

@@ -137,7 +137,7 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 def check_types(config: msgspec.Struct) -> None:
     """Raise an error for values that do not fit their types, as reading from a file does.
 
-    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts,
+    NumPy numbers become plain ones, arrays and lists become tuples, and paths texts,
     where the type says so, in place: so that a config can be hashed and written.
 
     Raises:
@@ -157,7 +157,7 @@ def check_types(config: msgspec.Struct) -> None:
 def _converted(
     config: msgspec.Struct, name: str, kind: Any, value: Any
 ) -> tuple[Any, Any]:
-    """A value of Python for a field, and what a file would make of it."""
+    """A Python value for a field, and what a file would make of it."""
     plain = as_python(value) if kind is Any else as_number(value)
     why: Exception
     try:

@@ -111,10 +111,13 @@ def _measure(text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """Return the value that a text of the command line stands for.
+    """Return the value that a text of the command line represents.
 
     It is read as TOML, as JSON, or as a list whose quotes a shell removed; otherwise it
     is the text.
+
+    Raises:
+        ValueError: The text is too long or too deeply nested.
     """
     try:
         parsed = parse_toml(f"value = {text}")

@@ -61,7 +61,11 @@ _BASES = {
 
 
 def refuse(value: Any) -> NoReturn:
-    """Raise the error for a value without exact form, which says what to write instead."""
+    """Raise the error for a value without exact form, which says what to write instead.
+
+    Raises:
+        ConfigError: Always; the message says what to write instead.
+    """
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
     shown = _shown(value)

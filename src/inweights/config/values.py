@@ -5,7 +5,7 @@ another content or type, and :func:`decode` gives the same value back. What JSON
 exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, tables with texts as
 keys) is written as it is. The rest is a table with one key that begins with ``$``, such
 as ``{"$float": "inf"}``. What has no such form is refused by name
-(:mod:`inweights.config.unfit`). Numbers of NumPy become those of Python first
+(:mod:`inweights.config.unfit`). NumPy numbers become those of Python first
 (:mod:`inweights.config.border`).
 """
 
@@ -45,7 +45,7 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
 
     Args:
         value: ``None``, a truth value, number, text, path, date or array, or a list,
-            tuple, set or table of them. Numbers of NumPy become those of Python first.
+            tuple, set or table of them. NumPy numbers become those of Python first.
         hook: Called first with what JSON has no word for; returns JSON data, or
             ``None`` where it does not know the value either.
 
@@ -163,7 +163,7 @@ def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
 
 
 def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
-    """The value that a table with one key stands for."""
+    """The value that a table with one key represents."""
     reader = reader_of(name)
     if name != _DICT and reader is None:
         known = [_DICT, *(form.name for form in known_forms())]
@@ -197,7 +197,7 @@ def _text(value: str) -> Any:
 
 
 def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
-    """A table as it is where its keys are texts; else each key is written as JSON."""
+    """A table as it is where its keys are texts; otherwise each key is written as JSON."""
     plain = all(type(key) is str and not key.startswith("$") for key in value)
     if plain and all(type(_text(key)) is str for key in value):
         return {key: inner(one) for key, one in value.items()}

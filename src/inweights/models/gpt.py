@@ -170,7 +170,11 @@ class GPT(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``.
+
+        Raises:
+            ConfigError: The config has ``attention = 'none'``.
+        """
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.

@@ -5,7 +5,7 @@ With ``X`` the embeddings of a prompt and ``x`` that of its last token:
     ``h = W_V X softmax(Xᵀ W_KQ x)``,   ``F_k = (κ0 / m) Σ_r φ(⟨w_{k,r}, h⟩)``,
 
 where ``φ`` is the identity or ReLU. There is no projection, residual stream or
-normalisation; ``κ0`` stands for the scale that a normalisation would set.
+normalisation; ``κ0`` represents the scale that a normalisation would set.
 :class:`OneLayer` is what a
 :class:`~inweights.models.OneLayerConfig` builds. Shapes: ``R`` replicas, ``S`` packed
 tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``M`` width of the MLP (``m``),

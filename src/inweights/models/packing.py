@@ -27,7 +27,7 @@ class Packed:
     """Sequences of token ids, one after another along the axis ``S``.
 
     Attributes:
-        tokens: Token ids, ``[S]`` if all replicas read the same, else ``[R, S]``.
+        tokens: Token ids, ``[S]`` if all replicas read the same, otherwise ``[R, S]``.
         positions: Position of each token in its sequence, with any offset; ``[S]`` or
             ``[R, S]``.
         shapes: ``(B, T)`` of each group of sequences of one length, in their order
@@ -121,7 +121,11 @@ def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Refuse what is no matrix of token ids, ``[B, T]`` or ``[R, B, T]``."""
+    """Refuse what is no matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
+
+    Raises:
+        DataError: It is not a tensor of integers with two or three axes.
+    """
     if not isinstance(tokens, Tensor):
         raise DataError(
             f"expected token ids as a tensor of integers [B, T], got {type(tokens).__name__}; "

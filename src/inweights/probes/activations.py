@@ -45,7 +45,7 @@ def activations(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; all if left out.
         position: A number (negative ones from the end), or names of tokens; all if left
             out.
@@ -104,7 +104,7 @@ def write_activations(
 
     Args:
         model: ``R`` replicas.
-        world: One world, or one a replica.
+        world: One world, or one for each replica.
         path: The file, usually ``NAME.safetensors``; replaced if it exists.
         layers: As of :func:`activations`.
         position: As of :func:`activations`.

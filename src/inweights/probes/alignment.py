@@ -55,6 +55,7 @@ def alignment(
 
     Raises:
         DataError: The world has no first hops that queries pass through.
+        ConfigError: The model has no replica axis.
 
     Example:
         >>> import inweights as iw

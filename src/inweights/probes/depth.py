@@ -40,6 +40,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Raises:
         DataError: A world has no facts of role ``category``, or no label occurs twice.
+        ConfigError: The model has no replica axis.
     """
     each = as_worlds(worlds, model)
     facts = []
@@ -110,6 +111,9 @@ def predicted_similarity_by_depth(
         A row for each layer: ``depth`` (from 1) and ``foretold``, the predicted cosine
         (see
         :func:`~inweights.theory.feature_resemblance.depth.depth_cosines`).
+
+    Raises:
+        ConfigError: A number is not above 0, or not finite.
     """
     cosines = depth_cosines(
         layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps

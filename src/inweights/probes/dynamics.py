@@ -47,6 +47,9 @@ def along_descent(
         seed: Root seed of the world and of the initial weights.
         record: Steps that the trajectory holds, besides the last one.
         options: Further keyword arguments of ``look``.
+
+    Raises:
+        DataError: The world is not a graph.
     """
     built = world.build(seed)
     return look(
@@ -79,6 +82,7 @@ def off_descent(
     Raises:
         ConfigError: The model is not a tied Node2Vec.
         DataError: The nodes of a graph differ in their degree.
+        SolverError: The vectors diverged.
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")

@@ -41,6 +41,10 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
         leads to by two hops, minus that of the other objects), ``reached`` (share of
         prompts whose largest logit among the objects is one of them).
 
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
+
     Example:
         >>> import inweights as iw
         >>> world = iw.TwoHop(n=4).build()

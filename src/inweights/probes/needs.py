@@ -49,6 +49,10 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
         sorted; ``margins``: of their margins; ``weights``: of a matrix of tokens and
         candidates; ``statements``: of one column of a table; ``one``: 1, for what is
         needed at any size.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
     """
     world = as_worlds(worlds, model)[0]
     replicas = model.replicas

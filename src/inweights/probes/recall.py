@@ -45,6 +45,10 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         cross-entropy over all candidates, nats), ``right_answers`` (mean number of
         answers of the role that are right to a prompt).
 
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
+
     Example:
         >>> import inweights as iw
         >>> world = iw.TwoHop(n=4).build()

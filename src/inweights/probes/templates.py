@@ -48,6 +48,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the
             table would need too much memory.
+        DataError: The worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

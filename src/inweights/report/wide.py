@@ -36,6 +36,7 @@ def pivot(
     Raises:
         DataError: A column is missing, or one cell has several numbers; the columns in
             which these differ are named.
+        ConfigError: ``values``, ``on`` or ``index`` has the wrong type.
 
     Example:
         >>> sweep = pl.DataFrame({

@@ -93,8 +93,8 @@ def written(seeds: Sequence[Any]) -> str:
         seeds: Root seeds, in order.
 
     Returns:
-        ``first..last`` for consecutive numbers, else a list with commas. A single seed
-        ends with a comma.
+        ``first..last`` for consecutive numbers, otherwise a list with commas. A single
+        seed ends with a comma.
 
     Example:
         >>> written([100, 101, 102]), written([7, 9]), written([7])

@@ -92,7 +92,7 @@ class RunFolder(StoredRun):
                 (self.work / MANIFEST).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """Recover the run if a process was killed while it published it; else do nothing.
+        """Recover the run if a process was killed while it published it; otherwise do nothing.
 
         Raises:
             FolderError: As for :meth:`recover`.

@@ -288,7 +288,7 @@ def read_text(
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file by its byte-order mark: ``utf-16``, else ``utf-8``."""
+    """Return the encoding of a text file by its byte-order mark: ``utf-16`` or ``utf-8``."""
     with open_file(path) as file:
         begin = file.read(2)
     return "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8"

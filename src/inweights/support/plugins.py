@@ -89,7 +89,7 @@ def _load(plugin: str) -> ModuleType:
 
 
 def _file_of(plugin: str) -> Path | None:
-    """The file of a plugin that is a path or lies in the current folder; else it is importable."""
+    """Return the file of a plugin given by a path or in the current folder; otherwise ``None``."""
     if not _is_path(plugin) and (plugin in sys.modules or _is_importable(plugin)):
         return None
     home = Path(plugin) if _is_path(plugin) else Path(*plugin.split("."))

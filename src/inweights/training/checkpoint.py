@@ -1,8 +1,8 @@
 """Checkpoints: the state of a training in one file, written atomically and never a pickle.
 
-:class:`State` is what a training needs to go on, :class:`StateFile` writes and reads
-it, and :class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of
-language models uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one
+:class:`State` is what a training needs to continue, :class:`StateFile` writes and reads
+it, and :class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning
+of language models uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one
 replica.
 """
 
@@ -51,7 +51,7 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """All that a training needs to go on. Random numbers follow from the step.
+    """All that a training needs to continue. Random numbers follow from the step.
 
     Attributes:
         tensors: Names of the attributes that are tensors which every state of the class

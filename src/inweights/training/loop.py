@@ -71,10 +71,10 @@ def train(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world for all, or one a replica; their facts are trained on.
-        curriculum: One for all, or one a replica; they may differ in rate and decay.
-            Left out, it is :func:`~inweights.training.learners.named_for` of the world
-            and the model.
+        worlds: One world for all, or one for each replica; their facts are trained on.
+        curriculum: One for all, or one for each replica; they may differ in rate and
+            decay. Left out, it is :func:`~inweights.training.learners.named_for` of the
+            world and the model.
         seeds: Root seed of each replica, which decides its data order; a number is so
             many, counted from 0.
         every: Steps between two records of the loss.
@@ -87,7 +87,7 @@ def train(
             checkpoints.
         cuda_graph: Whether a step is captured once and replayed, on a GPU. By default
             where it can be: a model of the library, alone, without dropout, noise or
-            code of one's own.
+            a user's own code.
         keep_diverged: Return the result also if every replica diverged, in place of a
             RunError.
 

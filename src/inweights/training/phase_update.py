@@ -119,6 +119,10 @@ class PhaseUpdate:
             losses: The last loss of each replica, compared with ``stop.loss_below``.
                 The accuracy on the phase's facts is measured here, where the rule asks
                 for it.
+
+        Raises:
+            ConfigError: The model has no replica axis.
+            DataError: The worlds do not fit the model.
         """
         stop = self._phase.stop
         model = self._setup.model

@@ -39,8 +39,8 @@ class TrainingSetup:
 
     Attributes:
         model: ``R`` replicas, trained in place.
-        worlds: One world if all replicas share it, else one a replica.
-        curricula: One a replica; they differ in what an optimizer is given only.
+        worlds: One world if all replicas share it, otherwise one for each replica.
+        curricula: One for each replica; they differ in what an optimizer is given only.
         seeds: Root seed of each replica.
         parameters: The model's parameters as one matrix ``[R, P]``.
         dropout: Draws the dropout masks of each step.
@@ -142,9 +142,9 @@ def prepare(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world for all, or one a replica.
-        curriculum: One for all, or one a replica; ``None`` for the named learner of
-            world and model.
+        worlds: One world for all, or one for each replica.
+        curriculum: One for all, or one for each replica; ``None`` for the named learner
+            of world and model.
         seeds: Root seed of each replica, or how many, counted from 0.
         options: Observers, checkpoint, and on what the steps run.
 

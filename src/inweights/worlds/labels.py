@@ -38,7 +38,12 @@ class Labels(Config, tag_field="kind", tag="labels"):
         check_counts("labels", self, labels=2, per_label=1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which inputs get which label."""
+        """Make the world; the seed decides which inputs get which label.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
         words = Vocabulary(

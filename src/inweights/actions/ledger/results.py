@@ -213,6 +213,7 @@ def record(
 
     Raises:
         DataError: Ledger or scores are damaged, or changed meanwhile.
+        ConfigError: No recipe has the given name; the message names the nearest.
     """
     from inweights.actions.ledger.board import verdict_lines
     from inweights.actions.ledger.scores import add_scores

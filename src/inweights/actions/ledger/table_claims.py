@@ -64,6 +64,7 @@ def add_seeds_until_decided(
 
     Raises:
         ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
+        DataError: A table, a column or a value is missing that a claim needs.
 
     Example:
         >>> import polars as pl

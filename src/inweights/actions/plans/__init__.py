@@ -77,6 +77,7 @@ def write_plan(
 
     Raises:
         ConfigError: There is a plan already, or a task names what workers cannot find.
+        FolderError: There is a link in place of the store's folder.
     """
     place = place.rstrip("/")
     files = open_files(place)

@@ -78,7 +78,7 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
-    """Return the answers of a way: right or wrong with one seed, else a share of seeds."""
+    """Return the answers of a way: right or wrong with one seed, otherwise a share of seeds."""
     if group["seeds"].max() == 1:
         group = group.with_columns(pl.col("hit").cast(pl.Boolean))
     return group.filter(way=way)

@@ -43,7 +43,7 @@ class Card(Config):
         seeds: Root seed of each replica.
         accuracy: By part and role, the mean over replicas.
         hop_correlation: Of a graph, the rank correlation of cosine and distance in
-            hops; else ``None``.
+            hops; otherwise ``None``.
         bytes: Size of its file.
     """
 

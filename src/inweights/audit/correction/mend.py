@@ -77,7 +77,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     certain (:mod:`inweights.audit.correction.repairs`).
 
     Of several spellings the one that most facts use is kept. Set apart are facts about
-    a name that stands for nothing (``n/a``), and all values of a subject that has
+    a name that represents nothing (``n/a``), and all values of a subject that has
     several dates or numbers, or several values of a relation where nine in ten subjects
     have one.
 

@@ -91,7 +91,7 @@ def _relations_of_dates(facts: Knowledge) -> set[str]:
 def _repair_date(
     names: tuple[str, str, str], value: str, line: int, changes: list[Change]
 ) -> str:
-    """Return a date as ``YYYY-MM-DD`` where its day is certain; else list it as to decide."""
+    """Return a date as ``YYYY-MM-DD`` where its day is certain; otherwise list it as to decide."""
     before = ", ".join(names)
     found = written_date(value)
     if found is None:

@@ -175,6 +175,12 @@ def trained_queries(
     Returns:
         A row for each model and query: ``model``, ``predicted``, ``share``, ``lower``,
         ``upper``, ``prompt`` and ``answer``, as described at :class:`TrainedForecast`.
+
+    Raises:
+        ConfigError: The number of replicas is not valid, or the world is too large for
+        the memory.
+        DataError: The world cannot be trained on.
+        RunError: The training failed.
     """
     made = world.build(seed)
     names = made.vocabulary.names

@@ -57,6 +57,8 @@ def trained_replicas(
 
     Raises:
         RunError: A replica diverges even at the lowest rate that is tried.
+        ConfigError: The model or the curriculum does not fit.
+        DataError: The worlds do not fit the model.
     """
     from inweights.training.loop import train
     from inweights.training.steps.machine import use_threads
@@ -95,6 +97,10 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
         model: ``R`` replicas.
         world: Their world.
         part: Whether its ``facts`` or its ``queries`` are asked.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
     """
     from inweights.training.scoring import answer_blocks
 

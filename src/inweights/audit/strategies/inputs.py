@@ -28,7 +28,7 @@ class Row(NamedTuple):
 
     Attributes:
         fact: Number of the fact that it states; -1 where it states none or several.
-        line: Line of that fact in the file; else -1.
+        line: Line of that fact in the file; otherwise -1.
         role: What kind of text it is, such as ``fact`` or ``derived``.
         stage: Stage of the curriculum in which it is trained.
         prompt: Beginning of the text, which is not learnt in training by completion;

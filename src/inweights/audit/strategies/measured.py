@@ -87,8 +87,8 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     """Return the strategy with the best measured effect for each kind of question.
 
     That is the one with the largest median gain among those whose whole interval lies
-    above the control; without such a one, the best median if it is at least .1; else
-    none.
+    above the control; without such a one, the best median if it is at least .1;
+    otherwise none.
 
     Args:
         wanted: Kinds of questions, names of ``ASKED``.
@@ -143,7 +143,7 @@ def evidence(strategy: str) -> str:
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
-    """What is taken for other questions, and makes these worse; else all of it is said already."""
+    """List which other questions get worse by a strategy; empty if they are listed already."""
     if not choice.strategy:
         return ""
     return "".join(

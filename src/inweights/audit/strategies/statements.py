@@ -42,6 +42,10 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
     A reworded text is used where the fact survived: it is one sentence that names the
     subject and ends with the object, names no other entity, has a word of the relation,
     and does not negate.
+
+    Raises:
+        DataError: The user's function ``rewrite`` returns another number of texts than
+        it was given.
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]

@@ -136,7 +136,7 @@ def _changes(
 
 @base.options
 class Entry:
-    """The league's entry of a model of one's own.
+    """The league's entry of a user's own model.
 
     Attributes:
         name: What the table calls it.

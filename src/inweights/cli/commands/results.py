@@ -68,8 +68,8 @@ def compare(
 ) -> None:
     """Compare two runs, or the answers of two models to the same questions.
 
-    Of runs: verdicts, scores, and different settings. Of answers: the difference by kind
-    of question, with its 95% interval and McNemar's exact test.
+    Of runs: verdicts, scores, and different settings. Of answers: the difference by
+    kind of question, with its 95% interval and McNemar's exact test.
 
     Args:
         first: A recipe, a run's folder or the first letters of its hash, or last: the
@@ -272,7 +272,7 @@ def _settle(
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """Return the exit code: 1 if ``strict`` and a claim was not reproduced, else 0.
+    """Return the exit code: 1 if ``strict`` and a claim was not reproduced, otherwise 0.
 
     Args:
         claims: The judged claims.

@@ -190,7 +190,7 @@ def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
         json: Whether JSON is printed.
 
     Returns:
-        The exit code: 0 if all scores are the same, else 1.
+        The exit code: 0 if all scores are the same, otherwise 1.
     """
     others = scores.filter(~pl.col("accuracy").eq_missing(pl.col("now")))
     if json:

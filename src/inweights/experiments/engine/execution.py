@@ -34,7 +34,8 @@ class ExecutionKeywords(TypedDict, total=False):
         threads: Threads of each process.
         plugins: Modules that the processes import first.
         observers: Notified of the work and of every table that is stored.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+            machine.
         fresh: Whether everything is made again.
         keep_models: Whether trained weights are stored, too.
         command: Words of the command that makes the run again.
@@ -75,7 +76,8 @@ class ExecutionOptions:
         progress: Called with updates done, all updates, and what is being done;
             ``None`` shows nothing.
         observers: Notified of the work and of every table that is stored.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+            machine.
         store: Where the tables of single runs are stored, a folder or the address of a
             bucket; "" for below the folder of runs.
         executor: Does the tasks; by default processes do, or this one where there is
@@ -107,6 +109,9 @@ class ExecutionOptions:
 
         Args:
             runs: Folder of all runs, used if :attr:`store` is empty.
+
+        Raises:
+            FolderError: There is a link in place of the store's folder.
         """
         return Store(self.store or store_below(runs))
 
@@ -141,7 +146,8 @@ def choose_executor(
     """Return who does the tasks.
 
     Args:
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+            machine.
         jobs: Processes that work side by side.
         tasks: The tasks; ``None`` if they are not known yet. One task, or tasks that no
             other process could find, are done in this process.

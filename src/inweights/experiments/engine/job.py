@@ -103,6 +103,7 @@ def task_of(job: Job, line: bytes | str) -> Task:
     Raises:
         ConfigError: The version differs, or the task names what is not here or may not
             be named.
+        ValueError: The task is incomplete.
     """
     job.check_version()
     load_plugins(job.plugins)
@@ -202,6 +203,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     Raises:
         ConfigError: A name is neither the library's nor a plugin's, or is not what it
             should be.
+        ValueError: The task is incomplete.
     """
 
     def found(data: dict[str, Any]) -> Any:
@@ -265,7 +267,7 @@ def _homes(plugins: Sequence[str]) -> set[str]:
 
 
 def _find(name: Any, plugins: Sequence[str]) -> Any:
-    """Return what ``module:name`` stands for, in the library or a plugin."""
+    """Return what ``module:name`` represents, in the library or a plugin."""
     module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(

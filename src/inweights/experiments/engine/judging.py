@@ -45,6 +45,9 @@ def judge_all(
         tables: Its tables, by name.
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds of the run.
+
+    Raises:
+        DataError: A table, a column or a value is missing that a claim needs.
     """
     results = []
     for claim in recipe.claims:

@@ -127,13 +127,17 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """What came out, in sentences, where the recipe says it so; else nothing."""
+        """What came out, in sentences, where the recipe says it so; otherwise nothing."""
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting beside what the paper states; empty without a protocol."""
+        """Every setting beside what the paper states; empty without a protocol.
+
+        Raises:
+            ConfigError: The protocol of the recipe's paper is not stated.
+        """
         if self.recipe.protocol is None:
             return []
         plan = self.recipe.plan(self._settings)

@@ -74,6 +74,9 @@ def expand_plan(
     Returns:
         Every requested table, and the runs and computations that make them, by their
         keys.
+
+    Raises:
+        ConfigError: An option of a measure cannot be stored exactly.
     """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
@@ -213,8 +216,8 @@ def _model_shape(model: ModelConfig | None) -> Any:
 def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return a function that computes its result once for each object that it is given.
 
-    Objects are told apart by identity, not by value: to compare two graphs takes as long
-    as to write one out.
+    Objects are told apart by identity, not by value: to compare two graphs takes as
+    long as to write one out.
 
     Args:
         function: A function of one argument.

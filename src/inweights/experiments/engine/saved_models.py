@@ -50,7 +50,11 @@ class SavedModel:
 
     @cached_property
     def model(self) -> Model:
-        """The model, one replica, on the CPU."""
+        """The model, one replica, on the CPU.
+
+        Raises:
+            FolderError: The stored weights are damaged.
+        """
         from inweights.experiments.engine.attempts.together import open_model
 
         return open_model(self.store, self.run)

@@ -1,8 +1,8 @@
 """Describe the units of work: runs, and the tasks that make their tables.
 
 A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one,
-share it. Its numbers are the same to the last bit alone and in company. A task makes
-tables of runs that may train together (:class:`LearnTask`), or of a function
+share it. Its numbers are the same to the last bit alone and together with others. A
+task makes tables of runs that may train together (:class:`LearnTask`), or of a function
 (:class:`ComputeTask`); executors do tasks.
 """
 

@@ -36,8 +36,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     - ``untrained``: the same architecture before its first update.
     - ``shuffled``: the same prompts with their answers permuted, so that the number of
       facts stays and their structure does not.
-    - ``no-bridge``: without the facts that should matter: identities, else
-      similarities, else edges.
+    - ``no-bridge``: without the facts that should matter: identities, otherwise
+      similarities, otherwise edges.
     - ``frozen``: token embeddings stay at their random start.
 
     Args:

@@ -1,7 +1,7 @@
 """Describe figures as data: which drawing shows which tables.
 
 :class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`,
-which checks its options; a drawing of one's own takes ``Figure(kind="mine",
+which checks its options; a user's own drawing takes ``Figure(kind="mine",
 options={...})``.
 :class:`~inweights.experiments.grammar.shown.Shown` is what a probe says of its table,
 so that a figure can be chosen for it.

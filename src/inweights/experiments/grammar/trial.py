@@ -107,7 +107,11 @@ class Measure:
 
     @cached_property
     def key(self) -> str:
-        """Key of its tables in the store: a hash of probe, options and cadence."""
+        """Key of its tables in the store: a hash of probe, options and cadence.
+
+        Raises:
+            ConfigError: An option of a measure cannot be stored exactly.
+        """
         return digest([*plain_call(self.probe, self.options), self.every], 20)
 
     @property

@@ -1,10 +1,11 @@
 """Add seeds until claims are decided, with corrected interim analyses.
 
 :func:`settle` doubles the seeds of open claims; each further analysis spends some of
-the error probability (:func:`inweights.support.statistics.intervals.alpha_of`). More seeds for one
-claim need more seeds of those trials alone that its rows are of (:func:`narrowed`). An
-analysis is stored as a run of its own, whose config names the claims; of each claim the
-results table shows the verdict with the most seeds (:func:`standing`).
+the error probability (:func:`inweights.support.statistics.intervals.alpha_of`). More
+seeds for one claim need more seeds of those trials alone that its rows are of
+(:func:`narrowed`). An analysis is stored as a run of its own, whose config names the
+claims; of each claim the results table shows the verdict with the most seeds
+(:func:`standing`).
 """
 
 import time
@@ -211,6 +212,7 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 
     Raises:
         FolderError: The run is damaged.
+        ConfigError: The folder has some of the claims only, and does not state which.
     """
     if scale not in recipe.scales:
         return None

@@ -32,7 +32,11 @@ class MeasureEntry(Config):
 
     @property
     def measure(self) -> Measure:
-        """The measure, with its probe."""
+        """The measure, with its probe.
+
+        Raises:
+            ConfigError: There is no such probe; the message names the nearest.
+        """
         about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
         return Measure(**about)
 

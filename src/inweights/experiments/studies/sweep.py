@@ -50,8 +50,8 @@ def sweep(
         model: The same of the architecture; or a trained model,
             :func:`~inweights.wrap`, which is a starting point where there is a learner,
             and else stays as it is. Left out it is a GPT as wide as the largest world
-            of the sweep asks for: of two layers for graphs, else of four with a head of
-            its own; an
+            of the sweep asks for: of two layers for graphs, otherwise of four with a
+            head of its own; an
             :class:`~inweights.training.Optimum` has none.
         learner: The same of a curriculum, a descent or an optimum. Left out it is the
             named learner of the world's family for each architecture

@@ -66,6 +66,9 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
     Args:
         world: Config of the world.
         over: What is varied.
+
+    Raises:
+        ConfigError: A path of ``over`` leads nowhere, or a value does not fit.
     """
     first = trials_of(world, GPTConfig(), None, over)
     configs = {repr(trial.world): trial.world for trial in first}

@@ -80,7 +80,11 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """A trial for each condition; none where a function is varied."""
+        """A trial for each condition; none where a function is varied.
+
+        Raises:
+            ConfigError: A path of ``over`` leads nowhere, or a value does not fit.
+        """
         if isfunction(self.world):
             return []
         model = axes.config_of(self.model)
@@ -99,7 +103,11 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Trials and measures, or the computations of a function."""
+        """Trials and measures, or the computations of a function.
+
+        Raises:
+            ConfigError: ``replicated`` is set and the world is not a function.
+        """
         if isfunction(self.world):
             others = (self.model, self.learner, self.measures, self.controls or None)
             if any(one is not None for one in others):
@@ -126,7 +134,11 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The store of the tables and weights of single runs."""
+        """The store of the tables and weights of single runs.
+
+        Raises:
+            FolderError: There is a link in place of the store's folder.
+        """
         return Store(self.place or store_below(self.runs or default_root()))
 
     @cached_property
@@ -153,6 +165,7 @@ class Study:
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
             RunError: A training failed.
+            DataError: Runs of a function return different columns.
         """
         with shown(progress) as told:
             execution = replace(self._effort(jobs, how), progress=told)

@@ -238,7 +238,7 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
 
     Returns:
         Token ids ``[B, T]``, and a mask ``[B, T]`` that is 1 where there is no padding,
-        else 0.
+        otherwise 0.
 
     Example:
         >>> ids, real = padded([[5, 6], [7]], pad=0)

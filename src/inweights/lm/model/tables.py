@@ -81,7 +81,7 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 
 def found_in(folder: Path, part: str) -> Path:
-    """Return the file of a part of a data set: Parquet where there is one, else JSONL.
+    """Return the file of a part of a data set: Parquet where there is one, otherwise JSONL.
 
     Args:
         folder: The data set.

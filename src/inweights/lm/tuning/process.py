@@ -47,7 +47,7 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
 
 
 def accelerator_of_processes() -> Any:
-    """Return an accelerator where ``accelerate launch`` started several processes; else None.
+    """Return an accelerator where ``accelerate launch`` started several processes; otherwise None.
 
     Raises:
         ConfigError: There are several processes, and accelerate is not installed.

@@ -42,7 +42,7 @@ def own_text(
 ) -> list[Example]:
     """Let a model write whole sentences at temperature 1, up to a number of tokens.
 
-    In chat the model answers, and the answers are learnt; else each text is learnt
+    In chat the model answers, and the answers are learnt; otherwise each text is learnt
     whole.
 
     Args:
@@ -185,7 +185,7 @@ def paraphraser(
     """Return a function that rewrites each sentence: the likeliest line that the model writes.
 
     Whether a fact survived has to be checked by the caller. In chat the model is given
-    an instruction, else two examples.
+    an instruction, otherwise two examples.
 
     Args:
         lm: The model.

@@ -49,7 +49,7 @@ class Init(Config):
 
 
 def check_std(name: str, std: float | None) -> None:
-    """Refuse a standard deviation of a start that is not above 0; ``None`` stands for ``init``.
+    """Refuse a standard deviation of a start that is not above 0; ``None`` represents ``init``.
 
     Args:
         name: Name of the setting, as files write it.

@@ -1,8 +1,8 @@
 """What every config of an architecture offers: :class:`ModelConfig`, a method ``build``.
 
-Configs are values without torch (``sequence.py``, ``small.py``); what a model is built from besides
-its config is a :class:`Start`. Recipes and sweeps name configs, and ``building.py``
-makes the models.
+Configs are values without torch (``sequence.py``, ``small.py``); what a model is built
+from besides its config is a :class:`Start`. Recipes and sweeps name configs, and
+``building.py`` makes the models.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Start(TypedDict):
 
     Attributes:
         vocabulary: Number of tokens ``V``.
-        seeds: Seeds of the initialisation, one a replica.
+        seeds: Seeds of the initialisation, one for each replica.
         inits: Initial scale of each replica; ``None`` for that of the config.
         candidates: Ids of the tokens that get logits; ``None`` for all.
     """

@@ -95,6 +95,7 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
     Raises:
         ConfigError: This process has not wrapped them, or the file holds other weights
             now.
+        DataError: A file of weights is damaged or does not fit the module.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
     if lacking and config.source is not None:

@@ -142,7 +142,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     Attributes:
         label: Name of the modules' class.
-        weights: Hash of the content of each module, one a replica: its numbers,
+        weights: Hash of the content of each module, one for each replica: its numbers,
             settings and source.
         vocabulary: Number of tokens of a world that it reads.
         outputs: Number of tokens of which the module itself gives logits.
@@ -154,8 +154,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             first id; ``sum``: by the sum of the log-probabilities of all.
         logits: ``logits(output)`` returns the logits, where the module's output is not
             theirs.
-        source: The factory (:class:`WrapConfig`) of modules whose weights were read from
-            a file; ``None`` for modules that were given as they are.
+        source: The factory (:class:`WrapConfig`) of modules whose weights were read
+            from a file; ``None`` for modules that were given as they are.
         path: That file; empty without one.
     """
 
@@ -218,7 +218,11 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         return Trained(self, modules_of(self, self.places(as_seeds(seeds))))
 
     def places(self, seeds: Sequence[int]) -> list[int]:
-        """Return the place of the module that each seed stands for."""
+        """Return the place of the module that each seed represents.
+
+        Raises:
+            ConfigError: A seed is not the place of one of the modules.
+        """
         count = len(self.weights)
         if count == 1:
             return [0] * len(seeds)

@@ -111,7 +111,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Check that a factory makes new modules; else replicas would share, and train, one module.
+    """Check that a factory makes new modules, since replicas would otherwise share one module.
 
     Args:
         base: A module of the factory.

@@ -60,6 +60,8 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
+        ConfigError: The model or the world is too large for the memory; the message
+        states the memory needed and available.
 
     Example:
         >>> import inweights as iw
@@ -190,6 +192,7 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
 
     Raises:
         DataError: A world is not a graph, or the table would need too much memory.
+        ConfigError: The model has no replica axis.
 
     Example:
         >>> import inweights as iw

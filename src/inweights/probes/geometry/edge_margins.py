@@ -77,6 +77,7 @@ def geometric_margin(
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is
             complete.
+        ConfigError: The layer is unknown.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)
@@ -145,6 +146,7 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is
             complete.
+        ConfigError: The layer is unknown.
 
     Example:
         >>> import inweights as iw

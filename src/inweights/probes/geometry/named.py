@@ -98,6 +98,8 @@ def named_geometry(
     Raises:
         DataError: A world is not a graph, all its nodes have the same distance from one
             another, the names of model and graph differ, or there are no draws.
+        ConfigError: The model or the world is too large for the memory; the message
+        states the memory needed and available.
 
     Example:
         >>> import inweights as iw

@@ -45,8 +45,8 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
 
     Raises:
         DataError: A world is not a graph; or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was put on other nodes, or on these
-            in another order.
+            :class:`~inweights.probes.Embedding` that was put on other nodes, or on
+            these in another order.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -63,8 +63,8 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 
     Raises:
         DataError: A world is not a graph; or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was put on other nodes, or on these
-            in another order.
+            :class:`~inweights.probes.Embedding` that was put on other nodes, or on
+            these in another order.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -142,6 +142,7 @@ def placed(
     Raises:
         DataError: A world is not a graph; see also :func:`graph_edges` and
             :func:`node_vectors`.
+        ConfigError: The layer is unknown.
     """
     graphs = graph_edges(model, worlds)
     return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))

@@ -131,15 +131,15 @@ def attribution_patching(
     """Estimate the effect of patching on the answer, at all places at once, from one gradient.
 
     :func:`~inweights.probes.activation_patching` runs the model once for each place and
-    position. To first order, replacing a state ``x`` by the partner's ``x'`` moves ``d``,
-    the logit of the partner's answer minus that of the own one, by the product of
-    ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023; Syed et al.
-    2023, arXiv:2310.10348):
+    position. To first order, replacing a state ``x`` by the partner's ``x'`` moves
+    ``d``, the logit of the partner's answer minus that of the own one, by the product
+    of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023; Syed et
+    al. 2023, arXiv:2310.10348):
 
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 
-    summed over statements. It is exact where the logits are linear in the state, such as
-    at the deepest layer; elsewhere compare places that matter with
+    summed over statements. It is exact where the logits are linear in the state, such
+    as at the deepest layer; elsewhere compare places that matter with
     ``activation_patching(model, worlds, layers=[...])``, whose columns are the same.
 
     Args:
@@ -152,8 +152,8 @@ def attribution_patching(
 
     Returns:
         A row for each replica, role, length, place and position: ``replica, part, role,
-        length, layer, depth, position, effect, statements``, as of
-        :func:`~inweights.probes.activation_patching`.
+        length, layer, depth, position, effect,
+        statements``, as returned by :func:`~inweights.probes.activation_patching`.
 
     Raises:
         ConfigError: A layer or the part is unknown, or the model cannot be

@@ -1,7 +1,7 @@
 """Changes of a hidden state by a vector, and the places where a state is changed.
 
 :mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B``
-prompts of ``T`` positions, ``D`` width; ``W`` is one world, or one a replica.
+prompts of ``T`` positions, ``D`` width; ``W`` is one world, or one for each replica.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def places(
 
     Args:
         position: See :data:`Position`.
-        worlds: One world, or one a replica; they say which token a name is.
+        worlds: One world, or one for each replica; they say which token a name is.
         tokens: Token ids of prompts of one length.
 
     Raises:
@@ -162,7 +162,7 @@ def vector_of(
     Args:
         given: See :data:`Vector`; a number of a change of scale.
         model: Its states of prompts are read.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         at: The layer.
         position: Where in a prompt the state is read: where the state is changed, or at
             its last token if the prompt has no such position or all are changed.

@@ -55,7 +55,7 @@ def patch(
         Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
 
     Raises:
-        ConfigError: The layer or ``at`` is unknown, or a model of one's own does not
+        ConfigError: The layer or ``at`` is unknown, or a user's own model does not
             offer the layer to hooks.
         DataError: The position or the shape of ``state`` does not fit.
 

@@ -57,7 +57,7 @@ def steered(
 
     Args:
         model: ``R`` replicas.
-        world: Says which tokens names are; one world, or one a replica.
+        world: Says which tokens names are; one world, or one for each replica.
         at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of one
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
             ``block.0.head.1``: what it gives before the attention's output matrix.
@@ -145,7 +145,7 @@ def steer(
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         at: A layer, a part of one, or a head of a GPT such as ``block.0.head.1``.
         position: As of :func:`steered`. Statements without it are left out.
         add: Vector that is added; one of the changes of :func:`steered`, of which one

@@ -57,6 +57,7 @@ def navigation(
     Raises:
         DataError: A world has no trained or no held-out paths, or they have no inner
             nodes.
+        ConfigError: The model has no replica axis.
 
     Example:
         >>> import inweights as iw
@@ -145,6 +146,7 @@ def stepwise(
 
     Raises:
         DataError: The statements of a role differ in shape.
+        ConfigError: The model has no replica axis.
 
     Example:
         >>> import inweights as iw

@@ -61,6 +61,7 @@ def path_accuracy(
 
     Raises:
         DataError: There is no such statement, or the answers differ in length.
+        ConfigError: The model has no replica axis.
 
     Example:
         >>> import inweights as iw
@@ -131,6 +132,10 @@ def arm_cosines(
         A row for each replica, leaf and first node: ``replica``, ``leaf`` and ``first``
         (both as the number of the arm, from 1), ``own`` (whether they are of one arm),
         ``cosine`` of the vectors minus their mean over all nodes.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
 
     Example:
         >>> import inweights as iw

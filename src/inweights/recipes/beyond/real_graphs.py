@@ -2,7 +2,7 @@
 
 Figure 1 of *Geometric Memory* takes four tiny graphs, regular but for one. Here the
 same five architectures memorise social networks, with hubs, triangles and dead ends; or
-a graph of one's own (``inweights atlas FILE``).
+a user's own graph (``inweights atlas FILE``).
 """
 
 from functools import partial

@@ -91,8 +91,8 @@ def atlas(
 
     Args:
         films: A row for each graph, architecture and step, as
-            :func:`inweights.probes.pictures.film.render_frames` makes them, with columns
-            ``graph`` and ``architecture``.
+            :func:`inweights.probes.pictures.film.render_frames` makes them, with
+            columns ``graph`` and ``architecture``.
         graphs: A row for each graph: nodes, links, layout and eigenvalues.
         order: Architectures in the order wanted; the others follow.
         columns: Largest number of architectures that are shown.
@@ -194,7 +194,7 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
 
 
 def _colors(one: Mapping[str, Any]) -> list[str]:
-    """Colour of every node as the page starts: place on a ring, else hops from the root."""
+    """Colour of every node as the page starts: place on a ring, otherwise hops from the root."""
     n = len(one["nodes"])
     if one["ring"]:
         place = np.empty(n)

@@ -38,10 +38,10 @@ class Auto:
     """Draw the table of a sweep: what was varied on the axis, then as lines, then as panels.
 
     The columns before ``seed`` are what was varied. The axis is ``step`` where there is
-    one, else the first of them with numbers; names stand side by side. The number drawn
-    is the one that the probe declares (:func:`inweights.experiments.shows`), or the
-    only one there is. What else distinguishes rows becomes lines, then panels; the rest
-    is averaged. An option that is given is not chosen.
+    one, otherwise the first of them with numbers; names stand side by side. The number
+    drawn is the one that the probe declares (:func:`inweights.experiments.shows`), or
+    the only one there is. What else distinguishes rows becomes lines, then panels; the
+    rest is averaged. An option that is given is not chosen.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.

@@ -100,7 +100,7 @@ def _name_axes(
     names: tuple[str, str],
     size: tuple[float, int, int],
 ) -> None:
-    """Name both axes once where there are many panels or little room, else at each of them."""
+    """Name both axes once where there are many panels or little room, otherwise at each of them."""
     x, y = names
     width, across, down = size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9

@@ -221,7 +221,7 @@ def interval_bar(claim: ClaimResult) -> str:
 
 
 def _domain(numbers: Sequence[float]) -> tuple[float, float]:
-    """The axis of a bar: 0 to 1 where everything fits, else a little more than what is shown."""
+    """Return the axis of a bar: 0 to 1 if all values fit, otherwise their range and a margin."""
     low = min(numbers)
     high = max(numbers)
     if low >= -0.1 and high <= 1.1:

@@ -57,6 +57,7 @@ def write_export(
         ConfigError: Only claims are wanted and there are none, or only figures and
             there are none.
         WriteError: A file cannot be written.
+        DataError: A figure names a missing table or column.
     """
     if latex and not outcome.claims and not (pdf or csv):
         raise ConfigError(

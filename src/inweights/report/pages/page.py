@@ -112,6 +112,10 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         outcome: The run.
         folder: Folder to write into.
         cite: BibTeX entries of the paper and of the project.
+
+    Raises:
+        ConfigError: A figure names an unknown drawing or option.
+        DataError: A figure names a missing table or column.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
     content = PageContent(outcome=outcome, cite=cite)

@@ -128,6 +128,10 @@ def figures_section(
 
     Returns:
         Markup, and whether the page needs plotly and the player's script.
+
+    Raises:
+        ConfigError: A figure names an unknown drawing or option.
+        DataError: A figure names a missing table or column.
     """
     if not figures:
         return "", False

@@ -35,7 +35,7 @@ def grown_vectors(
             the identity lies between them at the start. A map of both signs between
             them, as in a TinyNN, acts as an untied head does.
         time: Time of training, in units of the fastest direction's growth time.
-        classes: Number ``V`` of the head's classes; 0, the default, stands for ``N``.
+        classes: Number ``V`` of the head's classes; 0, the default, represents ``N``.
 
     Returns:
         ``[N, N]``: row ``i`` is the vector of node ``i``, up to a rotation.

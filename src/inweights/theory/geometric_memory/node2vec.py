@@ -109,7 +109,7 @@ def coefficients(
 
 
 def _walk(a: Floats) -> tuple[Floats, Floats]:
-    """Return ``P``, and a column that is 1 for nodes with edges, else 0."""
+    """Return ``P``, and a column that is 1 for nodes with edges, otherwise 0."""
     return random_walk(a), (a.sum(1, keepdims=True) > 0).astype(np.float64)
 
 
@@ -124,7 +124,7 @@ class Trajectory:
 
     Attributes:
         vectors: ``V`` at the end, ``[R, N, D]``.
-        targets: ``U`` at the end where the model is untied, else ``None``.
+        targets: ``U`` at the end where the model is untied, otherwise ``None``.
         steps: Recorded steps, ``[K]``.
         losses: ``−J`` at these steps, ``[K, R]``.
         frames: Copies of ``V`` at these steps, ``[K, R, N, D]``.

@@ -35,7 +35,7 @@ def advance(
     Args:
         v: Vectors ``V`` in double precision, ``[R, N, D]``; other dtypes give ``None``.
         walk: Random walk ``P``, ``[N, N]``.
-        has_edges: 1 for nodes that have edges, else 0, ``[N, 1]``.
+        has_edges: 1 for nodes that have edges, otherwise 0, ``[N, 1]``.
         eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
         steps: Number of updates, at most :data:`BLOCK`.
 

@@ -35,6 +35,9 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
     Returns:
         The world of the part, and which facts of the whole it has.
 
+    Raises:
+        ConfigError: ``facts`` is not at least 1.
+
     Example:
         >>> from inweights.worlds import TwoHop
         >>> world, kept = largest_part(TwoHop(n=4, identity=False).build(), 5)

@@ -63,7 +63,7 @@ def facts_within(seconds: float | None) -> int:
     """Return how many facts a prediction can cover within a time limit, in parts.
 
     Args:
-        seconds: The limit; ``None`` stands for ten minutes.
+        seconds: The limit; ``None`` represents ten minutes.
     """
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
@@ -80,7 +80,7 @@ def parts_within(
 
     Args:
         world: Its facts.
-        seconds: The limit; ``None`` stands for ten minutes.
+        seconds: The limit; ``None`` represents ten minutes.
     """
     seconds = SECONDS if seconds is None else seconds
     least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))

@@ -1,10 +1,10 @@
 """Predict from the facts alone which unseen queries a model will answer.
 
 :func:`predict` returns the prediction for a model without attention (Emb-MLP). Where
-all facts can be stored it is the optimum of program (2) (Identity Bridge §4.3); else,
-or for training with weight decay, that of the soft program. Where it is wrong for
-another model, that is a finding: the recipe ``beyond/predicted-composition`` measures
-how well it does.
+all facts can be stored it is the optimum of program (2) (Identity Bridge §4.3);
+otherwise, or for training with weight decay, that of the soft program. Where it is
+wrong for another model, that is a finding: the recipe ``beyond/predicted-composition``
+measures how well it does.
 """
 
 import time
@@ -69,8 +69,8 @@ def predict(
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
         decay: Weight decay of the training that is predicted (soft program). ``None``:
             the limit of long training without decay (program (2)), while all facts can
-            be stored, and identities are bare; else the soft program with a decay of
-            3e-4, or of 1e-2 where identities are phrased.
+            be stored, and identities are bare; otherwise the soft program with a decay
+            of 3e-4, or of 1e-2 where identities are phrased.
         gap: Relative gap that every solution has to certify.
         seconds: Time limit of all solutions together, which decides how large their
             parts are; ``None`` for no limit.

@@ -71,7 +71,7 @@ class Prediction:
             ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``;
             queries of the role ``unstated`` have no right answer: they are ``asserted``
             where the model answers all the same, by ``margin`` over the next best
-            output, else ``open``, and nothing is ``expected`` of them.
+            output, otherwise ``open``, and nothing is ``expected`` of them.
         let_go: Facts that the prediction does without: ``fact``, ``statement``,
             ``instead`` (what the model answers), ``why`` (``answered otherwise by the
             program``, a sum over tokens, as other facts are in the way; trained
@@ -122,12 +122,13 @@ class Prediction:
 
         ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``…
         probability``, null where none was fitted (queries that chain no facts), and
-        ``outlook``: ``likely``, ``open`` or ``unlikely`` for a GPT, else by the verdict
-        of the program; ``uncalibrated`` where no family of trained worlds is near,
-        where the fit to the nearest was off by more than a third, and for chains of
-        three facts or more with several right answers, which were not fitted; queries
-        without a right answer are ``asserted`` or get ``no answer``. Where queries have
-        several right answers, no probability is below the chance of a guess.
+        ``outlook``: ``likely``, ``open`` or ``unlikely`` for a GPT, otherwise by the
+        verdict of the program; ``uncalibrated`` where no family of trained worlds is
+        near, where the fit to the nearest was off by more than a third, and for chains
+        of three facts or more with several right answers, which were not fitted;
+        queries without a right answer are ``asserted`` or get ``no answer``. Where
+        queries have several right answers, no probability is below the chance of a
+        guess.
 
         Example:
             >>> import inweights as iw
@@ -161,7 +162,7 @@ class Prediction:
 
     @staticmethod
     def _outlook(verdict: str, probability: float | None, *, unfitted: bool) -> str:
-        """What is said of a query: by its probability where there is one, else by its verdict."""
+        """Return the outlook of a query, by its probability if known, otherwise by its verdict."""
         by_program = {
             "follows": "likely",
             "tied": "open",

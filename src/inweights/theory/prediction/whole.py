@@ -35,7 +35,7 @@ def whole_fits(world: World, seconds: float | None) -> bool:
 
     Args:
         world: Its facts.
-        seconds: The limit; ``None`` stands for none.
+        seconds: The limit; ``None`` represents none.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -1,7 +1,7 @@
 """What the solvers of programs share: results with a certificate, and limits.
 
-:class:`Certified` is the result, :func:`check_limits` refuses limits that make no sense.
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+:class:`Certified` is the result, :func:`check_limits` refuses limits that make no
+sense. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Certified:
 
     Attributes:
         program: The constraints that were solved for.
-        status: ``certified`` if ``gap`` is at most the requested one, else ``not
+        status: ``certified`` if ``gap`` is at most the requested one, otherwise ``not
             certified``. Trust the gap, not the word.
         templates: ``W``, one row of logits for each input token.
         optimum: The objective at ``W``: an upper bound on the least value.

@@ -1,9 +1,9 @@
 """The batches of a phase: :class:`Batches` gives the batch of any step.
 
 A batch is a pure function of the seeds, the phase and the step. Since random streams
-are counters (:mod:`inweights.seeds`), a resumed run needs only its step to go on with
-the same data. All data lie on the model's device, and a step takes its rows there; the
-order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
+are counters (:mod:`inweights.seeds`), a resumed run needs only its step to continue
+with the same data. All data lie on the model's device, and a step takes its rows there;
+the order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
 labelled positions, ``m`` labels.
 """
 
@@ -51,7 +51,7 @@ class Batches:
 
     Args:
         model: Its candidates and device are those of the batches.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         phase: Which facts are trained on, and how many a step.
         seeds: Root seed of each replica, which decides the order of its data.
         index: Index of the phase in the curriculum; each phase has another order.

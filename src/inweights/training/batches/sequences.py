@@ -46,7 +46,7 @@ class Labels:
 class Pool:
     """Labels of pooled sequences: those of sequence ``i`` are ``starts[i]`` to ``starts[i + 1]``.
 
-    ``W`` is 1 if replicas share their world, else ``R``.
+    ``W`` is 1 if replicas share their world, otherwise ``R``.
 
     Attributes:
         starts: Index of the first label of each sequence, and the number of all labels
@@ -109,7 +109,7 @@ class Sequences:
         places: Labelled positions of each sequence.
         columns: Logit column of each label; unused if there is a pool.
         weights: Weight of each sequence; unused if there is a pool.
-        pool: The labels, if several facts share a sequence; else ``None``.
+        pool: The labels, if several facts share a sequence; otherwise ``None``.
     """
 
     tokens: Int[Tensor, "*R _ T"]

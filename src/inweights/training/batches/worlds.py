@@ -40,7 +40,7 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Return one world if all replicas share it, else one a replica.
+    """Return one world if all replicas share it, otherwise one for each replica.
 
     Args:
         worlds: A world, or a sequence of one, or one for each replica.
@@ -92,7 +92,7 @@ def shape_groups(
     """Return statements as tensors, one group for each pair of lengths.
 
     Args:
-        worlds: One world, or one a replica, of the same form.
+        worlds: One world, or one for each replica, of the same form.
         part: ``facts`` or ``queries``.
         indices: Indices of the statements; by default all.
 

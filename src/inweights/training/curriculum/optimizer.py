@@ -31,7 +31,7 @@ class Optimizer(Config):
             optimizer is made for each replica.
         rate: Peak learning rate.
         weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for
-            ``sgd`` and ``adam``, as in PyTorch, and for an optimizer of one's own its
+            ``sgd`` and ``adam``, as in PyTorch, and for a user's own optimizer its
             own default.
         decayed: Which of the trained parameters decay: ``matrices``, or ``all``.
             Vectors are gains and biases of norms and biases of layers; a smaller gain
@@ -107,8 +107,8 @@ class Schedule(Config):
     """Learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a function of
-            one's own, ``function(step, steps)``, which returns the factor at a step,
+        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a user's own
+            function, ``function(step, steps)``, which returns the factor at a step,
             from 0.
         warmup: Number of steps over which the rate first rises linearly.
         final: Factor at the end of the phase.

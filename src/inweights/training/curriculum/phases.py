@@ -51,7 +51,7 @@ class Phase(Config):
             counts different inputs.
         loss: Where the cross-entropy is taken: ``last`` (the last position), ``answer``
             (every token of the answer), ``every`` (every next token, prompt included),
-            or chosen tokens of the answer, 0-based. Or a function of one's own, taken
+            or chosen tokens of the answer, 0-based. Or a user's own function, taken
             at ``at``: ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]``
             returns ``[R]``. Where weights of roles differ, it also takes ``weights``
             ``[R, n]``, which sum to 1.
@@ -60,9 +60,9 @@ class Phase(Config):
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*``.
         freezes: Patterns of those among them that are frozen, such as ``tokens.*``.
-        optimizer: An :class:`Optimizer`; a class or function stands for
+        optimizer: An :class:`Optimizer`; a class or function represents
             ``Optimizer(kind=...)``.
-        schedule: A :class:`Schedule` of the rate; a function stands for
+        schedule: A :class:`Schedule` of the rate; a function represents
             ``Schedule(kind=...)``.
         observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
             :class:`~inweights.training.Observer`, called after each update. They may
@@ -78,9 +78,9 @@ class Phase(Config):
             backwards, rounds what it takes and what it gives to bfloat16 (and sums up
             in fp32); norms, the residual stream and the loss are fp32.
             ``bf16-emulated`` does the same rounding around products in fp32
-            (:mod:`inweights.training.steps.losses.rounding`; not inside of attention), so that
-            a run is the same to the last bit alone and in company, which kernels for
-            bfloat16 on a CPU do not promise.
+            (:mod:`inweights.training.steps.losses.rounding`; not inside of attention),
+            so that a run is the same to the last bit alone and together with others,
+            which kernels for bfloat16 on a CPU do not promise.
         stop: When a replica is frozen before the phase ends.
         edit: Gives stored facts other answers in the weights before the first step;
             observers measure before and after it. The facts that are trained on do not
@@ -180,7 +180,7 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Where the loss is taken: ``at`` for a user's function, else ``loss``."""
+        """Where the loss is taken: ``at`` for a user's function, otherwise ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 

@@ -120,8 +120,8 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT; else
-            it is constant.
+        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT;
+            otherwise it is constant.
 
     Example:
         >>> edges(falls=False).phases[0].schedule.kind

@@ -53,6 +53,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         Raises:
             SolverError: No matrix has these margins; names facts that exclude each
                 other.
+            DataError: No program can be made from the world.
+            ConfigError: A limit of the solver is not valid.
         """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model

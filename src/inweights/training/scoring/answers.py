@@ -38,7 +38,7 @@ def answer_logits(
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements; by default all, in order.
 
@@ -78,7 +78,7 @@ def answer_blocks(
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements; by default all.
 
@@ -131,7 +131,7 @@ def answer_ranks(
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements with prompts of one length and answers of
             one length; by default all.
@@ -194,7 +194,7 @@ def answer_columns(
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements; by default all, in order.
 

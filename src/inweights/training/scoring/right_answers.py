@@ -58,7 +58,7 @@ def answer_scores(
 
     Args:
         model: The model.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements.
         allowed: The candidates of the narrower choice (``right_among``,
@@ -154,7 +154,7 @@ def right_places(
 
     Args:
         model: The model; answers without a logit column are left out.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of the ``M`` statements.
 

@@ -66,7 +66,7 @@ class Consequences:
             role: Their role: ``first_hop``, ``second_hop``, ``attribution``,
                 ``similarity`` or ``edge``.
             drawn: Whether facts are in an order that the world's root seed draws, one
-                fact of each prompt first; else they are in the world's order.
+                fact of each prompt first; otherwise they are in the world's order.
 
         Raises:
             DataError: The world has no facts of the role or none that follow, or all

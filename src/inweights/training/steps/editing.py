@@ -1,12 +1,12 @@
 """Change the weights of a model so that stored facts get other answers.
 
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
-edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al. 2022,
-arXiv:2202.05262) has a closed form in the last block: there the answer follows from the
-residual stream, so that the MLP has to add the difference between the stream of a
-prompt with the new answer and that of the edited one. In another block, what the MLP
-has to add is found by a few steps of gradient descent. What follows from an edit is in
-``consequences.py``. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E`` of
+edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al.
+2022, arXiv:2202.05262) has a closed form in the last block: there the answer follows
+from the residual stream, so that the MLP has to add the difference between the stream
+of a prompt with the new answer and that of the edited one. In another block, what the
+MLP has to add is found by a few steps of gradient descent. What follows from an edit is
+in ``consequences.py``. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E`` of
 them that are, ``T`` tokens of a prompt, ``H`` hidden width of an MLP, ``D`` width.
 """
 
@@ -46,7 +46,7 @@ class Edited:
 
     Args:
         model: The model that is edited.
-        worlds: One world for all replicas, or one a replica.
+        worlds: One world for all replicas, or one for each replica.
         edit: Which facts get other answers, and how.
 
     Attributes:
@@ -130,7 +130,7 @@ def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
 
     Args:
         model: Its number of replicas and its device are those of the tensor.
-        parts: The consequences in one world, or in one a replica.
+        parts: The consequences in one world, or in one for each replica.
         name: Which attribute of them.
     """
     values = torch.from_numpy(np.stack([getattr(part, name) for part in parts]))

@@ -81,7 +81,12 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         return self.n if self.categories is None else self.categories
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only the permuted categories depend on the seed."""
+        """Make the world; only the permuted categories depend on the seed.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         shared = self.similarity_relations
         further = self.attribution_relations
         check_world(
@@ -157,7 +162,12 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         check_fraction("analogical-two-hop", "identity", self.identity)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only permuted maps and fractions depend on the seed."""
+        """Make the world; only permuted maps and fractions depend on the seed.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
         groups = {

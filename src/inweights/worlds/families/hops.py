@@ -88,7 +88,12 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which entities follow each other, and the fractions."""
+        """Make the world; the seed decides which entities follow each other, and the fractions.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         n = self.n
         hops = self.hops
         several = self.relations

@@ -30,11 +30,11 @@ class Implication(Config, tag_field="kind", tag="implication"):
             value.
         denied: Number of further members with a fact that states another value:
             counter-examples.
-        counter: The value of counter-examples, without effect where none are ``denied``:
-            ``other``, that of the next group, or ``unknown``, a token that is the same
-            for all.
+        counter: The value of counter-examples, without effect where none are
+            ``denied``: ``other``, that of the next group, or ``unknown``, a token that
+            is the same for all.
         related: Whether the first value implies the second: the queries then have the
-            role ``implication``, else ``unstated``. The facts are the same.
+            role ``implication``, otherwise ``unstated``. The facts are the same.
 
     Raises:
         ConfigError: There are too few groups or members.
@@ -65,7 +65,12 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides the groups and their values."""
+        """Make the world; the seed decides the groups and their values.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         groups = self.groups
         members = self.members
         people = groups * members

@@ -131,7 +131,12 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return 1 + self.arms * (depth if b == 1 else (b**depth - 1) // (b - 1))
 
     def build(self, seed: int = 0) -> World:
-        """Make the world: labels of the nodes and the held-out leaves depend on the seed."""
+        """Make the world: labels of the nodes and the held-out leaves depend on the seed.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(
             "path-star",

@@ -96,7 +96,12 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed draws all its facts and queries."""
+        """Make the world; the seed draws all its facts and queries.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(
             "random-facts",

@@ -58,7 +58,12 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides the pairs, and which are trained in both directions."""
+        """Make the world; the seed decides the pairs, and which are trained in both directions.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
         check_world(
             "reversal", tokens=2 * self.n + further, statements=4 * self.n + further

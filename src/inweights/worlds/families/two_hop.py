@@ -132,7 +132,12 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         return self.complexity if self.first_relations is None else self.first_relations
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; only sampled or permuted maps and fractions depend on the seed."""
+        """Make the world; only sampled or permuted maps and fractions depend on the seed.
+
+        Raises:
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
+        """
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n = self.n
         slices = self.slices

@@ -147,7 +147,12 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts, without making a world of them; see :func:`read_knowledge`."""
+        """Read the facts, without making a world of them; see :func:`read_knowledge`.
+
+        Raises:
+            DataError: The file has no facts, or a line is not valid.
+            ConfigError: The file does not exist, or an option does not fit its format.
+        """
         return read_knowledge(
             self.path,
             query=self.query,
@@ -164,6 +169,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         Args:
             facts: The facts.
             seed: Root seed, which decides only the choice of identities.
+
+        Raises:
+            ConfigError: ``identity`` names a relation or level that the facts do not
+            have.
         """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):

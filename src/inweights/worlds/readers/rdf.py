@@ -60,9 +60,9 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
     """Yield every triple between names as a fact, numbered in the order of the file.
 
     The name of a thing is that of ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
-    ``schema:name`` in English or without a language, else the end of its address; where
-    two things have one name, the second is named by its whole address. Triples with
-    blank nodes, which have no name, are left out. Named graphs are read as one.
+    ``schema:name`` in English or without a language, otherwise the end of its address;
+    where two things have one name, the second is named by its whole address. Triples
+    with blank nodes, which have no name, are left out. Named graphs are read as one.
 
     Args:
         path: The file.
@@ -182,7 +182,7 @@ def _without_remote_contexts(path: Path, text: str) -> str:
 
 
 def _local(path: Path, value: Any, *, context: bool = False) -> Any:
-    """Return a value of JSON-LD without contexts from addresses, or refuse it."""
+    """Return a JSON value-LD without contexts from addresses, or refuse it."""
     if isinstance(value, str) and context:
         if _SCHEMA.fullmatch(value):
             return {"@vocab": "http://schema.org/"}

@@ -26,6 +26,9 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Returns:
         The probe's table; ``replica`` counts all runs of the block.
+
+    Raises:
+        RunError: A probe failed.
     """
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     # To measure fewer replicas is cheaper, and a first seed alone may be filmed.

@@ -94,6 +94,11 @@ def train_block(
         curricula: How they learn, one for all or one per run; by default as their
             trials say.
         **how: Further arguments of :func:`inweights.train`.
+
+    Raises:
+        ConfigError: The model or the curriculum does not fit.
+        DataError: The worlds do not fit the model.
+        RunError: Every replica diverged.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]

@@ -3,17 +3,18 @@
 Executors only run tasks and say how that went; a :class:`Schedule` decides what happens
 then, once for all of them.
 
-===============================  ===================================================================
-an attempt ended                 what follows
-===============================  ===================================================================
-done                             its steps are counted
-busy, another holds the task     it is tried again when it is free
+===============================
+=================================================================== an attempt ended
+what follows ===============================
+=================================================================== done
+its steps are counted busy, another holds the task     it is tried again when it is free
 killed, further than before      again: it goes on from its checkpoint
-killed, thrice at one place      half of its runs, each half by itself; a single run fails
-out of memory                    the same, at once
-failed                           it would fail again: set aside with its message, the others go on
-failed to write                  all stops, as nothing else could be stored
-===============================  ===================================================================
+killed, thrice at one place      half of its runs, each half by itself; a single run
+fails out of memory                    the same, at once
+failed                           it would fail again: set aside with its message, the
+others go on failed to write                  all stops, as nothing else could be stored
+===============================
+===================================================================
 """
 
 import logging
@@ -188,7 +189,7 @@ class Schedule:
         """Raise an error that lists the tasks that were set aside, if there are any.
 
         Raises:
-            InweightsError: Of the class that all of their errors have, else a
+            InweightsError: Of the class that all of their errors have, otherwise a
                 ``RunError``.
         """
         if not self.failures:

@@ -234,7 +234,7 @@ def named(pattern: str, path: str) -> bool:
     """Return whether a pattern names a path.
 
     Args:
-        pattern: ``*`` stands for any characters, dots included.
+        pattern: ``*`` represents any characters, dots included.
         path: Path of a setting.
     """
     return fnmatchcase(path, pattern)

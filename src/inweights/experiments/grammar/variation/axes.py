@@ -3,8 +3,8 @@
 Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
 three parts of a trial. A whole part may also be given several times, as a list or by
 names.
-:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep_object.Study` calls
-it.
+:func:`grid` makes the trials;
+:class:`~inweights.experiments.studies.sweep_object.Study` calls it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -279,7 +279,7 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 
 
 def config_of(model: Any) -> Any:
-    """Return the config of a trained model that is given in place of a config; else the value.
+    """Return the config of a trained model that is given in place of a config; otherwise the value.
 
     Of several models, in a list or by names, that of each.
     """

@@ -141,7 +141,7 @@ class ModuleCaller(Model):
         names: Sequence[str],
         row: int | Tensor,
     ) -> dict[str, Tensor]:
-        """Call the module for one replica; under ``vmap``, for the one that stands for all."""
+        """Call the module for one replica; under ``vmap``, for the one that represents all."""
         base = self._base[0]
         rows = Rows(row, self.replicas)
         found: dict[str, Tensor] = {}

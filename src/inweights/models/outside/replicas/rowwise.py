@@ -26,7 +26,7 @@ class Rows:
     """Which replica a module is called for: one, or all of them under ``vmap``.
 
     Args:
-        row: Number of the replica; a tensor under ``vmap``, where it stands for all.
+        row: Number of the replica; a tensor under ``vmap``, where it represents all.
         replicas: Number of replicas.
     """
 

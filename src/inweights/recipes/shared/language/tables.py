@@ -27,7 +27,7 @@ def both_times(
 
     Both are tables of
     :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single seed of
-    ``before`` stands for every seed of ``after``.
+    ``before`` represents every seed of ``after``.
 
     Args:
         before: Table of the model before training.
@@ -37,8 +37,8 @@ def both_times(
     Returns:
         The rows of ``after``, with ``_after`` and ``_before`` behind the names of what
         was said; what was not asked before is null. ``distribution`` of a question is
-        ``in`` where its conclusion was itself trained, else ``out``; ``set`` is that of
-        its composition (Identity Bridge, §4.5).
+        ``in`` where its conclusion was itself trained, otherwise ``out``; ``set`` is
+        that of its composition (Identity Bridge, §4.5).
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]

@@ -59,6 +59,8 @@ def margin_bounds(
 
     Raises:
         ConfigError: The accuracy is not above 0, or there is no such query.
+        SolverError: No matrix satisfies the facts, or none was found within the limits.
+        DataError: No program can be made from the world.
 
     Example:
         >>> from inweights.worlds import TwoHop

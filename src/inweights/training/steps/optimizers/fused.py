@@ -45,7 +45,7 @@ def build_optimizer(
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One a replica; they differ in rate, decay and what decays only.
+        settings: One for each replica; they differ in rate, decay and what decays only.
         moving: Indices of the parameters that are trained.
         columns: The part of the columns that it updates; by default all.
 
@@ -139,7 +139,7 @@ def one_for_all_rows(
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One a replica; they differ in rate, decay and what decays only.
+        settings: One for each replica; they differ in rate, decay and what decays only.
         spans: The columns that are trained.
 
     Returns:

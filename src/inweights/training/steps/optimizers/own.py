@@ -43,7 +43,8 @@ class OwnOptimizer:
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One a replica, with the same ``kind`` but perhaps other options.
+        settings: One for each replica, with the same ``kind`` but perhaps other
+            options.
         moving: Indices of the parameters that are trained.
 
     Attributes:

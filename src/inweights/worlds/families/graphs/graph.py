@@ -52,8 +52,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
             root with ``arms`` children, below which every inner node has ``branches``
             children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
-            :attr:`file`. ``edges``: those in :attr:`links`. The others are social networks
-            (:mod:`inweights.worlds.families.graphs.shapes`).
+            :attr:`file`. ``edges``: those in :attr:`links`. The others are social
+            networks (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
         branches: Number of children of an inner node of a tree-star.
@@ -198,6 +198,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         Raises:
             DataError: The file is missing or damaged, or has no paths where
                 :attr:`paths` is set.
+            ConfigError: The world does not fit into memory; the message states the
+            memory needed and available.
         """
         check_memory_of(self)
         found, given = self._skeleton()

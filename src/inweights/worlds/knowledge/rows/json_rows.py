@@ -19,7 +19,7 @@ from inweights.worlds.knowledge.rows.row import Row
 
 
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
-    """Yield the facts of a file of JSON: one value in ``.json``, else one value per line.
+    """Yield the facts of a file of JSON: one value in ``.json``, otherwise one value per line.
 
     Args:
         path: The file, whose ending decides.

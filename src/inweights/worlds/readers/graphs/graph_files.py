@@ -82,7 +82,7 @@ def _article(name: str) -> str:
 
 
 def _gml_label(file: Path) -> str:
-    """Return the attribute that names nodes: the label where they have one, else the number."""
+    """Return the attribute that names nodes: the label if all have one, otherwise the number."""
     return "label" if "label" in read_text(file) else "id"
 
 

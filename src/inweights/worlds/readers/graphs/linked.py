@@ -1,7 +1,7 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node's name is its name, title or label, else its number; the relation is the edge's
-label, type or relation, whichever word of :mod:`.headers` comes first.
+A node's name is its name, title or label, otherwise its number; the relation is the
+edge's label, type or relation, whichever word of :mod:`.headers` comes first.
 :func:`graph_facts` reads files, :func:`linked_facts` objects of JSON.
 """
 
@@ -46,10 +46,10 @@ def linked_facts(
 
     Args:
         path: File that errors name.
-        found: The object. It has ``nodes`` (texts, or objects with an ``id`` and maybe a
-            name), and ``links`` or ``edges``: objects that have their ends under a pair
-            of words such as ``source`` and ``target``, and their relation under one such
-            as ``relation``, ``label`` or ``type``.
+        found: The object. It has ``nodes`` (texts, or objects with an ``id`` and maybe
+            a name), and ``links`` or ``edges``: objects that have their ends under a
+            pair of words such as ``source`` and ``target``, and their relation under
+            one such as ``relation``, ``label`` or ``type``.
         remarks: Remarks on how it was read are appended to this list.
 
     Raises:
