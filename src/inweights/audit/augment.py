@@ -178,8 +178,7 @@ def augment(
     Raises:
         ConfigError: An option is not valid.
         DataError: The file to replay cannot be read, a training text answers a held-out
-            question without being marked, or ``rewrite`` returns fewer or more texts
-            than it was given.
+            question without being marked, or ``rewrite`` returns too few or many texts.
 
     Example:
         >>> from inweights.worlds import read_knowledge

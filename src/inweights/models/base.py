@@ -29,9 +29,9 @@ from inweights.worlds.world import World
 class Model(ReadableStates):
     """``R`` models of one architecture as one module: every parameter starts with the axis ``R``.
 
-    A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` where
-    it has no :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it can be
-    replaced.
+    A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
+    has no :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it
+    can be replaced.
 
     Args:
         replicas: Number of models ``R``, at least 1.
@@ -41,11 +41,11 @@ class Model(ReadableStates):
 
     Attributes:
         candidates: Token id of every logit column, ``[K]``.
-        column: Logit column of every token, ``[V]``; -1 where it has none.
+        column: Logit column of every token, ``[V]``; -1 for a token without a logit.
         context: Number of positions; ``None`` where positions do not matter.
 
     Raises:
-        ConfigError: There is no replica or no token, or a candidate occurs twice.
+        ConfigError: The number of replicas or tokens is 0, or a candidate occurs twice.
     """
 
     context: int | None = None
@@ -112,7 +112,7 @@ class Model(ReadableStates):
             )
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state: by default those of :attr:`head_matrix`."""
+        """Return the logits of the deepest state, by default with :attr:`head_matrix`."""
         matrix = self.head_matrix
         if matrix is None:
             raise NotImplementedError
@@ -141,7 +141,7 @@ class Model(ReadableStates):
         inputs: Packed | Int[Tensor, "*R B T"],
         at: Int[Tensor, " n"] | None = None,
     ) -> Float[Tensor, "R *_ K"]:
-        """Compute logits over the candidates: column ``k`` is that of token ``candidates[k]``.
+        """Compute logits over the candidates: column ``k`` belongs to token ``candidates[k]``.
 
         By default all tokens are candidates, in the order of the vocabulary.
 
@@ -177,8 +177,8 @@ class Model(ReadableStates):
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
         """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none.
 
-        It is the weight of ``head`` where that is a :class:`Linear` without bias, and
-        the transposed embedding ``tokens`` where there is no head and all tokens are
+        It is the weight of ``head`` if this is a :class:`Linear` without bias, and the
+        transposed embedding ``tokens`` if there is no head and all tokens are
         candidates (tied weights). With many candidates, the loss is computed from it
         without all logits at once. A model that unembeds in another way overrides
         :meth:`unembed`.

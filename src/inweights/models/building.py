@@ -51,15 +51,16 @@ def build_model(
         candidates: Ids of the tokens that the head covers. An architecture whose head
             covers all tokens ignores them.
         embedding_std: Standard deviation of the token embeddings; by default the
-            config's ``embedding_std``, and where that is ``None``, what the initial
-            scale gives.
+            config's ``embedding_std``, and if this is ``None``, a value computed from
+            the initial scale.
 
     Returns:
         The model, with one replica a seed.
 
     Raises:
-        ConfigError: There is no seed, not one initial scale a seed, or the architecture
-            refuses the numbers of tokens or candidates.
+        ConfigError: No seed is given, the number of initial scales differs from that of
+            seeds, or the architecture does not support the number of tokens or
+            candidates.
     """
     from inweights.models.layers import initialise
 

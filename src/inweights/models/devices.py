@@ -9,10 +9,10 @@ def check_device(name: str) -> None:
     """Raise an error unless torch can use a device on this machine.
 
     Args:
-        name: Such as ``cpu``, ``cuda`` or ``cuda:1``.
+        name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``.
 
     Raises:
-        ConfigError: The kind of device is unknown, or this machine has no such device.
+        ConfigError: The kind of device is unknown, or the machine has no such device.
 
     Example:
         >>> check_device("cpu")

@@ -1,4 +1,4 @@
-"""Convert a :class:`GPT` to a GPT-2 of Hugging Face and back, and to a model of TransformerLens.
+"""Convert a :class:`GPT` to a Hugging Face GPT-2 and back, and to TransformerLens.
 
 :func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy
 the weights of one replica, so that tools for these libraries work on trained models.
@@ -105,8 +105,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         replica: Index of the replica; negative ones count from the end.
 
     Raises:
-        ConfigError: It is no GPT, GPT-2 cannot express the architecture, there is no
-            such replica, or ``transformer_lens`` is not installed.
+        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture,
+            there is no such replica, or ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -144,7 +144,7 @@ def _exportable(model: GPT, replica: int) -> GPTConfig:
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
 
-    The result has no dropout, whatever the given model has.
+    The result has no dropout, even if the given model has.
 
     Raises:
         ConfigError: A setting of the given model is one that our GPT lacks, such as
@@ -203,7 +203,7 @@ def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
 
 
 def _positions(model: GPT, replica: int) -> Tensor:
-    """Return what the model adds at each position, ``[context, D]``."""
+    """Return the vector that the model adds at each position, ``[context, D]``."""
     if model.positions is not None:
         return model.positions.weight[replica]
     if model.config.positions == "sinusoidal":

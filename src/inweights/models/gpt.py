@@ -1,9 +1,9 @@
 """GPT-2 with a replica axis: pre-norm blocks, causal attention, GELU (Identity Bridge, B.1).
 
-:class:`GPT` is what a :class:`~inweights.models.GPTConfig` builds; its variants (loops,
-memory, uniform attention, no residual stream) are settings. ``export.py`` turns one
-into a GPT-2 of Hugging Face. Shapes: ``R`` replicas, ``S`` packed tokens, ``B``
-sequences, ``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
+A :class:`~inweights.models.GPTConfig` builds a :class:`GPT`; its variants (loops,
+memory, uniform attention, no residual stream) are settings. ``export.py`` converts it
+to a Hugging Face GPT-2. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences,
+``T`` positions, ``D`` width, ``H`` heads, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class GPT(Model):
         return x + embedding if self.config.inject and loop_begins else x
 
     def _recalled(self, x: Tensor) -> Tensor:
-        """Return the state after a block, with what it reads from the memory, if there is one."""
+        """Return the state after a block, with the output of the memory, if there is one."""
         return x if self.memory is None else x + self.memory(x)
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
@@ -170,11 +170,7 @@ class GPT(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``.
-
-        Raises:
-            ConfigError: The config has ``attention = 'none'``.
-        """
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.
@@ -293,7 +289,7 @@ class Block(nn.Module):
         return x + update if self.config.residual else update
 
     def _mix(self, projected: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
-        """Return what attention gives within each group of sequences of one length."""
+        """Return the output of attention within each group of sequences of equal length."""
         mix = attend_causally if self.config.attention == "causal" else attend_uniformly
         groups = projected.split([b * t for b, t in shapes], dim=1)
         mixed = []

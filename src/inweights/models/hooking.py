@@ -23,7 +23,7 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class Reading:
-    """What a model reads while hooks are set.
+    """Tokens and positions that a model reads while hooks are set.
 
     Attributes:
         batch: The batch of the running forward pass.
@@ -68,7 +68,7 @@ def reading(model: Any) -> Iterator[Reading]:
         model: Its ``states`` and ``deepest`` are given a batch.
 
     Yields:
-        The record of what the model reads.
+        Record of the tokens that the model reads.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks
@@ -101,13 +101,13 @@ def checked_edit(
     Args:
         layer: Name of the layer, for messages.
         edit: Function of a state that returns its replacement.
-        state: What is replaced.
+        state: State that is replaced.
 
     Returns:
         The replacement, ``[R, B, T, D]``.
 
     Raises:
-        DataError: It is no tensor, or one of another shape.
+        DataError: The value is not a tensor, or has another shape.
     """
     shape = tuple(state.shape)
     given: Any = edit(state)

@@ -8,9 +8,9 @@ depend on the token,
 
 and returns ``(y ⊙ silu(gate)) W_out``. There is no compiled kernel: sequences here have
 at most tens of tokens, for which a loop over positions is fastest on a CPU.
-:class:`Mamba` is what a
-:class:`~inweights.models.MambaConfig` builds. Shapes: ``R`` replicas, ``B`` sequences,
-``T`` positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
+A :class:`~inweights.models.MambaConfig` builds a :class:`Mamba`. Shapes: ``R``
+replicas, ``B`` sequences, ``T`` positions, ``D`` width, ``E`` inner width, ``N`` state,
+``K`` kernel.
 """
 
 from __future__ import annotations

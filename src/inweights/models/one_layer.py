@@ -6,10 +6,9 @@ With ``X`` the embeddings of a prompt and ``x`` that of its last token:
 
 where ``φ`` is the identity or ReLU. There is no projection, residual stream or
 normalisation; ``κ0`` represents the scale that a normalisation would set.
-:class:`OneLayer` is what a
-:class:`~inweights.models.OneLayerConfig` builds. Shapes: ``R`` replicas, ``S`` packed
-tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``M`` width of the MLP (``m``),
-``K`` candidates.
+A :class:`~inweights.models.OneLayerConfig` builds a :class:`OneLayer`. Shapes: ``R``
+replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``M``
+width of the MLP (``m``), ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Hidden(Layer):
     Args:
         replicas: Number of replicas ``R``.
         labels: Number of labels ``K``.
-        hidden: Number ``M`` of vectors a label; 1 where they are folded.
+        hidden: Number ``M`` of vectors per label; 1 if they are folded.
         width: Width ``D``.
     """
 
@@ -81,7 +80,7 @@ class OneLayer(Model):
     Position ``t`` attends to the tokens up to ``t``, as if it were the last. A phase
     can train ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or ``mlp.*`` (stage
     2) alone. With orthonormal embeddings the matrices hold only the directions of the
-    ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in other
+    ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no component in other
     directions, which neither change nor have an effect.
 
     Args:

@@ -83,7 +83,7 @@ def pack(
         The batch, with the groups in the given order.
 
     Raises:
-        DataError: There is nothing to pack, something is no matrix of token ids, or
+        DataError: There is nothing to pack, a value is not a matrix of token ids, or
             only some groups have a replica axis.
 
     Example:
@@ -121,7 +121,7 @@ def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Refuse what is no matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
+    """Raise an error unless it is a matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
 
     Raises:
         DataError: It is not a tensor of integers with two or three axes.

@@ -39,7 +39,7 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         name: Tag of the kind, such as ``gpt``, ``emb-mlp`` or ``mamba``.
 
     Raises:
-        ConfigError: There is no such kind; names the nearest one.
+        ConfigError: There is no model of this kind; the message names the nearest kind.
 
     Example:
         >>> model_kind("gpt").__name__

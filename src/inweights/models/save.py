@@ -32,7 +32,7 @@ _FORMAT = 1
 
 
 class _Header(msgspec.Struct, frozen=True, kw_only=True):
-    """What the header of a file states about its model."""
+    """Description of the model in the header of a file."""
 
     format: int
     config: dict[str, Any]
@@ -91,8 +91,8 @@ def load_model(
             is not registered (:func:`~inweights.models.register_model`).
 
     Raises:
-        DataError: The file is missing, is no model of this library, or was changed
-            after it was written.
+        DataError: The file is missing, does not contain a model of this library, or was
+            changed after it was written.
         ConfigError: Its kind of model is not registered; the message says how to name
             it.
     """
@@ -174,12 +174,12 @@ def decode_model(
 
     Args:
         content: The bytes.
-        where: What messages call their source.
+        where: Name of their source in messages.
         kind: Class of the config; by default the registered one of the tag that the
             bytes state.
 
     Raises:
-        DataError: The bytes are no model of this library, or were changed.
+        DataError: The bytes are not a model of this library, or were changed.
         ConfigError: The kind of model is not registered, or not stated.
     """
     try:

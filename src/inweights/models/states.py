@@ -171,9 +171,9 @@ class ReadableStates(nn.Module):
         Args:
             edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by
                 the name of a layer (:attr:`layer_names`) or of a part of one
-                (:attr:`part_names`). Where prompts differ in length, a function is
-                called for those of each length. Within a block inside another, a
-                function gets what the outer one made of the same state.
+                (:attr:`part_names`). If prompts differ in length, a function is called
+                once for each length. In nested blocks, a function receives the state
+                after the changes of the outer block.
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.

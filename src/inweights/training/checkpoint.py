@@ -1,9 +1,9 @@
 """Checkpoints: the state of a training in one file, written atomically and never a pickle.
 
-:class:`State` is what a training needs to continue, :class:`StateFile` writes and reads
-it, and :class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning
-of language models uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one
-replica.
+:class:`State` contains what a training run needs to continue, :class:`StateFile` writes
+and reads it, and :class:`Checkpoint` is the argument of :func:`inweights.train`.
+Fine-tuning of language models uses the same file. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TABLE = "table/"
 
 
 class DamagedError(RunError):
-    """A checkpoint differs from what was written, by at least one bit.
+    """A checkpoint file was changed after it was written.
 
     Args:
         path: The file.
@@ -51,7 +51,7 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """All that a training needs to continue. Random numbers follow from the step.
+    """State from which training can continue. Random numbers follow from the step.
 
     Attributes:
         tensors: Names of the attributes that are tensors which every state of the class
@@ -80,8 +80,8 @@ class ReplicaState(State):
     """State of a training of replicas; its values are the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it
-            goes on. It is kept on the CPU.
+        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 if it has
+            not stopped. It is kept on the CPU.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
@@ -92,7 +92,7 @@ class ReplicaState(State):
         self.stopped = self.stopped.cpu()
 
     def begin_next_phase(self) -> None:
-        """Go to the start of the next phase: no steps done, no replica stopped, no optimizer."""
+        """Reset the state for the next phase: no steps, no stopped replica, no optimizer state."""
         self.phase += 1
         self.step = 0
         self.optimizer = {}
@@ -111,7 +111,8 @@ class StateFile(Generic[S]):
     Args:
         kind: Class of the state.
         path: The file; it need not exist.
-        key: Hash of all that decides the training; a file with another key is refused.
+        key: Hash of everything that determines the training; a file with another key is
+            rejected.
         every_seconds: Seconds between two writes.
         every_steps: If above 0, write at every multiple of this many steps instead.
         saved: Called after each write, for example to copy the file.
@@ -240,7 +241,8 @@ class Checkpoint(StateFile[ReplicaState]):
 
     Args:
         path: The file; it need not exist.
-        key: Hash of all that decides the training; a file with another key is refused.
+        key: Hash of everything that determines the training; a file with another key is
+            rejected.
         options: ``every_seconds``, ``every_steps`` and ``saved`` of :class:`StateFile`.
 
     Example:

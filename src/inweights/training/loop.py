@@ -26,7 +26,7 @@ from inweights.worlds.world import Worlds
 
 @dataclass(frozen=True)
 class Result:
-    """What :func:`train` returns: recorded losses, measured tables, and which replicas stopped.
+    """Result of :func:`train`: recorded losses, measured tables, and the replicas that stopped.
 
     Attributes:
         losses: Columns ``phase, step, replica, loss`` (nats): a row each ``every``

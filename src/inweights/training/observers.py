@@ -26,7 +26,7 @@ _LOG = logging.getLogger("inweights.training")
 
 @dataclass(frozen=True)
 class Step:
-    """What an observer sees of one update, after it was made. Shapes: ``R`` replicas.
+    """Data of one update, which observers receive after the update. Shapes: ``R`` replicas.
 
     Attributes:
         phase: Name of the phase.
@@ -38,7 +38,7 @@ class Step:
             kept.
         parameters: The parameters after the update, also views.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
-        total: Number of updates that the work takes in all; 0 where it is not known.
+        total: Total number of updates of the work; 0 if it is not known.
     """
 
     phase: str
@@ -52,7 +52,7 @@ class Step:
 
 @dataclass(eq=False)
 class Observer:
-    """Base class for what is called while something is trained; a subclass overrides methods.
+    """Base class of objects that are notified during training; a subclass overrides methods.
 
     With ``measure`` it also measures the model: at the start, each ``every`` steps, and
     at the end.
@@ -86,7 +86,7 @@ class Observer:
 
         Args:
             settings: The work as plain values: ``steps`` (of all phases), ``seeds``,
-                and the configs ``model`` and ``learner`` where there are any. For a
+                and the configs ``model`` and ``learner`` if they exist. For a
                 sweep or a recipe also its ``name``, the ``labels`` that its trials
                 differ in, the ``trials`` with their configs, and the ``folder`` of a
                 recipe's run.
@@ -100,9 +100,9 @@ class Observer:
 
         Args:
             name: Name of the table.
-            table: What was measured, with columns ``replica`` and ``step``; in a sweep,
-                a table of one run as soon as it is stored, with the run's labels and
-                ``seed``.
+            table: The measured table, with columns ``replica`` and ``step``; in a
+                sweep, a table of one run as soon as it is stored, with the run's labels
+                and ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
@@ -120,7 +120,7 @@ def telling(
 
     Args:
         observers: Their ``started``, ``finished`` and ``failed`` are called.
-        settings: What ``started`` is given.
+        settings: Arguments of ``started``.
 
     Yields:
         A dictionary in which the work puts its tables, for ``finished``.

@@ -1,8 +1,8 @@
 """One update of a phase: the batch, its losses and gradients, and the optimizer's step.
 
 :class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each
-call makes the next update. The loop (``loop.py``) makes one for every phase. What a
-step computes is :func:`update_parameters`, around :func:`compute_gradients`. Shapes:
+call makes the next update. The loop (``loop.py``) makes one for every phase.
+:func:`update_parameters` computes a step, and uses :func:`compute_gradients`. Shapes:
 ``R`` replicas, ``P`` parameters of one replica.
 """
 
@@ -51,7 +51,7 @@ class PhaseUpdate:
     """The updates of one phase: a call moves the parameters once.
 
     Args:
-        setup: What all phases share.
+        setup: Objects that all phases share.
         state: Where the training stands: which phase, and which step is next. It is
             read at each call; a stored state of the optimizer is loaded from it.
 
@@ -60,8 +60,8 @@ class PhaseUpdate:
 
     Raises:
         ConfigError: The user's loss or optimizer of the phase cannot be used.
-        DataError: The phase's facts are not in the worlds, or the model has no logits
-            for a label.
+        DataError: The worlds do not contain the phase's facts, or the model has no
+            logit for a label.
     """
 
     def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
@@ -219,7 +219,8 @@ def compute_gradients(
 
     Args:
         loss: Returns the loss of each replica, ``[R]``, with a graph for autograd.
-        parameters: Their ``gradients`` are overwritten, in the columns of what moves.
+        parameters: Its ``gradients`` are overwritten in the columns of trained
+            parameters.
         moving: Indices of the parameters that move.
         batch: What is read.
 
@@ -247,7 +248,7 @@ def update_parameters(
             step.
         shards: Where several processes train one model, sums gradients and gathers
             parameters.
-        batch: What is read; of several processes, the part of this one.
+        batch: The batch; with several processes, the part of this process.
 
     Returns:
         The loss of each replica before the update.

@@ -1,8 +1,9 @@
 """What the training loop notes on the way: losses, stopped replicas, measurements, notifications.
 
 The loop (``loop.py``) calls these functions after each update. They append rows to the
-tables of a :class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop,
-and notify observers. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+tables of a :class:`~inweights.training.checkpoint.ReplicaState`, mark in it the
+replicas that stop, and notify observers. Shapes: ``R`` replicas, ``P`` parameters of
+one replica.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def measure_due(
     """Let the observers measure that are due, add the tables to the state, and notify everybody.
 
     Args:
-        model: Measured as it is, without gradients.
+        model: Model that is measured, without gradients.
         observers: Measure at each multiple of their ``every`` steps.
         state: Its tables get what was measured, with a column ``step``.
         done: Whether the phase is done. Before that, rows of stopped replicas are left

@@ -1,4 +1,4 @@
-"""What a training needs before its first step: checked arguments, and what all phases share.
+"""Set up training before its first step: check the arguments, make what the phases share.
 
 :func:`prepare` turns the arguments of :func:`inweights.train` into a
 :class:`TrainingSetup`, and refuses what cannot be trained before anything is changed.
@@ -40,7 +40,8 @@ class TrainingSetup:
     Attributes:
         model: ``R`` replicas, trained in place.
         worlds: One world if all replicas share it, otherwise one for each replica.
-        curricula: One for each replica; they differ in what an optimizer is given only.
+        curricula: One for each replica; only their optimizers' rates and decays may
+            differ.
         seeds: Root seed of each replica.
         parameters: The model's parameters as one matrix ``[R, P]``.
         dropout: Draws the dropout masks of each step.
@@ -69,14 +70,14 @@ class TrainingSetup:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases of the first replica; those of other replicas differ in optimizers only."""
+        """Phases of the first replica; those of other replicas differ only in optimizers."""
         return self.curricula[0].phases
 
     @property
     def description(self) -> dict[str, Any]:
         """What observers are given at the start: steps, seeds, and the configs as plain values.
 
-        Keys: ``steps``, ``seeds``, ``learner``, and ``model`` where it has a config.
+        Keys: ``steps``, ``seeds``, ``learner``, and ``model`` if it has a config.
         """
         about = {
             "steps": self.curricula[0].steps,
@@ -99,7 +100,7 @@ class TrainingSetup:
         return self.checkpoint.read(self.parameters.values.device)
 
     def initial_state(self) -> ReplicaState:
-        """Return the state before the first step: the parameters as they are, and no records."""
+        """Return the state before the first step: the current parameters, and no records."""
         return ReplicaState(
             phase=0,
             step=0,
@@ -135,10 +136,11 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Return what the phases of a training share, after checking its arguments.
+    """Check the arguments of a training run and return the objects that phases share.
 
     From here on the parameters of ``model`` are views of one matrix ``[R, P]``, until
-    :meth:`FlatParameters.release`. All arguments are those of :func:`inweights.train`.
+    :meth:`FlatParameters.release`. The arguments are the same as those of
+    :func:`inweights.train`.
 
     Args:
         model: ``R`` replicas.
@@ -209,7 +211,7 @@ def prepare(
 def _one_for_each_replica(
     curriculum: Curriculum | Sequence[Curriculum], replicas: int
 ) -> list[Curriculum]:
-    """Return one curriculum a replica; they may differ in what an optimizer is given only."""
+    """Return one curriculum per replica; only rates and decays may differ between them."""
     if isinstance(curriculum, Curriculum):
         return [curriculum] * replicas
     curricula = list(curriculum)

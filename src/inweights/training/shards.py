@@ -4,9 +4,9 @@ Every process (a *rank*) has the whole model and reads its part of each batch. G
 are summed so that each rank gets the sum for its own columns of the ``[R, P]`` matrix;
 it updates these columns, and holds the optimizer's state for these alone; then all
 ranks exchange their columns. This is stage 1 of ZeRO (Rajbhandari et al. 2020,
-arXiv:1910.02054, §5.1) on one flat parameter. Weights of labels are those of the whole
-batch, so that the sum over ranks is the loss and gradient of one process, up to
-rounding. :func:`inweights.train` takes a :class:`Shards`.
+arXiv:1910.02054, §5.1) on one flat parameter. Labels keep their weights in the whole
+batch, so that the sum over ranks equals the loss and gradient of one process, up to
+rounding. :func:`inweights.train` accepts a :class:`Shards`.
 
 Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled
 positions.
@@ -109,8 +109,8 @@ class Shards:
 
         Args:
             losses: Get the sum on every rank.
-            gradients: Get the sum in this rank's columns; other columns are left as
-                they are.
+            gradients: Compute the sum in this rank's columns; other columns are
+                unchanged.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
@@ -151,7 +151,7 @@ class Shards:
         """Return the bytes of the first rank, on every rank.
 
         Args:
-            words: What the first rank sends; other ranks give nothing.
+            words: Value that the first rank sends; other ranks pass ``None``.
         """
         # The others must know how much they get before they can receive it.
         size = torch.tensor([len(words)])
@@ -163,7 +163,7 @@ class Shards:
 
 
 class _Where(msgspec.Struct):
-    """What the first rank sends of a state beside its tensors."""
+    """Part of a state that the first rank sends in addition to its tensors."""
 
     phase: int
     step: int

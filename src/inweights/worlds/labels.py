@@ -14,7 +14,7 @@ from inweights.worlds.world import Vocabulary, World
 
 
 class Labels(Config, tag_field="kind", tag="labels"):
-    """Inputs of which several share a label; every fact is ``x → y``, of role ``category``.
+    """Inputs that share labels; every fact is ``x → y`` with role ``category``.
 
     There are no queries: the question is whether inputs of one label become similar.
 
@@ -42,7 +42,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)

@@ -71,7 +71,7 @@ def world_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of world.
 
     Raises:
-        ConfigError: There is no kind of that name.
+        ConfigError: There is no kind with this name.
     """
     return _KINDS.find(name)
 

@@ -1,7 +1,7 @@
 """Right answers to a prompt: all that any statement of a world gives to it.
 
 :class:`RightAnswers` looks them up for facts, each of which states one answer;
-:func:`merged_rows` says how queries with the same prompt become one, with the set of
+:func:`merged_rows` merges queries with the same prompt into one query with the set of
 its right answers.
 """
 

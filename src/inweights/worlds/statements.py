@@ -46,7 +46,7 @@ class Statements:
     Attributes:
         prompts: All prompt tokens, one statement after another.
         prompt_ends: Where each statement's prompt ends in ``prompts``, ``[M]``.
-        answers: All answer tokens, likewise.
+        answers: All answer tokens, in the same form.
         answer_ends: Where each statement's answer ends, ``[M]``.
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
@@ -202,7 +202,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return the statements with those of one role and prompt merged, with all right answers.
+        """Merge statements with the same role and prompt; return them with all right answers.
 
         Statements that answer in several tokens are not merged.
 
@@ -238,7 +238,7 @@ class Statements:
             role: One of :attr:`role_names`.
 
         Raises:
-            DataError: No statement has it; the message lists the roles that there are.
+            DataError: No statement has this role; the message lists the existing roles.
         """
         check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
@@ -271,7 +271,7 @@ class Statements:
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
-        """Return these statements followed by those of ``other``."""
+        """Return these statements followed by the statements of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         # A role is an index into the names, which are those of both now.
         renumbered = list(map(names.index, other.role_names))

@@ -1,6 +1,6 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-:class:`Vocabulary` is what worlds share with models; the functions make names of
+:class:`Vocabulary` is shared by worlds and models; the functions make names of
 generated tokens.
 """
 
@@ -75,7 +75,7 @@ class Vocabulary:
         """Return the id of the token called ``name``.
 
         Raises:
-            DataError: There is no such token.
+            DataError: The vocabulary has no such token.
         """
         check_names("token", [name], self._ids, error=DataError)
         return self._ids[name]

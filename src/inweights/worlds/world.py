@@ -1,6 +1,6 @@
 """A world: its vocabulary, facts that are trained on and queries that never are.
 
-:class:`World` is what families of worlds build, curricula train on and probes read. All
+:class:`World` is built by families of worlds, and used by curricula and probes. All
 columns are NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
 """
 

@@ -178,7 +178,7 @@ def trained_queries(
 
     Raises:
         ConfigError: The number of replicas is not valid, or the world is too large for
-        the memory.
+            the memory.
         DataError: The world cannot be trained on.
         RunError: The training failed.
     """

@@ -45,7 +45,7 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         DataError: The user's function ``rewrite`` returns another number of texts than
-        it was given.
+            it was given.
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]

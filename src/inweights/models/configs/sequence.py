@@ -46,10 +46,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         position_std: Initial standard deviation of learned position embeddings; by
             default that of :attr:`init`.
         depth_scaled: Whether the last matrices of attention and MLP, which write into
-            the residual stream, start ``√(2L)`` times smaller than :attr:`init` says,
-            as those of GPT-2 do.
-        dropout: Probability with which an entry of what attention and MLP add to the
-            residual stream is set to 0 while training.
+            the residual stream, start ``√(2L)`` times smaller than :attr:`init`, as in
+            GPT-2.
+        dropout: Probability with which entries of the outputs of attention and MLP are
+            set to 0 during training.
         init: Initial scale of every weight matrix; biases start at 0.
     """
 
@@ -112,9 +112,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
     """Settings of a :class:`Mamba`.
 
-    Sizes are those of Geometric Memory (B.3), and blocks are those of the paper of
-    Mamba. What the code of Geometric Memory has instead is ``residual=False,
-    norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
+    Sizes are as in Geometric Memory (B.3), and blocks as in the Mamba paper. The code
+    of Geometric Memory corresponds to
+    ``residual=False, norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
 
     Attributes:
         layers: Number ``L`` of blocks.
@@ -126,13 +126,13 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
             width, rounded up.
         tied: Whether the head is the token embedding.
         residual: Whether blocks add to their input.
-        norm: What normalises the input of a block: ``rms``, by its root mean square, or
+        norm: Norm of the input of a block: ``rms``, by its root mean square, or
             ``layer``.
         final_norm: Whether the last block's state is normalised before the head.
         convolution: How the short convolution starts: ``init``, as matrices do;
             ``uniform``, weights and biases within ``±1/√kernel``, PyTorch's own start.
         first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or
-            ``equal``, all .69, which is what biases of 0 give.
+            ``equal``: all .69, the value for biases of 0.
         init: Initial scale of matrices; ``A`` and ``D`` start as in the paper of Mamba.
     """
 

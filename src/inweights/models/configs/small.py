@@ -145,7 +145,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
 
 class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
-    """Settings of a :class:`OneLayer`; the defaults are those of Feature Resemblance N.1.
+    """Settings of a :class:`OneLayer`; the defaults are as in Feature Resemblance N.1.
 
     Attributes:
         width: Width ``D`` of embeddings and values.

@@ -1,6 +1,6 @@
 """Layers whose parameters start with a replica axis, and their initialisation.
 
-Architectures are made of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`,
+Architectures consist of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`,
 and :func:`initialise` draws their initial parameters. ``attention.py`` and ``fused.py``
 hold arithmetic of the GPT and of the norm, ``dropout.py`` the masks of training.
 """

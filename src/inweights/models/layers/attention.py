@@ -1,7 +1,7 @@
 """Attention of a GPT between positions: :func:`attend_causally` and :func:`attend_uniformly`.
 
-The blocks of ``gpt.py`` call them for each group of sequences of one length. Shapes: ``R``
-replicas, ``B`` sequences, ``T`` positions, ``D`` width, ``H`` heads.
+The blocks of ``gpt.py`` call them for each group of sequences of one length. Shapes:
+``R`` replicas, ``B`` sequences, ``T`` positions, ``D`` width, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def attend_causally(
         heads: Number of heads ``H``; it divides ``D``.
 
     Returns:
-        What the heads give, side by side, ``[R, B, T, D]``.
+        Concatenated outputs of the heads, ``[R, B, T, D]``.
     """
     replicas, batch, length, _ = qkv.shape
     # Most statements of a world are two tokens long. Two have a kernel of their own,
@@ -61,8 +61,8 @@ def attend_uniformly(
 
     Args:
         v: Values ``[R, B, T, D]``.
-        heads: Has no effect, as a mean is the same for every head; it is there so that
-            both ways to attend are called alike.
+        heads: Has no effect, as a mean is the same for every head; it gives both
+            functions the same signature.
     """
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)

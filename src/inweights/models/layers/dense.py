@@ -1,8 +1,8 @@
 """Layers of dense arithmetic: affine maps, layer normalisation and tables of vectors.
 
-Architectures are made of :class:`Linear`, :class:`LayerNorm` and :class:`Embedding`, whose
-parameters start with the replica axis. Shapes: ``R`` replicas, ``S`` packed tokens, ``D``
-width, ``F`` output width, ``V`` tokens.
+Architectures consist of :class:`Linear`, :class:`LayerNorm` and :class:`Embedding`,
+whose parameters start with the replica axis. Shapes: ``R`` replicas, ``S`` packed
+tokens, ``D`` width, ``F`` output width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inweights.worlds.arrays import Float, Int
 
 
 def _check_sizes(**sizes: int) -> None:
-    """Refuse a size of a layer that is negative; what is no number is refused by name elsewhere."""
+    """Raise an error for a negative size of a layer."""
     for name, size in sizes.items():
         if size < 0:
             raise ConfigError(f"a layer's {name} must be at least 0, got {size}")
@@ -147,7 +147,7 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Raise an error for ids out of range, which would read the table of the next replica.
+    """Raise an error for ids out of range, which would index the table of the next replica.
 
     On an accelerator nothing is checked, as it would have to wait for the numbers.
 

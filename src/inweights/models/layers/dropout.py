@@ -3,8 +3,9 @@
 A mask is a function of the replica's root seed, the layer's name, the phase and the
 step. So a resumed run drops what an uninterrupted one does, and a replica drops the
 same alone or among others. :class:`Dropout` is a layer of the architectures; it only
-drops within :meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model,
-whatever its mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
+drops within :meth:`DropoutMasks.at`, which the training loop calls: probes see the
+whole model, whatever its mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D``
+width.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class Dropout(nn.Module):
         rate: From 0 to below 1.
 
     Raises:
-        ConfigError: The rate is out of range; in ``forward``, there is not one seed a
-            replica.
+        ConfigError: The rate is out of range; in ``forward``, the number of seeds is
+            not that of replicas.
     """
 
     def __init__(self, rate: float) -> None:

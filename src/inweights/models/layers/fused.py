@@ -43,7 +43,7 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
         heads: Number of heads ``H``; it divides ``D``.
 
     Returns:
-        What the heads give, side by side.
+        Concatenated outputs of the heads.
     """
     out: Tensor = _PairAttention.apply(qkv, heads)  # type: ignore[no-untyped-call]
     return out

@@ -2,7 +2,7 @@
 
 :func:`initialise` draws the initial parameters of all layers of a model: from one
 generator for each replica and parameter, so that a replica starts with the same numbers
-alone and among others. ``dense.py`` beside it holds the layers themselves. Shapes:
+alone and among others. ``dense.py`` contains the layers themselves. Shapes:
 ``R`` replicas.
 """
 
@@ -25,7 +25,7 @@ Elementwise = Callable[[Tensor], Tensor]
 
 
 class Draw(Protocol):
-    """What fills a parameter with normal numbers, its own for each replica."""
+    """Function that fills a parameter with normal random numbers, separately for each replica."""
 
     def __call__(
         self,
@@ -40,7 +40,7 @@ class Draw(Protocol):
         Args:
             name: Name of the parameter within its layer, which decides its random
                 numbers.
-            parameter: What is filled, with a leading replica axis.
+            parameter: Tensor to fill, with a leading replica axis.
             fan_in: Input width, from which each replica's scale follows.
             std: Standard deviation of every replica in place of that scale.
         """
@@ -83,8 +83,8 @@ def in_whole_blocks(
 ) -> Float[Tensor, "R ..."]:
     """Apply an elementwise operation so that each replica's bits do not depend on the others.
 
-    Some kernels of PyTorch round the last numbers of a tensor, which fill no whole
-    register, differently. So each replica is padded to whole blocks of 32 numbers.
+    Some PyTorch kernels round the last numbers of a tensor differently if they do not
+    fill a whole register. So each replica is padded to whole blocks of 32 numbers.
 
     Args:
         operation: Elementwise, such as ``torch.nn.functional.silu``.
@@ -108,7 +108,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     """Draw the initial parameters of every layer of a model, in place.
 
     Args:
-        model: A module whose parameters are those of :class:`Layer` modules.
+        model: A module whose parameters all belong to :class:`Layer` modules.
         seeds: Root seed of each of the ``R`` replicas; the random stream is
             ``initialisation``.
         inits: Initial scale of each replica.

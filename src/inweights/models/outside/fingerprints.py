@@ -42,7 +42,7 @@ def content_hash(module: nn.Module) -> str:
     """Return the hash of a module's numbers, settings and source, as hexadecimal digits.
 
     Args:
-        module: Any module; where it lies (CPU or GPU) does not matter.
+        module: Any module; its device (CPU or GPU) has no effect.
 
     Example:
         >>> one = content_hash(nn.Dropout(0.1))
@@ -87,7 +87,7 @@ def _class_name(kind: type) -> str:
 
 
 def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
-    """Public attributes of a module that are no modules, parameters or buffers."""
+    """Return public attributes of a module other than modules, parameters and buffers."""
     for key, value in sorted(vars(part).items()):
         # Hidden attributes are PyTorch's own, or what a call leaves behind.
         hidden = key.startswith("_") or key in _NO_SETTINGS

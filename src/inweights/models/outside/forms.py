@@ -25,17 +25,16 @@ _USES_TOKENS = "; does it use the number of tokens that the factory is given?"
 
 @dataclass(frozen=True)
 class Form:
-    """What a module does with token ids.
+    """How a module maps token ids to logits.
 
     Attributes:
         states: Names of the submodules whose output is a state ``[B, T, D]``, in the
             order in which they end.
         last_only: Whether there are logits of the last position alone.
         dropout: The largest rate of its dropout.
-        table: Name of the embedding that reads the token ids; empty where there is
-            none.
-        head: Name of the linear layer that gives the logits; empty where there is none.
-        norm: Name of the norm that the head reads; empty where there is none.
+        table: Name of the embedding that reads the token ids; empty if there is none.
+        head: Name of the linear layer that computes the logits; empty if there is none.
+        norm: Name of the norm before the head; empty if there is none.
         lens: Names of the states that the head can read.
         deepest: Names of the states that it does read.
     """
@@ -82,7 +81,7 @@ def with_state(output: Any, state: Tensor) -> Any:
     """Return an output of a submodule with another state in it, in the precision that it had.
 
     Args:
-        output: What the submodule returned.
+        output: Output of the submodule.
         state: The state, of the shape of the one in the output.
     """
     state = state.to(state_of_output(output).dtype)
@@ -103,10 +102,11 @@ def form_of(
         vocabulary: Number of tokens.
         read: Returns the logits of its output; ``None`` where they are found by
             themselves.
-        label: What messages call it.
+        label: Name of the module in messages.
 
     Returns:
-        Names of its states and of what gives the logits, and its largest dropout.
+        Names of its states and of the layer that computes the logits, and its largest
+        dropout.
 
     Raises:
         ConfigError: It fails, draws random numbers other than dropout, or does not give
@@ -144,7 +144,7 @@ def form_of(
 
 
 class _Calls:
-    """What the parts of a module read and returned while it was called once."""
+    """Inputs and outputs of the submodules during one call of a module."""
 
     def __init__(self, tokens: Tensor) -> None:
         self.tokens = tokens
@@ -216,7 +216,7 @@ def _tried(
 
 
 def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
-    """Refuse what are no logits of all tokens; return whether they are of the last position."""
+    """Check that logits cover all tokens; return whether they are of the last position only."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise ConfigError(
             f"'{label}' returns a {type(logits).__name__} and no logits; return a tensor "

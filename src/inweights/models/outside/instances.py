@@ -37,7 +37,7 @@ def keep(
 
     Args:
         modules: One module, or several of one architecture.
-        label: What messages call them; by default their class.
+        label: Name of the modules in messages; by default their class.
 
     Returns:
         The hash of each module's content, and the label.
@@ -61,7 +61,7 @@ def from_folder(folder: str) -> nn.Module:
             No code of it is run, and nothing is downloaded.
 
     Raises:
-        DataError: There is no such folder, or it holds no model that can be read.
+        DataError: There is no such folder, or it contains no model that can be read.
         ConfigError: ``transformers`` is not installed.
     """
     if not Path(folder).is_dir():
@@ -162,7 +162,7 @@ def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> in
         name: Hash of the module, by which this process keeps it.
         logits: Returns the logits of the module's output; ``None`` where they are found
             by themselves.
-        label: What messages call the module.
+        label: Name of the module in messages.
 
     Raises:
         ConfigError: It reads no token ids, or gives no logits.

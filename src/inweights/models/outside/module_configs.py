@@ -78,8 +78,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
                 :func:`~inweights.save_model` wrote, with all of its replicas.
             tokens: As of :func:`wrap`.
             vocabulary: As of :func:`wrap`, and the number of tokens that the factory is
-                given. Left out it is the one number with which the shapes are those of
-                the file.
+                given. By default, it is the only number for which the shapes match
+                those of the file.
             answers: As of :func:`wrap`.
 
         Raises:
@@ -129,7 +129,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Name of the model in tables."""
         name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
         return str(self.options.get("model_type", name.strip("<>")))
 
@@ -145,7 +145,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         weights: Hash of the content of each module, one for each replica: its numbers,
             settings and source.
         vocabulary: Number of tokens of a world that it reads.
-        outputs: Number of tokens of which the module itself gives logits.
+        outputs: Number of tokens for which the module itself returns logits.
         tokens: The module's token ids of each token of the world; empty where both are
             the same.
         names: Names of the world's tokens, where they were given; another world is
@@ -155,7 +155,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         logits: ``logits(output)`` returns the logits, where the module's output is not
             theirs.
         source: The factory (:class:`WrapConfig`) of modules whose weights were read
-            from a file; ``None`` for modules that were given as they are.
+            from a file; ``None`` for modules that were given directly.
         path: That file; empty without one.
     """
 
@@ -205,8 +205,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
             candidates: Unused: there are logits for all tokens of the world.
 
         Raises:
-            ConfigError: The module reads another number of tokens, a seed is no place,
-                or this process does not have the modules.
+            ConfigError: The module reads another number of tokens, a seed is not the
+                index of a module, or the modules do not exist in this process.
         """
         del inits, candidates
         from inweights.models.outside.instances import modules_of
@@ -257,7 +257,7 @@ def as_model(
         path: That file.
 
     Raises:
-        ConfigError: They are no modules of one architecture, or do not read token ids.
+        ConfigError: They are not modules of one architecture, or do not read token ids.
         DataError: A name of the vocabulary has no token id, or an id is none of the
             module.
     """

@@ -58,12 +58,11 @@ def checked(module: nn.Module, label: str) -> nn.Module:
 
     Args:
         module: The module.
-        label: What messages call it.
+        label: Name of the module in messages.
 
     Raises:
-        ConfigError: It keeps statistics of batches, draws dropout of its own, or holds
-            modules where PyTorch does not find them; the message says what to use
-            instead.
+        ConfigError: It keeps batch statistics, uses its own dropout, or contains
+            modules that PyTorch cannot find; the message says what to use instead.
     """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
@@ -116,7 +115,7 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
     Args:
         base: A module of the factory.
         modules: Others.
-        label: What messages call the factory.
+        label: Name of the factory in messages.
 
     Raises:
         ConfigError: A module shares parameters with ``base``.

@@ -1,4 +1,4 @@
-"""What is said where names of a world are not single tokens of a trained module.
+"""Messages for names of a world that are not single tokens of a trained module.
 
 :class:`~inweights.models.outside.trained_model.Trained` calls :func:`say_several` when
 it is made; :func:`tokens_differ` is the text of an error.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn which names are several tokens, and which of these are no distinct answers.
+    """Warn about names of several tokens, and about names that are not distinct answers.
 
     Args:
         config: Config of the trained module.
@@ -65,7 +65,7 @@ def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> s
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return what to do where a world has another number of tokens than a trained module reads.
+    """Return advice for a world whose number of tokens differs from that of a trained module.
 
     Args:
         config: Config of the trained module.

@@ -27,8 +27,8 @@ def summed_scores(
 ) -> Float[Tensor, "R n V"]:
     """Return the logarithm of the probability that each name follows each prompt.
 
-    A name of ids ``a b`` has ``log p(a | prompt) + log p(b | prompt a)``. Names that
-    begin alike are read once as far as they are alike.
+    A name of ids ``a b`` has ``log p(a | prompt) + log p(b | prompt a)``. A common
+    beginning of several names is read only once.
 
     Args:
         logits_of: Returns the module's logits after the last id of prompts of one

@@ -1,4 +1,4 @@
-"""Which token ids of a trained module are those of a world's names: :func:`token_ids`.
+"""Map a world's names to token ids of a trained module: :func:`token_ids`.
 
 The wrapper's arguments ``tokens`` and ``vocabulary`` say it; nothing is guessed.
 """
@@ -16,17 +16,17 @@ Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
 def token_ids(
     tokens: Tokens | None, vocabulary: Vocabulary | int | None, size: int, label: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Return the names of the world's tokens, where they are known, and the module's ids of each.
+    """Return the names of the world's tokens, if known, and the module's ids of each.
 
     Args:
         tokens: Ids by name or in order; none where the world's ids are the module's.
         vocabulary: The world's vocabulary, or its number of tokens.
         size: Number of tokens of the module.
-        label: What messages call the module.
+        label: Name of the module in messages.
 
     Raises:
-        DataError: A name has no id, an id is none of the module, or two names have the
-            same.
+        DataError: A name has no id, an id does not exist in the module, or two names
+            have the same id.
 
     Example:
         >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")
@@ -78,7 +78,7 @@ def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
 
     Args:
         vocabulary: A vocabulary, or the number itself.
-        usual: What is returned without a vocabulary.
+        usual: Value that is returned if there is no vocabulary.
     """
     if vocabulary is None:
         return usual

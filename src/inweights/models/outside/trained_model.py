@@ -1,7 +1,7 @@
 """Trained modules as a model with a replica axis: their weights, their numbers, the world's tokens.
 
-:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each
-module as its owner does, so that logits are the same to the last bit on a CPU, and
+:func:`inweights.wrap` returns a :class:`Trained` for an instance. It calls each module
+in the same way as its owner, so that logits are the same to the last bit on a CPU, and
 translates the token ids of a world to those of the module. Shapes: ``R`` replicas,
 ``B`` sequences of ``T`` positions, ``V`` tokens of the world, ``D`` width.
 """
@@ -75,7 +75,7 @@ class Trained(Wrapped):
         return self.config.build(**start)
 
     def check_world(self, world: World) -> None:
-        """Refuse a world whose tokens are not those that were given with the module.
+        """Check that a world has the tokens that were given with the module.
 
         Raises:
             DataError: Their number or their names differ.

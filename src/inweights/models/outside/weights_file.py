@@ -36,11 +36,11 @@ def modules_from_file(
         path: A safetensors file with the names of the module's ``state_dict``; or one
             that
             :func:`inweights.save_model` wrote of the same factory, with a replica axis.
-        vocabulary: Number of tokens that the factory is given; by default the one with
-            which the shapes are those of the file.
+        vocabulary: Number of tokens passed to the factory; by default the number for
+            which the shapes match the file.
 
     Raises:
-        DataError: The file cannot be read, or its names or shapes are not those of the
+        DataError: The file cannot be read, or its names or shapes do not match the
             module.
         ConfigError: Several numbers of tokens fit, or the factory fails.
     """
@@ -91,7 +91,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
         module: The module, changed in place.
         state: Tensors by the names of its ``state_dict``; of tied parameters one name
             is enough.
-        path: What messages call the source.
+        path: Name of the source in messages.
 
     Raises:
         DataError: A name is unknown or missing, or a shape differs.

@@ -35,10 +35,10 @@ _BASE = 2**62 + 20_221
 class Wrapped(ModuleCaller):
     """``R`` modules of one factory. Parameters, states and hooks have the module's own names.
 
-    The module itself holds no replica's numbers: each call lends it those of all
-    replicas, or of one after another where an operation cannot be batched. Parameters
-    that need no gradient, and buffers that differ between modules, are buffers with a
-    replica axis; other buffers are shared.
+    The module itself does not store parameters: each call passes it the parameters of
+    all replicas, or of one replica after another if an operation cannot be batched.
+    Parameters that need no gradient, and buffers that differ between modules, are
+    buffers with a replica axis; other buffers are shared.
     """
 
     @guarded
@@ -69,7 +69,7 @@ class Wrapped(ModuleCaller):
             replica: Index of the replica.
 
         Raises:
-            ConfigError: There is no such replica.
+            ConfigError: The replica does not exist.
             DataError: A name is unknown, a parameter is missing, or a shape differs.
 
         Example:

@@ -51,11 +51,10 @@ def wrap(
 ) -> Any:
     """Return any ``torch.nn.Module`` as a model of this library.
 
-    A **factory** makes modules that start anew from each seed: it becomes an
-    architecture, for
-    :func:`~inweights.sweep` and the rest. Its replicas are one tensor program:
-    parameters are stacked, and the module is called under ``torch.func.vmap``. Where
-    that is impossible, they are called one after another.
+    A **factory** creates a new module for each seed: it becomes an architecture that
+    can be used in :func:`~inweights.sweep` and everywhere else. Its replicas are one
+    tensor program: parameters are stacked, and the module is called under
+    ``torch.func.vmap``. Where that is impossible, they are called one after another.
 
     A **module** that exists already, a list of modules or the folder of a Hugging Face
     model is taken as it is: it becomes a model with a copy of its weights, one replica
@@ -64,16 +63,16 @@ def wrap(
 
     Args:
         factory: ``factory(vocabulary, **options)`` returns a new module that reads
-            token ids ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B,
-            1, V]`` of the last position, or an object with such ``.logits``. Or a
-            config of ``transformers``, of which a causal language model is made. Or a
+            token ids ``[B, T]`` and returns logits: ``[B, T, V]``, or ``[B, V]`` or
+            ``[B, 1, V]`` of the last position, or an object with such ``.logits``. Or a
+            ``transformers`` config, from which a causal language model is built. Or a
             trained module, a list of them (of one architecture), or a folder with
             ``config.json`` and safetensors.
         logits: A function of the module's output that returns the logits, if they are
             elsewhere.
         options: Further arguments of the factory, which a sweep can vary as
             ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables
-            of them. They arrive as they were given. A text or path that names a file,
+            of them. They are passed unchanged. A text or path that names a file,
             or an
             :class:`~inweights.experiments.Outside`, counts with the content of the
             file.
@@ -90,12 +89,13 @@ def wrap(
             of all of them, which reads a prompt once more for each further id.
 
     Returns:
-        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained
-        modules the model itself, with one replica for each of them.
+        For a factory, a :class:`WrapConfig` whose ``build`` makes models; for trained
+        modules, the model itself, with one replica for each module.
 
     Raises:
-        ConfigError: It is no factory and no module, the modules differ in architecture,
-            or an option cannot be stored exactly; says what to write instead.
+        ConfigError: It is neither a factory nor a module, the modules differ in
+            architecture, or an option cannot be stored exactly; says what to write
+            instead.
         DataError: A name of the world has no token id, or the folder holds no model.
 
     Example:
@@ -140,7 +140,7 @@ def wrap(
 
 
 def _is_trained(given: Any) -> bool:
-    """Whether it is a module, several, or a folder, and no factory; without loading torch."""
+    """Return whether it is one or several modules, or a folder; without loading torch."""
     if isinstance(given, str | Path):
         return True
     if isinstance(given, list | tuple):
@@ -198,8 +198,7 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
     Args:
         about: The table: ``wrap``, the factory as ``module:function``; ``logits``, a
-            function in the same form, where it is needed; and the options of the
-            factory.
+            function in the same form, if needed; and the options of the factory.
     """
     options = dict(about)
     factory = str(options.pop("wrap"))

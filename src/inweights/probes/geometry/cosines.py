@@ -61,7 +61,7 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
         ConfigError: The model or the world is too large for the memory; the message
-        states the memory needed and available.
+            states the memory needed and available.
 
     Example:
         >>> import inweights as iw

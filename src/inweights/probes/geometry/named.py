@@ -99,7 +99,7 @@ def named_geometry(
         DataError: A world is not a graph, all its nodes have the same distance from one
             another, the names of model and graph differ, or there are no draws.
         ConfigError: The model or the world is too large for the memory; the message
-        states the memory needed and available.
+            states the memory needed and available.
 
     Example:
         >>> import inweights as iw

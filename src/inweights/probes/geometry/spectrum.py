@@ -80,7 +80,7 @@ def spectral_energy(
     Raises:
         DataError: A world is not a graph, or ``kind`` is unknown.
         ConfigError: The model or the world is too large for the memory; the message
-        states the memory needed and available.
+            states the memory needed and available.
 
     Example:
         >>> import inweights as iw
@@ -138,7 +138,7 @@ def zigzag(
     Raises:
         DataError: A world is not a graph.
         ConfigError: The model or the world is too large for the memory; the message
-        states the memory needed and available.
+            states the memory needed and available.
     """
     rows: list[dict[str, object]] = []
     # Rounding must not move an eigenvalue of nought to the negative ones.

@@ -39,7 +39,7 @@ _CHUNK = 64
 
 @dataclass
 class _Draw:
-    """Sequences of one shape, of which a step takes ``size``; all of them if ``whole``."""
+    """Sequences of one shape; a step draws ``size`` of them, or uses all of them if ``whole``."""
 
     group: Sequences
     size: int
@@ -50,7 +50,7 @@ class Batches:
     """The batches of one phase, by step.
 
     Args:
-        model: Its candidates and device are those of the batches.
+        model: The model that is trained; it determines the candidates and the device.
         worlds: One world for all replicas, or one for each replica.
         phase: Which facts are trained on, and how many a step.
         seeds: Root seed of each replica, which decides the order of its data.
@@ -60,7 +60,7 @@ class Batches:
         facts: Indices of the facts that are trained on.
 
     Raises:
-        DataError: The world has no facts, or the model no logits for a label.
+        DataError: The world has no facts, or the model has no logit for a label.
         ConfigError: The phase labels a token that answers do not have, or has random
             offsets that do not fit the model.
     """
@@ -201,7 +201,7 @@ class Batches:
         return self._orders[key]
 
     def _offset(self, step: int) -> Int[Tensor, "R S"]:
-        """Return what is added to the position of every token at ``step``."""
+        """Return the random offset of the position of every token at ``step``."""
         chunk, row = divmod(step, _CHUNK)
         lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:

@@ -1,7 +1,7 @@
 """Facts as sequences to read and labels to predict, on the model's device.
 
 :func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
-:class:`~inweights.training.batches.plans.Batches` takes those of a step. Facts that
+:class:`~inweights.training.batches.plans.Batches` draws the batch of a step. Facts that
 share their input, such as all edges that leave a node, can be pooled: one sequence with
 several labels at its last position (:class:`Pool`). Shapes: ``R`` replicas, ``m``
 sequences of a shape, ``T`` positions, ``P`` labelled positions of each, ``b`` sequences
@@ -44,7 +44,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Pool:
-    """Labels of pooled sequences: those of sequence ``i`` are ``starts[i]`` to ``starts[i + 1]``.
+    """Labels of pooled sequences; sequence ``i`` has the labels ``starts[i]`` to ``starts[i + 1]``.
 
     ``W`` is 1 if replicas share their world, otherwise ``R``.
 
@@ -152,8 +152,8 @@ def sequences_of(
         group: The facts.
         weights: Weight of each fact.
         phase: Where labels are, and whether facts with the same input are pooled.
-        column: Logit column of every token, on the device of the result; -1 where it
-            has none.
+        column: Logit column of every token, on the device of the result; -1 for a token
+            without a logit.
         blank: Token id that the model reads in place of the answer's tokens; ``None``
             for the answer's own.
 

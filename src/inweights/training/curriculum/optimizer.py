@@ -24,22 +24,23 @@ class Optimizer(Config):
 
     Attributes:
         kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the
-            weights. Or one's own: a ``torch.optim`` class, or a function that returns
-            optimizers, called with pairs of name and parameter, ``lr``,
-            ``weight_decay`` where that is given, and what a ``functools.partial``
-            binds. An elementwise class updates all replicas as one matrix; any other
-            optimizer is made for each replica.
+            weights. Or a user's own optimizer: a ``torch.optim`` class, or a function
+            that returns optimizers, called with pairs of name and parameter, ``lr``,
+            ``weight_decay`` if it is given, and the arguments bound by
+            ``functools.partial``. An elementwise class updates all replicas as one
+            matrix; any other optimizer is made for each replica.
         rate: Peak learning rate.
         weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for
             ``sgd`` and ``adam``, as in PyTorch, and for a user's own optimizer its
             own default.
         decayed: Which of the trained parameters decay: ``matrices``, or ``all``.
-            Vectors are gains and biases of norms and biases of layers; a smaller gain
-            of a norm means smaller logits, and says nothing about the size of the
+            Vectors are gains and biases of norms and biases of layers; decaying the
+            gain of a norm would shrink the logits without limiting the size of the
             weights.
         momentum: Momentum of ``sgd``, from 0 to below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
-        epsilon: What ``adam`` and ``adamw`` add to the root of the second moment.
+        epsilon: Constant that ``adam`` and ``adamw`` add to the square root of the
+            second moment.
         noise: Standard deviation of normal noise that is added to every entry of the
             gradient, as a share of the root mean square of the replica's gradient.
 
@@ -99,7 +100,7 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of settings without effect: ``decayed``, where there is no decay."""
+        """Names of settings without effect: ``decayed``, if there is no weight decay."""
         return () if self.weight_decay else ("decayed",)
 
 
@@ -116,7 +117,7 @@ class Schedule(Config):
             fall.
 
     Raises:
-        ConfigError: A value is out of range, or ``hold`` is given where nothing falls.
+        ConfigError: A value is out of range, or ``hold`` is given for a constant rate.
 
     Example:
         >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]

@@ -1,7 +1,7 @@
 """A phase of training, and the curriculum that is a list of them.
 
-:class:`Phase` says what is trained on and how, :class:`Curriculum` in which order.
-Both are values without torch, which the loop (``loop.py``) carries out.
+:class:`Phase` describes one stage of training, and :class:`Curriculum` the order of
+stages. Both are values without torch, which the loop (``loop.py``) carries out.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Phase(Config):
         roles: Roles of the facts that are trained on, each with its weight in the loss
             (its multiplicity in the training multiset). Empty: all facts, with weight
             1.
-        steps: Number of updates; 0 leaves the model as it was.
+        steps: Number of updates; 0 leaves the model unchanged.
         batch: Number of facts in a step, taken from every prompt length in proportion;
             0 is the full batch. Or the number for each role, as in ``{"path": 32}``, 0
             meaning all of them; roles joined by ``+`` (``edge+reverse_edge``) are drawn
             together, and all facts of roles that are not named are in every step. A
-            label's weight is that of its role.
+            label has the weight of its role.
         pooled: Whether facts with the same input become one sequence with several
             labels at its last position. The loss and its gradient stay what they are;
             tokens and logits are computed once for each different input. ``batch`` then
@@ -59,7 +59,8 @@ class Phase(Config):
         penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*``.
-        freezes: Patterns of those among them that are frozen, such as ``tokens.*``.
+        freezes: Patterns of parameters that stay frozen although they match ``moves``,
+            such as ``tokens.*``.
         optimizer: An :class:`Optimizer`; a class or function represents
             ``Optimizer(kind=...)``.
         schedule: A :class:`Schedule` of the rate; a function represents
@@ -75,9 +76,9 @@ class Phase(Config):
             so that all learned position embeddings are trained.
         precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their
             gradients and the optimizer stay in fp32; each matrix product, forwards and
-            backwards, rounds what it takes and what it gives to bfloat16 (and sums up
-            in fp32); norms, the residual stream and the loss are fp32.
-            ``bf16-emulated`` does the same rounding around products in fp32
+            backwards, rounds its inputs and outputs to bfloat16 (and sums in fp32);
+            norms, the residual stream and the loss are fp32. ``bf16-emulated`` does the
+            same rounding around products in fp32
             (:mod:`inweights.training.steps.losses.rounding`; not inside of attention),
             so that a run is the same to the last bit alone and together with others,
             which kernels for bfloat16 on a CPU do not promise.

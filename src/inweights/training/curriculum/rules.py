@@ -1,7 +1,7 @@
 """Rules of a phase besides its steps: when a replica stops, and which facts are edited first.
 
-:class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`; values
-without torch.
+:class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`;
+values without torch.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class Stop(Config):
 class Edit(Config):
     """Edit of the weights before a phase, which gives several stored facts new answers at once.
 
-    The edited facts are the first ones of an order drawn by the root seed of the world;
-    each gets the answer of the next fact whose answer differs.
-    :func:`inweights.probes.after_edits` returns which facts they are, and what follows
-    from them afterwards.
+    The root seed of the world determines a random order of the facts, and the first
+    facts of this order are edited; each gets the answer of the next fact with a
+    different answer. :func:`inweights.probes.after_edits` lists the edited facts, and
+    measures the statements that follow from them.
 
     Attributes:
         role: Role of the facts that are edited.

@@ -1,7 +1,7 @@
 """Node2Vec by its own gradient descent as a learner: :class:`Descent`.
 
-The updates are those of ``theory/geometric_memory/node2vec.py``; this file makes models of
-them, which probes can measure on the way.
+The updates are those of ``theory/geometric_memory/node2vec.py``; this file turns them
+into models, which probes can measure during the descent.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Descent(Config, tag_field="kind", tag="descent"):
     """Run Node2Vec's gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
 
     :func:`inweights.train` minimises the mean over facts; the paper's Node2Vec takes
-    for each node the mean over its neighbours, which differs where degrees do. So the
-    updates are those of
+    for each node the mean over its neighbours, which differs where degrees do. The
+    updates therefore are those of
     :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial
     parameters.
 

@@ -1,9 +1,9 @@
 """Learners: ways to obtain a trained model from a world and a model's config.
 
 A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes
-Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, a
-:class:`Fixed` one leaves it as it is. All of them give a model, which every probe can
-measure. :func:`register_learner` adds one of your own.
+Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, and a
+:class:`Fixed` learner leaves the model unchanged. All of them give a model, which every
+probe can measure. :func:`register_learner` adds one of your own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 
 @runtime_checkable
 class OwnLearner(Protocol):
-    """What a learner of your own has to offer: a config with a tag, ``steps`` and ``learn``.
+    """Interface of a user's own learner: a config with a tag, ``steps`` and ``learn``.
 
     :func:`register_learner` adds it.
     """
@@ -62,7 +62,8 @@ def learner_kind(name: str) -> Any:
             one of a plugin.
 
     Raises:
-        ConfigError: There is no such kind; names the nearest one.
+        ConfigError: There is no learner of this kind; the message names the nearest
+            kind.
 
     Example:
         >>> learner_kind("descent").__name__

@@ -36,8 +36,8 @@ def two_hop(
         width: Width of the GPT.
         steps: Number of updates.
         roles: Roles of the facts that are trained on, each with its weight in the loss:
-            of a two-hop world ``first_hop``, ``second_hop`` and ``identity``, of any
-            world those in ``world.facts.role_names``. By default all facts, with
+            ``first_hop``, ``second_hop`` and ``identity`` for a two-hop world; in
+            general, the names in ``world.facts.role_names``. By default all facts, with
             weight 1.
         random_offset: Whether each sequence starts at a random position in every step,
             so that all learned position embeddings are trained. Models without them
@@ -120,7 +120,7 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT;
+        falls: Whether the rate decreases as a cosine, as for the paper's TinyGPT;
             otherwise it is constant.
 
     Example:
@@ -149,8 +149,8 @@ def path_star(
         rate: Peak learning rate.
         steps: Number of updates.
         paths: Number of paths in a step; 0 for all.
-        roles: Roles of the edges, all of which are in every step; such as ``edge``
-            and ``reverse_edge``.
+        roles: Roles of the edges, such as ``edge`` and ``reverse_edge``; every step
+            contains all edges.
 
     Example:
         >>> path_star().phases[0].batch
@@ -253,7 +253,7 @@ def _roles_of(world: Any) -> Sequence[str]:
 
 
 def family_of(world: Any) -> str:
-    """Return the kind of a world or of its config; for an altered world, that of the original.
+    """Return the kind of a world or of its config; for an altered world, the kind of the original.
 
     Example:
         >>> import inweights as iw

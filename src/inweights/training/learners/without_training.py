@@ -86,8 +86,8 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
         Args:
             world: Says how many tokens there are.
             model: Config of the model.
-            seed: Root seed of what is drawn; of several trained modules the place of
-                one.
+            seed: Root seed of the random draws; if there are several trained modules,
+                the index of the module.
         """
         built: Model = model.build(
             vocabulary=len(world.vocabulary),

@@ -1,7 +1,7 @@
 """Logits, scores and ranks of a model's answers to the facts or queries of its worlds.
 
-:func:`answer_logits`, :func:`answer_scores` and :func:`answer_ranks` are what probes of
-accuracy and margins are made of; stop rules of training use them, too.
+:func:`answer_logits`, :func:`answer_scores` and :func:`answer_ranks` are the basis of
+probes of accuracy and margins, and of stop rules of training.
 """
 
 from inweights.training.scoring.answers import (

@@ -1,8 +1,8 @@
 """Logits and ranks of a model's answers, for some statements at a time.
 
-:func:`answer_blocks` computes the logits that everything in this folder is made of;
-:func:`answer_logits`, :func:`answer_ranks` and :func:`answer_columns` are for probes.
-Shapes: ``R``
+:func:`answer_blocks` computes the logits on which all functions of this folder are
+based; :func:`answer_logits`, :func:`answer_ranks` and :func:`answer_columns` are for
+probes. Shapes: ``R``
 replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
 """
 

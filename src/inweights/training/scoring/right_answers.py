@@ -29,11 +29,11 @@ class Scores:
 
     Attributes:
         predicted: Column of the largest logit.
-        right: Whether it is that of a right answer.
-        right_among: Whether the largest logit among the allowed is that of a right
-            answer.
-        loss: Cross-entropy over all candidates, nats: of a fact that of the answer that
-            it states, of a query that of all its right answers together.
+        right: Whether this logit belongs to a right answer.
+        right_among: Whether the largest logit among the allowed tokens belongs to a
+            right answer.
+        loss: Cross-entropy over all candidates in nats: for a fact, of the answer that
+            it states; for a query, of all its right answers together.
         margin: Largest logit of a right answer less the largest of a wrong one.
         margin_among: The same among the allowed.
     """
@@ -108,7 +108,7 @@ def answer_scores(
 
 @dataclass(frozen=True)
 class RightPlaces:
-    """All ``P`` right answers of ``M`` statements, some of which have several.
+    """All ``P`` right answers of ``M`` statements; a statement may have several.
 
     Attributes:
         world: Index of the world that each right answer belongs to, ``[P]``.

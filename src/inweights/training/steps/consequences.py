@@ -1,10 +1,11 @@
 """What follows from edits of stored facts, computed from the world alone: :class:`Consequences`.
 
-For each fact of a role it has the new answer that an edit gives it, and the statements
-that follow from it (a composition through an edited hop, the reverse of an edited edge)
-with what they say then. ``editing.py`` changes weights accordingly, and the probe of
-edits measures by it. Shapes: ``N`` facts that may be edited, ``T`` tokens of their
-prompts, ``M`` statements that may follow, trained or not, ``S`` tokens of theirs.
+For each fact of a role it contains the new answer after an edit, the statements that
+follow from the fact (a composition through an edited hop, the reverse of an edited
+edge), and their answers after the edit. ``editing.py`` changes weights accordingly, and
+the probe of edits measures by it. Shapes: ``N`` facts that may be edited, ``T`` tokens
+of their prompts, ``M`` statements that may follow, trained or not, ``S`` tokens of
+theirs.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Consequences:
         donors: Index of the fact whose answer each of them gets.
         queries: Prompts of the statements.
         through: Whether a statement follows from the edit of a fact.
-        expected: What a statement says after the edit of a fact that it follows from.
-        truth: What each statement says as long as nothing is edited.
+        expected: Answer of a statement after the edit of a fact from which it follows.
+        truth: Answer of each statement before any edit.
         rights: Number of right answers to each fact's prompt.
         query_rights: Number of right answers to each statement's prompt, at least 1.
     """
@@ -56,10 +57,11 @@ class Consequences:
 
     @classmethod
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
-        """Return the facts of a role, a new answer for each, and what follows from it.
+        """Return the facts of a role, their new answers, and the statements that follow from them.
 
-        The new answer is that of the next fact whose answer is not right already. In a
-        graph the node itself, and nodes two edges away, are not taken either.
+        The new answer is the answer of the next fact that is not already right for this
+        fact. In a graph the node itself, and nodes two edges away, are not taken
+        either.
 
         Args:
             world: Has the facts.
@@ -69,8 +71,8 @@ class Consequences:
                 fact of each prompt first; otherwise they are in the world's order.
 
         Raises:
-            DataError: The world has no facts of the role or none that follow, or all
-                facts have one answer.
+            DataError: The world has no facts of the role, or all of its facts have the
+                same answer.
         """
         if role not in world.facts.role_names:
             raise DataError(
@@ -140,7 +142,7 @@ def _drawn_order(
 def _followed(
     world: World, role: str, facts: Int[np.ndarray, "N T"], new: Int[np.ndarray, " N"]
 ) -> tuple[Int[np.ndarray, "M S"], Bool[np.ndarray, "N M"], Int[np.ndarray, "N M"]]:
-    """Return statements, which of them follow from each fact, and what they say then."""
+    """Return statements, which of them follow from each fact, and their new answers."""
     if role == "edge":  # reversed, the new answer leads to the subject
         at = len(edge_prefix(world))
         queries, _ = _statements(world, "reverse_edge", "reversal")

@@ -2,12 +2,13 @@
 
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
 edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al.
-2022, arXiv:2202.05262) has a closed form in the last block: there the answer follows
-from the residual stream, so that the MLP has to add the difference between the stream
-of a prompt with the new answer and that of the edited one. In another block, what the
-MLP has to add is found by a few steps of gradient descent. What follows from an edit is
-in ``consequences.py``. Shapes: ``R`` replicas, ``N`` facts that may be edited, ``E`` of
-them that are, ``T`` tokens of a prompt, ``H`` hidden width of an MLP, ``D`` width.
+2022, arXiv:2202.05262) has a closed form in the last block: there the answer depends on
+the residual stream only, so that the MLP has to add the difference between the stream
+of a prompt with the new answer and the stream of the edited prompt. In another block,
+what the MLP has to add is found by a few steps of gradient descent. ``consequences.py``
+finds the statements that follow from an edit. Shapes: ``R`` replicas, ``N`` facts that
+may be edited, ``E`` of them that are, ``T`` tokens of a prompt, ``H`` hidden width of
+an MLP, ``D`` width.
 """
 
 from __future__ import annotations
@@ -55,8 +56,7 @@ class Edited:
 
     Raises:
         ConfigError: The model cannot be edited by the method.
-        DataError: The worlds have no facts of the role, or not as many as are to be
-            edited.
+        DataError: The worlds have no facts of the role, or fewer than are to be edited.
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
@@ -90,9 +90,9 @@ class Edited:
 
     @torch.no_grad()
     def apply(self) -> None:
-        """Edit the model in place: one replica after another, so that each is as it is alone.
+        """Edit the model in place, one replica after another and independently.
 
-        A replica that has diverged is left as it is.
+        A replica that has diverged is not changed.
         """
         for row in range(self.model.replicas):
             one = self.model.select([row])
@@ -113,8 +113,8 @@ def editable(model: Model, layer: int | None) -> GPT:
         layer: Index of the block that is to be edited; ``None`` for the last.
 
     Raises:
-        ConfigError: It is no GPT with a residual stream and one loop, or has no such
-            block.
+        ConfigError: The model is not a GPT with a residual stream and one loop, or has
+            no such block.
     """
     if not isinstance(model, GPT) or not model.config.residual or model.loops > 1:
         raise ConfigError(
@@ -233,7 +233,7 @@ def keys_of(
 def _found_by_descent(
     model: GPT, prompts: Int[Tensor, "R E T"], new: Int[Tensor, "R E"], edit: Edit
 ) -> Float[Tensor, "R E D"]:
-    """Return what an MLP has to add to the last token of each prompt for the new answers."""
+    """Return the vectors that an MLP has to add at the last tokens for the new answers."""
     shape = (*new.shape, model.config.width)
     added = torch.zeros(shape, device=new.device, requires_grad=True)
     last = torch.tensor([prompts.shape[-1] - 1], device=new.device)

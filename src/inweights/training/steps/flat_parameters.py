@@ -24,9 +24,9 @@ from inweights.worlds.arrays import Float
 class FlatParameters:
     """The parameters of a model and their gradients as two matrices ``[R, P]``.
 
-    Columns of matrices come before those of vectors (gains and biases), so that what
-    decays is one contiguous part of a row. Until :meth:`release` the model's parameters
-    are views.
+    Columns of matrices come before those of vectors (gains and biases), so that the
+    parameters with weight decay are one contiguous part of a row. Until :meth:`release`
+    the model's parameters are views.
 
     Args:
         model: Its parameters become views of ``values``.
@@ -83,8 +83,8 @@ class FlatParameters:
 
         Args:
             moves: Patterns of names, such as ``blocks.*``; each must match a parameter.
-            freezes: Patterns of those among them that are frozen; each must match one
-                of them.
+            freezes: Patterns of parameters among these that are frozen; each must match
+                at least one.
 
         Raises:
             ConfigError: A pattern matches nothing, or all parameters are frozen.
@@ -142,7 +142,7 @@ class FlatParameters:
 
 
 def _is_vector(parameter: Tensor) -> bool:
-    """Whether it is a vector ``[R, D]`` of a norm or a layer; every other one is a matrix."""
+    """Return whether a parameter is a vector ``[R, D]``; every other parameter is a matrix."""
     return parameter.dim() < 3
 
 

@@ -41,8 +41,8 @@ def flushed_denormals() -> Iterator[None]:
     """Round denormal numbers to 0 within the ``with`` block; they make a CPU twenty times slower.
 
     Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds
-    for the calling thread and for threads that it starts; where that is possible, it is
-    set for the threads that torch has started before, too.
+    for the calling thread and for threads that it starts; if possible, it is also set
+    for threads that torch started earlier.
 
     Returns:
         A context manager, which gives nothing.

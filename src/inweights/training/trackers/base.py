@@ -1,4 +1,4 @@
-"""What an open run of every tracker can do, and how names and settings are written for it.
+"""Interface of an open run of every tracker, and the format of names and settings.
 
 :class:`Tool` is one run that is open; :mod:`~inweights.training.trackers.tools` has one
 class of them for each tracker.
@@ -69,7 +69,7 @@ def flat_settings(config: Mapping[str, Any], before: str = "") -> dict[str, Any]
 
     Args:
         config: The settings, as plain values.
-        before: What is put before every path.
+        before: Prefix of every path.
 
     Example:
         >>> flat_settings({"learner": {"phases": [{"steps": 5}]}})

@@ -85,7 +85,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         shared = self.similarity_relations
         further = self.attribution_relations
@@ -166,7 +166,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")

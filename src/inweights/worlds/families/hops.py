@@ -33,8 +33,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             bridge``, ….
         relations: Number of relations from a level to the next.
         trained: Share of the chains that are facts, below 1; the others are queries.
-        shortest: Number of hops of the shortest chains of which that share is trained,
-            at least 2.
+        shortest: Number of hops, at least 2, of the shortest chains to which
+            :attr:`trained` applies.
         longest: Number of hops of the longest of them; by default :attr:`hops`.
 
     Raises:
@@ -92,7 +92,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         n = self.n
         hops = self.hops

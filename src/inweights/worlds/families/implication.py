@@ -1,11 +1,10 @@
 """Facts about some members of a group, queried for the rest: implication and hallucination.
 
 All members of a group share a value, and a second fact is stated of some of them. A
-model concludes it for the others. That is right where the one implies the other, and a
-hallucination where it does not; the facts are the same in both cases. (*Generalization
-or Hallucination? Understanding Out-of-Context Reasoning in Transformers*, arXiv
-2506.10887.)
-:class:`Implication` is the config.
+model concludes it for the others. This answer is right if the first value implies the
+second, and a hallucination otherwise; the facts are the same in both cases.
+(*Generalization or Hallucination? Understanding Out-of-Context Reasoning in
+Transformers*, arXiv 2506.10887.) :class:`Implication` is the config.
 """
 
 from typing import Literal
@@ -21,7 +20,7 @@ from inweights.worlds.world import Vocabulary, World
 
 
 class Implication(Config, tag_field="kind", tag="implication"):
-    """Groups whose members share a value, and of which some have a second one.
+    """Groups whose members share a value; some of the members have a second value.
 
     Attributes:
         groups: Number of groups, at least 2.
@@ -31,8 +30,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
         denied: Number of further members with a fact that states another value:
             counter-examples.
         counter: The value of counter-examples, without effect where none are
-            ``denied``: ``other``, that of the next group, or ``unknown``, a token that
-            is the same for all.
+            ``denied``: ``other``, the value of the next group, or ``unknown``, a token
+            that is the same for all.
         related: Whether the first value implies the second: the queries then have the
             role ``implication``, otherwise ``unstated``. The facts are the same.
 
@@ -69,7 +68,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         groups = self.groups
         members = self.members

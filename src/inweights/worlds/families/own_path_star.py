@@ -29,8 +29,9 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     """The path task on a given graph with a root; :func:`read_path_star` reads one from files.
 
-    Roles, prompts and answers are those of :class:`~inweights.worlds.PathStar`. The
-    paths are part of the settings, so that the world does not change when a file does.
+    Roles, prompts and answers are the same as for :class:`~inweights.worlds.PathStar`.
+    The paths are part of the settings, so that the world does not change when a file
+    does.
 
     Attributes:
         paths: Paths from the root to a leaf, as labels; all of one length, at least 3
@@ -42,8 +43,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         train: Share of :attr:`paths` that is trained where :attr:`held_out` is empty.
         pauses: Number of tokens ``<pause>`` between leaf and answer.
         task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
-        edges: Directions that are trained; ``listed``: those in which :attr:`links` has
-            them.
+        edges: Directions that are trained; ``listed``: the directions in which
+            :attr:`links` lists them.
         reverse: Whether the answer goes from the leaf to the root.
         answer: ``path``, or ``first``: only the root and the hardest token.
         moved: Whether there are also facts of the same graph over other nodes, with
@@ -76,12 +77,12 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             raise ConfigError("own-path-star: a link is a pair of two labels")
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the held-out leaves depend on the seed where they are not given.
+        """Build the world; if the held-out leaves are not given, they depend on the seed.
 
         Raises:
             DataError: The paths have no common root, differ in length or name an edge
-                that is not among the links; a leaf is trained and held out; or there is
-                none of either.
+                that is not among the links; a leaf is both trained and held out; or
+                there is no trained or no held-out leaf.
         """
         lines = [*self.paths, *self.held_out]
         self._check(lines)

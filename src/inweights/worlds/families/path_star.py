@@ -135,7 +135,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         leaves = self.arms * self.branches ** (self.nodes - 2)
         check_world(

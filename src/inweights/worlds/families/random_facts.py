@@ -100,7 +100,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world(

@@ -21,7 +21,7 @@ Ends = Literal["none", "first", "second", "both"]
 
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
-    """Pairs, some of which are trained in both directions.
+    """Pairs of entities; some pairs are trained in both directions.
 
     Attributes:
         n: Number of pairs, at least 2.
@@ -62,7 +62,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         further = {"none": 0, "both": 2 * self.n}.get(self.targeted, self.n)
         check_world(

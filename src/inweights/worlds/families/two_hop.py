@@ -48,8 +48,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         identity: Whether identities are trained, or the fraction of the bridges that
             have one.
         trained: Fraction of the two-hop facts that are trained, from 0 up to below 1;
-            with
-            :attr:`unseen`, of those whose hops may be seen.
+            with :attr:`unseen`, the fraction of those whose hops may be seen.
         bridges: Number of bridges of a slice, at most ``N``, so that several subjects
             share one. It requires ``sampled`` maps, which are then drawn once for all
             seeds; a seed only permutes the entities, so that all worlds have the same
@@ -136,7 +135,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+                memory needed and available.
         """
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n = self.n
@@ -254,7 +253,7 @@ def _queries_by_hops(
 
 
 def _relations(name: str, count: int) -> list[str]:
-    """Return names of relations, numbered where there are several."""
+    """Return names of relations, numbered if there are several."""
     return numbered(f"{name}_", count) if count > 1 else [name]
 
 

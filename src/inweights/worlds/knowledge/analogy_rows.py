@@ -50,7 +50,7 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Both similarity premises, that of the first subject first."""
+        """Both similarity premises, beginning with that of the first subject."""
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)
         second = _cut(template, self.subject_2, self.aspect)

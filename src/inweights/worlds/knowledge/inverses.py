@@ -20,9 +20,9 @@ Rows = Sequence[tuple[int, int, int]]
 def inverses(rows: Rows) -> dict[int, list[int]]:
     """Return the inverse relations of each relation, by relation.
 
-    Two relations are inverse if at least two facts, and half of those that could be,
-    are stated in both directions. Of several it is the one with most such facts, or all
-    that have as many, so that the order of facts does not matter.
+    Two relations are inverse if at least two facts, and at least half of all possible
+    ones, are stated in both directions. Of several it is the one with most such facts,
+    or all that have as many, so that the order of facts does not matter.
 
     Args:
         rows: The facts, as numbers of subject, relation and object.

@@ -47,7 +47,7 @@ class Knowledge:
         templates: Sentences of relations, where the file has any, as :class:`.Wording`
             takes them.
         reading: How the file was read: header, order of columns, delimiter, what was
-            left out. What is not ``sure`` was guessed.
+            left out. Remarks that are not ``sure`` are guesses.
     """
 
     entities: tuple[str, ...]
@@ -124,7 +124,7 @@ def read_knowledge(
 ) -> Knowledge:
     """Read triples from a file, a database or a data set of the hub.
 
-    What had to be guessed about the file is in :attr:`Knowledge.reading`.
+    :attr:`Knowledge.reading` lists the guesses about the file.
 
     Args:
         path: A CSV or TSV file with three columns (with or without a header; a column
@@ -145,7 +145,7 @@ def read_knowledge(
             by its words and by the rows below, and refused where they do not show it.
         columns: The columns of subject, relation and object, in this order, by name or
             by number from 1, separated by commas: ``"head,relation,tail"`` or
-            ``"1,3,2"``. By default those that a header or their values show.
+            ``"1,3,2"``. By default they are inferred from the header or the values.
         wide: Whether the first column (or the one that ``columns`` names) has subjects
             and each further column is a relation; empty cells are left out.
         labels: File of ids and labels; names that are ids in it are replaced by their
@@ -228,7 +228,7 @@ class _Labels:
         return s, r, o
 
     def _label(self, name: str) -> str:
-        """Return the label of an id; any other name as it is."""
+        """Return the label of an id; any other name unchanged."""
         # An address has its id at the end, such as http://www.wikidata.org/entity/Q142.
         for key in (name, name.rstrip(">/").rsplit("/", 1)[-1]):
             if key in self.names:

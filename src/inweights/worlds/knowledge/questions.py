@@ -13,8 +13,8 @@
 
 :func:`questions` returns them as prompts and answers; worlds of a user's facts
 (:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with
-all answers that the facts give: where there are too many questions, some prompts are
-left out, but no answer of the others.
+all answers that the facts give: if there are too many questions, whole prompts are left
+out, but no single answers.
 """
 
 from collections import Counter, defaultdict

@@ -47,11 +47,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             Identities that the file states are facts in any case.
         questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
-        query: Query for a database, where the path is its address.
-        download: Whether a data set of the hub may be downloaded, where the path is its
-            name.
+        query: Query for a database, if the path is its URL.
+        download: Whether a data set of the hub, named by the path, may be downloaded.
         header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by
-            the rows, and refused where they do not show it.
+            the rows, with an error if they do not show it.
         columns: The columns of subject, relation and object by name or number,
             separated by commas. Empty: decided by the header or the values.
         wide: Whether the first column has subjects and each further column is a
@@ -139,20 +138,14 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Read the file and make the world; only the choice of identities depends on the seed.
 
         Raises:
-            DataError: The file is missing, empty or damaged; the message states the
-                line.
+            DataError: The file is missing, empty or damaged; names the line.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts, without making a world of them; see :func:`read_knowledge`.
-
-        Raises:
-            DataError: The file has no facts, or a line is not valid.
-            ConfigError: The file does not exist, or an option does not fit its format.
-        """
+        """Read the facts without making a world; raises as :func:`read_knowledge` does."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -171,8 +164,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             seed: Root seed, which decides only the choice of identities.
 
         Raises:
-            ConfigError: ``identity`` names a relation or level that the facts do not
-            have.
+            ConfigError: ``identity`` names an unknown relation or level.
         """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
@@ -235,7 +227,8 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 def identities_of(facts: Knowledge) -> Bools:
     """Return whether each triple states an identity, ``[M]``.
 
-    Those triples do whose relation leads from every one of its subjects to itself.
+    A triple is an identity if its relation leads from each of its subjects to the
+    subject itself.
     """
     subject, relation, thing = facts.triples.T
     loops = subject == thing

@@ -31,8 +31,8 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
 
     Returns:
         Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their
-        answers, ``[Q, 1]``, a row for each answer, those of one prompt together; and
-        the number of prompts that there are in all.
+        answers, ``[Q, 1]``, with one row per answer and the answers of a prompt in
+        consecutive rows; and the total number of prompts.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -79,7 +79,7 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
 
 
 def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
-    """Return pairs of facts of which the first ends where the second begins.
+    """Return pairs of facts in which the object of the first is the subject of the second.
 
     Where there are more than ``most``, these are spread evenly over all of them.
 
@@ -120,7 +120,7 @@ def _links(triples: Ids) -> Ids:
 
 
 def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
-    """Sort links by subject, and return where those of each fact's object begin and end."""
+    """Sort links by subject, and return the range of links of each fact's object."""
     leading = np.unique(link, return_index=True)[1]
     subjects = triples[leading, 0]
     onward = np.lexsort((leading, subjects))

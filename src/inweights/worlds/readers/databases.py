@@ -42,7 +42,7 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         The names of the columns, and the rows as they arrive.
 
     Raises:
-        ConfigError: There is no query, it returns no rows, the address has a password,
+        ConfigError: There is no query, it returns no rows, the URL contains a password,
             or a driver is missing.
         DataError: The database is missing or reports an error; also while rows are
             read.

@@ -20,7 +20,7 @@ NAMES = ("name", "title", "label", "displayname", "full_name", "fullname", "id")
 
 
 def is_export(names: Sequence[str]) -> bool:
-    """Return whether columns are those of ``apoc.export.csv``: nodes and relationships together.
+    """Return whether a file has the columns of ``apoc.export.csv``.
 
     Example:
         >>> is_export(["_id", "_labels", "name", "_start", "_end", "_type"]), is_export(["name"])

@@ -30,7 +30,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     """Give an empty folder to fill, which becomes ``target`` if the block ends without an error.
 
     Yields:
-        The folder to fill, beside ``target``.
+        The folder to fill, next to ``target``.
 
     Raises:
         DataError: ``target`` exists already, or cannot be written.

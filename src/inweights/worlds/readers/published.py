@@ -28,7 +28,7 @@ _CELL = 1_000_000
 
 
 class Fact(NamedTuple):
-    """A fact from a file, with what the file says about it.
+    """A fact from a file, with further information from the file.
 
     Attributes:
         triple: Subject, relation and object.
@@ -43,7 +43,7 @@ class Fact(NamedTuple):
 
 
 def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
-    """Return whether columns are those of TwoHopFact and SOCRATES.
+    """Return whether a file has the columns of TwoHopFact and SOCRATES.
 
     Example:
         >>> is_two_hop(["uid", "e1.value", "e2.value", "e3.value"]), is_two_hop(["subject"])

@@ -59,9 +59,9 @@ _LANGUAGES = ("en", None)
 def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
     """Yield every triple between names as a fact, numbered in the order of the file.
 
-    The name of a thing is that of ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
-    ``schema:name`` in English or without a language, otherwise the end of its address;
-    where two things have one name, the second is named by its whole address. Triples
+    An entity is named by its ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
+    ``schema:name`` in English or without a language, otherwise by the end of its IRI;
+    if two entities have the same name, the second is named by its whole IRI. Triples
     with blank nodes, which have no name, are left out. Named graphs are read as one.
 
     Args:

@@ -16,11 +16,11 @@ class Remark(msgspec.Struct, frozen=True):
             ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``,
             ``one-sided``, ``inverse``, ``homonym``, or a kind of
             :data:`inweights.worlds.knowledge.checks.values.KINDS`.
-        lines: Lines of the file that it is about; for a pair of relations, those of an
-            example.
+        lines: Lines of the file to which the remark refers; for a pair of relations,
+            the lines of an example.
         text: The remark as a sentence.
-        sure: Whether a reader had no choice, as with a header that says ``subject``;
-            only guesses are printed.
+        sure: Whether there was no alternative, as with a header named ``subject``; only
+            guesses are printed.
     """
 
     kind: str

@@ -56,7 +56,7 @@ def is_wikidata(path: Path) -> bool:
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Of a property's statements only those of the best rank are read. Dates are written
+    Only a property's statements of the best rank are read. Dates are written
     as far as they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without
     their unit. Identifiers, links, media and coordinates are left out. Names are labels
     in English; an item without one is named by its number, and where two have one
@@ -164,7 +164,7 @@ def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str,
 
 
 def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return a value as text, empty where it is not read, and whether it is an item."""
+    """Return a value as text, empty if it is not read, and whether it is an item."""
     value = given["value"]
     match given["type"]:
         case "wikibase-entityid":

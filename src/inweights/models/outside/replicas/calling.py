@@ -1,10 +1,10 @@
 """One module called with the numbers of every replica: :class:`ModuleCaller`.
 
-:class:`~inweights.models.outside.wrapped.Wrapped` is made of it, and trained modules
-are. The module holds no replica's numbers; each call lends it those of all replicas
-under ``torch.func.vmap``, or, where an operation has no rule for that, those of one
-replica after another. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``V``
-tokens, ``D`` width.
+:class:`~inweights.models.outside.wrapped.Wrapped` and trained modules are based on it.
+The module does not store parameters; each call passes it the parameters of all replicas
+under ``torch.func.vmap``, or, if an operation has no batching rule, the parameters of
+one replica after another. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions,
+``V`` tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOGITS = "logits"
 
 
 class ModuleCaller(Model):
-    """A model whose states and logits are those of one module, called for each replica."""
+    """A model that computes states and logits by calling one module for each replica."""
 
     def _adopt(
         self,

@@ -96,7 +96,7 @@ class _Batched(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is kept: the rule below is differentiable as it is."""
+        """Save nothing for the backward pass: the rule below is differentiable."""
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:
@@ -209,7 +209,7 @@ class Noise:
 
 
 def reason_of(error: Exception) -> str:
-    """Return what could not be batched, from torch's message."""
+    """Return the name of the operation that could not be batched, from torch's message."""
     operation = re.search(r"aten::\w+(\.\w+)?", str(error))
     if operation:
         return f"{operation.group()} has no batching rule"

@@ -1,7 +1,8 @@
 """Parameters and buffers of several modules, stacked in one model: where each is, and its name.
 
 :func:`stack` puts them into a model with a replica axis, and :func:`load_replica`
-replaces those of one replica by a plain ``state_dict``. Shapes: ``R`` replicas.
+replaces the parameters of one replica by a plain ``state_dict``. Shapes: ``R``
+replicas.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cross-entropy with gradients written by hand: of given logits, and of a head of many classes.
 
-:func:`cross_entropy` takes logits; :func:`log_normaliser` computes them for some positions
-at a time, so that those of all are never in memory. Shapes: ``R`` replicas, ``n`` labelled
-positions, ``D`` width, ``K`` candidates.
+:func:`cross_entropy` takes logits; :func:`log_normaliser` computes logits for some
+positions at a time, so that the logits of all positions are never in memory. Shapes:
+``R`` replicas, ``n`` labelled positions, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Loss functions and penalties of users: called at each step, and checked at the first.
 
-:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.loss.Loss` in a
-phase that names a function. The checks find what returns another shape than ``[R]``,
-has no gradient, or makes the loss of one replica depend on another. Shapes: ``R``
-replicas, ``n`` labels, ``K`` candidates.
+:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.loss.Loss`
+in a phase that names a function. The checks find functions that return a shape other
+than ``[R]``, have no gradient, or make the loss of one replica depend on another.
+Shapes: ``R`` replicas, ``n`` labels, ``K`` candidates.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Optimizers of all replicas: the built-in ones (``fused.py``) and those of users (``own.py``)."""
+"""Optimizers of all replicas: the built-in ones (``fused.py``) and users' own ones (``own.py``)."""

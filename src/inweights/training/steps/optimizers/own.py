@@ -97,8 +97,8 @@ class OwnOptimizer:
                 optimizers whose ``step`` needs a ``closure``.
 
         Raises:
-            ConfigError: At the first call, if the optimizer gives parameters other
-                memory, or its state holds what a checkpoint cannot store.
+            ConfigError: At the first call, if the optimizer replaces the parameters'
+                memory, or its state contains a value that a checkpoint cannot store.
         """
 
         def link_gradients() -> None:
@@ -130,7 +130,7 @@ class OwnOptimizer:
         """Return the state and the groups of all optimizers as named tensors.
 
         Raises:
-            ConfigError: The state holds what a checkpoint cannot store.
+            ConfigError: The state contains a value that a checkpoint cannot store.
         """
         form = []
         tensors: dict[str, Tensor] = {}
@@ -220,7 +220,7 @@ def _built(
 
 
 def _bare(make: Any) -> Any:
-    """Return what a ``functools.partial`` calls; anything else as it is."""
+    """Return the function that a ``functools.partial`` calls; any other value unchanged."""
     return make.func if isinstance(make, partial) else make
 
 

@@ -1,7 +1,7 @@
-"""Parts of the columns of the parameter matrix, and runs of replicas, that are updated alike.
+"""Columns of the parameter matrix, and groups of replicas, that are updated in the same way.
 
-Both optimizers, the built-in ones and those of users, group their work by these. Shapes:
-``R`` replicas, ``P`` parameters of one replica.
+Both optimizers, the built-in ones and those of users, group their work by these.
+Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ Span = tuple[int, int]
 def decays_of(
     flat: FlatParameters, spans: Sequence[Span], one: Optimizer
 ) -> list[tuple[list[Span], float]]:
-    """Split columns into those that decay and those that do not, each with its decay.
+    """Split columns into a part with and a part without weight decay, each with its coefficient.
 
     Args:
-        flat: Says which columns are those of matrices.
+        flat: Parameters, which determine the columns of matrices.
         spans: The columns that are divided.
         one: The settings: how much decays, and whether vectors do.
 
     Returns:
-        One or two pairs of columns and decay; no pair is without columns.
+        One or two pairs of columns and decay; no pair is empty.
     """
     count = flat.values.shape[1]
     split = count

@@ -1,1 +1,1 @@
-"""Worlds of graphs: the config, its built-in shapes, and what the facts of edges are."""
+"""Worlds of graphs: the config, its built-in shapes, and the facts that state edges."""

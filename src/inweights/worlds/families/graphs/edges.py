@@ -1,4 +1,4 @@
-"""Edges as facts: what stands in the prompt of an edge, for all worlds that have edges."""
+"""Edges as facts: the prompt of an edge, for all worlds that have edges."""
 
 from __future__ import annotations
 

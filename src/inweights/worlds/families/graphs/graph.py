@@ -52,7 +52,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             root with ``arms`` children, below which every inner node has ``branches``
             children. ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes.
             ``irregular``: 16 nodes in two components (C.3). ``file``: the graph in
-            :attr:`file`. ``edges``: those in :attr:`links`. The others are social
+            :attr:`file`. ``edges``: the edges in :attr:`links`. The others are social
             networks (:mod:`inweights.worlds.families.graphs.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
@@ -198,8 +198,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         Raises:
             DataError: The file is missing or damaged, or has no paths where
                 :attr:`paths` is set.
-            ConfigError: The world does not fit into memory; the message states the
-            memory needed and available.
+            ConfigError: The world does not fit into memory.
         """
         check_memory_of(self)
         found, given = self._skeleton()
@@ -281,13 +280,12 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     Args:
         graph: Graph of any class of networkx. Labels become text, parallel edges count
             once, weights are ignored. Edges of a directed graph are trained in their
-            own direction, those of another one in both.
+            own direction, other edges in both directions.
         settings: Further settings of :class:`Graph`, such as ``self_edges=True``, or
             ``edges="both"`` for both directions of a directed graph.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there
-            is no edge.
+        DataError: It is not a graph, two labels are equal as text, or it has no edge.
 
     Example:
         >>> import networkx

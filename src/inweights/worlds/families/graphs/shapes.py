@@ -168,7 +168,7 @@ def grid(rows: int, columns: int) -> EdgeList:
 
     Args:
         rows: Number of rows.
-        columns: Number of columns; at least 2 where there is one row.
+        columns: Number of columns; at least 2 if there is one row.
     """
     at = np.arange(rows * columns).reshape(rows, columns)
     right = zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist(), strict=True)

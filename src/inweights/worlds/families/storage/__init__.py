@@ -44,8 +44,8 @@ _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
-    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and,
-    where there are some, ``queries``.
+    The folder also loads with ``datasets.load_dataset(folder)``: with the splits
+    ``facts`` and, if there are any, ``queries``.
 
     Args:
         world: The world.

@@ -1,6 +1,6 @@
 """Describe files as a data set: a card for Hugging Face, and metadata in Croissant.
 
-:func:`write_cards` writes ``README.md`` and ``croissant.json`` beside the files of a
+:func:`write_cards` writes ``README.md`` and ``croissant.json`` into the folder of a
 :class:`DataSet`, with the hash, the size and the columns of each. Hugging Face reads
 the first lines of the card (https://huggingface.co/docs/hub/datasets-cards), other
 tools read Croissant 1.0 (https://docs.mlcommons.org/croissant).
@@ -42,7 +42,7 @@ class DataFile(NamedTuple):
 
     Attributes:
         path: Where it is in the folder, with ``/``.
-        says: What is in it, in a sentence.
+        says: Description of its content, one sentence.
         part: Part of the data set whose tables have the same columns (a *config* of
             Hugging Face); empty for a file that is no table.
         split: Split of the part.
@@ -56,17 +56,17 @@ class DataFile(NamedTuple):
 
 @dataclass(frozen=True)
 class DataSet:
-    """What a folder of files is, for its card.
+    """Description of a folder of files, for its card.
 
     Attributes:
         name: Short name, in small letters with hyphens.
         title: Title.
-        says: What it is, in a sentence that a stranger understands.
+        says: Description of the data set, one sentence for a general reader.
         body: More of it, as Markdown: how it was made, what it is for, its limits.
         files: Its files; tables are Parquet.
-        columns: What the columns mean, by name.
+        columns: Meaning of the columns, by name.
         tags: Words by which it is found.
-        published: Date of its content, ``YYYY-MM-DD``; empty where there is none.
+        published: Date of its content, ``YYYY-MM-DD``; empty if unknown.
     """
 
     name: str

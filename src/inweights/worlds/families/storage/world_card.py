@@ -17,7 +17,7 @@ TAGS: Sequence[str] = tuple(_TEXT["tags"])
 
 
 def described_world(world: World) -> DataSet:
-    """Return what a folder of :func:`inweights.worlds.save_world` is, for its card.
+    """Describe a folder written by :func:`inweights.worlds.save_world`, for its card.
 
     Args:
         world: The world.

@@ -170,7 +170,7 @@ def _spellings(
 def _known_aliases(
     entities: Sequence[str], first: Sequence[int], known: Mapping[str, Sequence[str]]
 ) -> Iterator[Remark]:
-    """Yield remarks on entities of which one is another name of the other in the file."""
+    """Yield remarks on names that, according to the file, belong to the same entity."""
     place = {name: i for i, name in enumerate(entities)}
     for name, others in known.items():
         for other in others:

@@ -27,7 +27,7 @@ _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 
 @lru_cache(maxsize=2**16)
 def repaired(name: str) -> tuple[str, str]:
-    """Return a name with its damage corrected, and what the damage was.
+    """Return a name with its damage corrected, and a description of the damage.
 
     Returns:
         The corrected name and the damage in words; the name itself and an empty text if

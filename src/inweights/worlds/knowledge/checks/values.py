@@ -1,7 +1,7 @@
-"""Remarks on values that a program damaged, or of which one has several forms.
+"""Remarks on values that were damaged by a program, or that occur in several forms.
 
-:func:`value_remarks` yields one remark of each kind for each relation: what is wrong,
-where, and what to do. Names are corrected in :mod:`.repair`, dates are recognised in
+:func:`value_remarks` yields one remark of each kind for each relation: the problem, its
+place, and what to do. Names are corrected in :mod:`.repair`, dates are recognised in
 :mod:`.dates`.
 """
 

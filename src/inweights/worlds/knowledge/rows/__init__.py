@@ -1,1 +1,1 @@
-"""Rows of facts: from delimited text, from JSON, and the refusal of what holds none."""
+"""Rows of facts, from delimited text and from JSON, and errors for files without facts."""

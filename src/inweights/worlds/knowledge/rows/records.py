@@ -41,7 +41,7 @@ _LISTS = (
 
 
 class Records:
-    """Reads facts from records of JSON.
+    """Reads facts from JSON records.
 
     Args:
         path: File that errors name.
@@ -65,7 +65,7 @@ class Records:
 
         Args:
             records: Number and value of each record.
-            unit: What the numbers count in messages: ``line`` or ``case``.
+            unit: Unit of the numbers in messages: ``line`` or ``case``.
 
         Raises:
             DataError: A record is not a fact; the message states its keys and what is
@@ -199,7 +199,7 @@ class Records:
         return _text(value)
 
     def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the list of facts in an object, or facts made of its keys and values."""
+        """Return the list of facts in an object, or facts constructed from its keys and values."""
         full = {key: value for key, value in found.items() if value}
         lists = {key: value for key, value in full.items() if isinstance(value, list)}
         # A list under a usual name, or the only list, whatever it is called.

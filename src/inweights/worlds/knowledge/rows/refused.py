@@ -46,7 +46,7 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
     Args:
         keys: Keys of the object, or columns of the table.
         where: File and line, which the message names.
-        what: What ``keys`` are in the message: ``keys`` or ``columns``.
+        what: Name of ``keys`` in the message: ``keys`` or ``columns``.
     """
     known = known_format(keys)
     shown = ", ".join(keys[:_SHOWN])

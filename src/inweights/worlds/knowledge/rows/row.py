@@ -1,4 +1,4 @@
-"""One fact of a file with its line: :class:`Row`, made of the fields of a row of text."""
+"""One fact of a file with its line: :class:`Row`, constructed from the fields of a text row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Row(NamedTuple):
     Attributes:
         line: Line of the file; row of a Parquet or Arrow file or of a query, case of a
             JSON list, triple of RDF.
-        fact: The triple, with what the file says about it.
+        fact: A triple, with its line and other information from the file.
         stage: Stage of training.
         chain: Whether the fact is part of a chain that the file has as one row.
     """

@@ -96,7 +96,7 @@ def table_rows(
         rows: Line and cells of each row.
         layout: What the caller states about header and columns.
         remarks: Remarks on what was assumed are appended to this list.
-        line: What the numbers of rows count in messages.
+        line: Unit of the row numbers in messages.
 
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.

@@ -54,7 +54,7 @@ def ended(thing: str, stop: str = ".") -> str:
 
     Args:
         thing: The name.
-        stop: What ends the sentence.
+        stop: End of the sentence.
     """
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 

@@ -1,8 +1,8 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
-:class:`Wording` makes them from templates, a user's (TOML) or those of ``wording.toml``
-and ``kinds.toml``. Data sets for language models are written, and models are queried,
-in these words.
+:class:`Wording` makes them from templates: a user's own (TOML) or the built-in
+``wording.toml`` and ``kinds.toml``. Data sets for language models are written, and
+models are queried, in these words.
 """
 
 import re
@@ -41,7 +41,7 @@ class Wording(Config):
             completion.
         phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``;
             by default its name is read as an English noun or verb. Questions about
-            chains are made of these.
+            chains are built from these.
         aliases: Other names of entities; each wording of a fact uses the next name of
             its subject.
         kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations
@@ -143,7 +143,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has no template of its own, and gets the generic ones."""
+        """Return whether a relation has no template and uses the generic ones."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:

@@ -51,8 +51,8 @@ def read_edges(
     ``.adjlist`` and ``.json`` (nodes and links) are read as ``networkx`` writes them.
     Any other file is text: lines ``u=v``, or a table with two columns, separated by
     comma, tab, semicolon, bar or space. Weights and other attributes are ignored, as
-    are columns to which a header gives other names. What had to be guessed is in
-    :attr:`EdgeList.remarks`.
+    are columns to which a header gives other names. :attr:`EdgeList.remarks` lists the
+    guesses.
 
     Args:
         path: The file.
@@ -60,8 +60,8 @@ def read_edges(
             words (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows
             below, and refused where they do not show it.
         columns: The two columns with the ends of an edge, by name or by number from 1,
-            separated by a comma; by default those that a header names, or the first
-            two.
+            separated by a comma; by default the columns that a header names, or the
+            first two.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge.
@@ -212,8 +212,8 @@ def from_graph(graph: Any) -> EdgeList:
     Labels become text. Parallel edges count once; weights and keys are ignored.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there
-            is no edge.
+        DataError: The value is not a graph, two labels are equal as text, or there is
+            no edge.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")

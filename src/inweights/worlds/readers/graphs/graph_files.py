@@ -110,7 +110,7 @@ def links_of(found: Mapping[str, Any]) -> list[Any] | None:
 
 
 def read_json(file: Path) -> Any:
-    """Read the value in a file of JSON.
+    """Read the value of a JSON file.
 
     Raises:
         DataError: The file is missing or is not JSON; the message states the line.

@@ -2,7 +2,7 @@
 
 A node's name is its name, title or label, otherwise its number; the relation is the
 edge's label, type or relation, whichever word of :mod:`.headers` comes first.
-:func:`graph_facts` reads files, :func:`linked_facts` objects of JSON.
+:func:`graph_facts` reads files, and :func:`linked_facts` JSON objects.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -51,7 +51,7 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
         complete: Whether the steps of paths need edges that are listed.
 
     Raises:
-        DataError: A line is damaged, or a step of a path is no edge.
+        DataError: A line is damaged, or a step of a path is not an edge.
     """
     links = []
     lone = []
@@ -87,7 +87,7 @@ def _check_steps(
     links: Sequence[tuple[str, str]],
     paths: Mapping[tuple[str, ...], int],
 ) -> None:
-    """Raise an error if a step of a path is no edge; paths come with their lines."""
+    """Raise an error if a step of a path, given with its line number, is not an edge."""
     known = set(map(frozenset, links))
     for steps, number in paths.items():
         for u, v in pairwise(steps):

@@ -1,9 +1,8 @@
 """Header and columns of a table of facts or edges: :func:`arrange` decides which are which.
 
 It decides by the words of the first row, by cells that occur again, and by the form of
-the cells below. What it cannot decide it refuses, naming the option with which a user
-says it; what it guessed becomes a remark. Readers of text (``graphs``,
-``knowledge/rows``) call it.
+the cells below. If it cannot decide, it raises an error that names the option to set;
+its guesses become remarks. Readers of text (``graphs``, ``knowledge/rows``) call it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ _DIRECTIONS = {"directed", "undirected", "mutual"}
 
 
 class Layout(NamedTuple):
-    """What a caller states about the columns of a table.
+    """Information about the columns of a table, as stated by the caller.
 
     Attributes:
         header: Whether the first row is a header; ``None``: decided by the rows.
@@ -45,7 +44,7 @@ class Arranged(NamedTuple):
     Attributes:
         places: Index of the column (from 0) of each role: ``subject``, ``relation`` and
             ``object``, or of an edge ``subject`` and ``object``.
-        header: Cells of the header; empty where there is none.
+        header: Cells of the header; empty if there is none.
         rows: All other rows, as pairs of the number of the line in the file (from 1)
             and the list of its cells.
         remarks: What was assumed.

@@ -65,9 +65,9 @@ def is_header(
             ``object``) or ``EDGES`` (``subject``, ``object``).
 
     Returns:
-        Whether it is a header; the reason in words, for a remark; and whether that is
-        sure. It is not sure where the reason is good, but a table could be thought of
-        for which it is wrong: the caller should show the remark.
+        Whether the row is a header; the reason in words, for a remark; and whether this
+        is certain. It is not sure where the reason is good, but a table could be
+        thought of for which it is wrong: the caller should show the remark.
 
     Raises:
         UnclearHeaderError: There is no reason for either.
@@ -122,7 +122,7 @@ def _unclear(
 
 
 def called(needed: Sequence[str]) -> str:
-    """Return what a row is called in messages."""
+    """Return the name of a row in messages."""
     return "an edge" if tuple(needed) == EDGES else "a fact"
 
 

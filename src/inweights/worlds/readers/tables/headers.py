@@ -78,7 +78,7 @@ def places_of(
 
     Returns:
         Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if
-        they exist; ``None`` where the names are not those of a known header.
+        they exist; ``None`` if the names are not a known header.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])

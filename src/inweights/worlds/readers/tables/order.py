@@ -29,8 +29,7 @@ class Order(NamedTuple):
 
     Attributes:
         places: Index of each needed column.
-        why: Reason for another order than the usual one, or for what was assumed; may
-            be empty.
+        why: Reason for an unusual order, or for an assumption; may be empty.
         refused: Reason why the columns cannot be decided; empty if they can.
     """
 

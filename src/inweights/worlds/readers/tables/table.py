@@ -1,6 +1,6 @@
 """Delimited text as rows of cells: the delimiter is detected, comments and rulers are left out.
 
-:func:`read_cells` serves facts and edges. What it assumed is a :class:`.Remark`.
+:func:`read_cells` serves facts and edges. Its assumptions are :class:`.Remark` objects.
 """
 
 import csv
@@ -53,7 +53,7 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         path: File that errors name.
         text: Content of the file.
         least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
-        expected: What a row should be, for the message about a damaged one.
+        expected: Description of a valid row, for the message about a damaged one.
 
     Returns:
         The rows, the delimiter, and remarks on what was assumed.
