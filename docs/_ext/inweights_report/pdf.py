@@ -29,6 +29,8 @@ HOW_TO_GET_IT = (
     "no PDF: typst is not installed. 'pip install typst' adds it (a wheel without "
     "dependencies, in the extra 'docs'); the HTML needs none"
 )
+#: Letters of a table above which it is set in small type, and its rows may break.
+_DENSE = 8000
 #: A column of at most so many characters is as wide as its text.
 _NARROW = 13
 
@@ -154,7 +156,7 @@ class _Writer:
         columns = ", ".join(
             "auto"
             if most <= _NARROW
-            else f"{round(max(12, each / len(rows)) ** 0.7, 1)}fr"
+            else f"{round(min(200, max(12, each / len(rows))) ** 0.7, 1)}fr"
             for most, each in zip(longest, total, strict=True)
         )
         head = "".join(f"[{self.inline(cell)}]," for cell in rows[0])
@@ -162,7 +164,10 @@ class _Writer:
             "".join(f"[{self.inline(cell)}]," for cell in row) for row in rows[1:]
         )
         above = f"[{self.inline(caption)}]" if caption else "none"
-        return f"#rows(({columns},), {above}, ({head}), {len(rows)},\n({body}))"
+        dense = "true" if sum(total) > _DENSE else "false"
+        return (
+            f"#rows(({columns},), {above}, ({head}), {len(rows)}, {dense},\n({body}))"
+        )
 
     def inline(self, token: Token) -> str:
         """Return the text of a paragraph or cell."""

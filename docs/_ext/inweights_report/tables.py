@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 import polars as pl
 from inweights_site.text import table, words
@@ -246,26 +247,37 @@ def _costs(evidence: Evidence, *recipes: str) -> Iterator[str]:
 
 
 def _every(evidence: Evidence, *sources: str) -> Iterator[str]:
-    """Every claim of some papers, checks too, in one table."""
-    rows = []
+    """Every claim of some papers, checks too: a row for each recipe."""
     chosen = [claim for claim in evidence.board.claims if claim.source in sources]
     # The recipes of a paper first, then others that judge its claims.
-    for claim in sorted(chosen, key=lambda c: (sources.index(c.source), _place(c))):
-        verdict = _verdict(claim).replace("not seen in a substitute", "not seen")
-        verdict += ", a check" if claim.check else ""
-        name = claim.id
+    chosen.sort(key=lambda claim: (sources.index(claim.source), _place(claim)))
+    rows = []
+    for recipe, judged in groupby(chosen, lambda claim: claim.id.rpartition("/")[0]):
+        claims = list(judged)
+        seeds = {claim.replicates for claim in claims if claim.low is not None}
+        numbers = sorted({min(seeds), max(seeds)}) if seeds else []
+        name = recipe
         for paper, short in _SHORT.items():
             name = name.replace(f"{paper}/", f"{short}/")
-        rows.append(
-            [
-                words(f"{claim.text} ") + f"`{name}`",
-                words(_published(claim)),
-                words(interval(claim)),
-                "–" if claim.low is None else str(claim.replicates),
-                words(verdict),
-            ]
-        )
-    return table(["claim", "printed", "measured, interval", "seeds", "verdict"], rows)
+        entries = ";\u2003".join(map(_entry, claims))
+        rows.append([f"`{name}`", " to ".join(map(str, numbers)) or "–", entries])
+    return table(["recipe", "seeds", "claims"], rows)
+
+
+def _entry(claim: ClaimResult) -> str:
+    """A claim in few words: verdict, name and number; one that did not hold says what it is."""
+    sign = SIGNS[claim.protocol] if claim.protocol else ""
+    name = claim.id.rpartition("/")[2]
+    parts = [words(f"{sign}{_MARKS[claim.verdict]}\u00a0") + f"`{name}`"]
+    if claim.check:
+        parts.append("(a check)")
+    if claim.verdict in ("not reproduced", "not seen in a substitute"):
+        parts.append(words(f"({claim.text.rstrip('.')})"))
+    if claim.measured is not None:
+        parts.append(words(interval(claim)))
+    if (printed := _published(claim)) not in ("–", "lost"):
+        parts.append(words(f"(printed {printed})"))
+    return " ".join(parts)
 
 
 def _place(claim: ClaimResult) -> tuple[bool, str]:
