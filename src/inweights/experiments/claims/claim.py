@@ -56,7 +56,7 @@ _WORDS = 25
 
 
 class Said(Config, kw_only=True):
-    """What a claim says and where, whether or not it has been judged.
+    """Sentence and source of a claim, whether or not it has been judged.
 
     Attributes:
         id: ``<recipe>/<short-name>``.
@@ -68,8 +68,8 @@ class Said(Config, kw_only=True):
             prints none, or that the text at hand lost it.
         check: Whether it holds by construction, as frozen vectors stay as drawn: a test
             of the code that the results table shows and does not count.
-        condition: Under which of its trials' conditions it is judged; empty where there
-            is one.
+        condition: Condition of the trials on which the claim is judged; empty if there
+            is only one.
         quote: The paper's own words.
         protocol: How near to the paper's protocol it is judged; ``None`` for claims of
             ours.
@@ -102,7 +102,7 @@ class Said(Config, kw_only=True):
 
 
 class Statement(Said, kw_only=True, omit_defaults=True):
-    """A claim without its score, as it is shown before anything has run.
+    """A claim without its score, as it is shown before any run.
 
     Attributes:
         judged: What is judged over the seeds.
@@ -119,8 +119,8 @@ class Claim(Said, kw_only=True):
     Attributes:
         score: The numbers that are judged, one per seed.
         judged: Whether their median (``typical``), the share of seeds that meet the
-            target by themselves (``reliable``) or their mean (``mean``) has to lie in
-            the target.
+            target by themselves (``reliable``) or their mean (``mean``) has to lie
+            within the target.
 
     The others are those of :class:`Said`.
 
@@ -154,11 +154,11 @@ class Claim(Said, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether it is a claim of ours, which no paper states."""
+        """Whether it is our own claim, which no paper states."""
         return self.source == "ours"
 
     def check_sources(self, file: str) -> None:
-        """Check that a claim says what its paper says, and how near to it it is judged.
+        """Check that a claim has the quote, published number and protocol of its paper.
 
         Args:
             file: Name of the recipe's file, for the message.

@@ -26,12 +26,12 @@ class ClaimResult(Said, kw_only=True):
             it.
         share_high: Upper end of the same.
         case: The case that decided: the one that is farthest from reproducing.
-        why: Why there is no verdict, where there is none.
+        why: Reason why there is no verdict; empty if there is one.
         needed: About how many seeds would decide an open claim, if they are like those
             so far.
         level: Confidence of the intervals.
         version: Of the claim, by the ledger.
-        earlier: What became of its earlier versions, in words.
+        earlier: Verdicts of earlier versions of the claim, in words.
         p: The smallest error probability with which it would have this verdict, on the
             scale of one analysis at .05.
         together: Whether the verdict also holds when all papers' claims are tested
@@ -79,7 +79,7 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The verdict in words: a claim that is no paper's holds, or does not.
+        """The verdict in words; a claim of our own ``holds`` or ``does not hold``.
 
         Example:
             >>> from inweights.experiments import Target
@@ -94,7 +94,7 @@ class ClaimResult(Said, kw_only=True):
         )
 
     def __str__(self) -> str:
-        """The verdict with what was measured, its interval and the target, in one line.
+        """The verdict, the measured value, its interval and the target, in one line.
 
         Example:
             >>> from inweights.experiments import Target

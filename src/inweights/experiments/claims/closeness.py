@@ -58,7 +58,7 @@ class Closeness:
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
-    """Return whether the interval of a result lies in the range of the published size.
+    """Return whether the interval of a result lies within the range of the published size.
 
     Returns:
         ``None`` where the claim is not judged, no number is printed, or the target says
@@ -85,5 +85,5 @@ def closeness(claim: ClaimResult) -> Closeness | None:
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on the published size, of those claims that have one."""
+    """Count the verdicts on the published size, over the claims that have one."""
     return Counter(size.verdict for size in map(closeness, claims) if size)

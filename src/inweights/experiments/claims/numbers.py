@@ -108,7 +108,7 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
             ``seed``).
 
     Returns:
-        A row per diverged run, with its labels and its seed; no rows where there are no
+        One row per diverged run, with its labels and its seed; no rows if there are no
         losses.
     """
     import polars as pl
@@ -129,7 +129,7 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> tuple[dict[str, dict[int, float]], float]:
-    """Return the numbers of each case, and the size of what was subtracted."""
+    """Return the numbers of each case, and the size of the subtracted numbers."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
@@ -155,7 +155,7 @@ def _cases(
 
 
 def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
-    """Refuse a column that holds no numbers, which have no mean."""
+    """Raise an error for a column without numbers, which has no mean."""
     import polars as pl
 
     kind = table.schema[column]

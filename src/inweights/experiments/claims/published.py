@@ -33,7 +33,7 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return what a paper prints as a number; ``None`` where it is not a single one.
+    """Return the printed value of a paper as a number; ``None`` where it is not a single one.
 
     A spread (``± 0.1``) is left out, and a percentage becomes a share. A number that
     follows from two printed ones is ``derived``, and may say from which.

@@ -1,7 +1,7 @@
-"""Say which numbers of which table a claim is about, before anything has run.
+"""Select the table and column on which a claim is judged, before any run.
 
 A :class:`Score` is one number per seed; with a
-:class:`~inweights.experiments.claims.target.Target` it is what a claim asserts
+:class:`~inweights.experiments.claims.target.Target` it forms the assertion of a claim
 (:class:`Judged`). :mod:`~.numbers` takes the numbers from the tables of a run.
 """
 
@@ -21,7 +21,7 @@ Value = str | float | bool
 
 
 class Score(Config):
-    """Numbers of one column of a table: one per seed, the mean where it has several rows.
+    """Numbers of one column of a table: one per seed, the mean if a seed has several rows.
 
     Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed
     by
@@ -118,7 +118,7 @@ class Score(Config):
 
     @property
     def size(self) -> float:
-        """The largest absolute value that the score can have; 0 where it has no bounds."""
+        """The largest absolute value that the score can have; 0 if it has no bounds."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 

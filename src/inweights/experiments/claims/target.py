@@ -23,7 +23,7 @@ class Rounding:
     """How near to an edge of a target a number counts as lying on it.
 
     Attributes:
-        share: Tolerance as a share of the size of what is compared; 0 compares to the
+        share: Tolerance relative to the size of the compared values; 0 compares to the
             last bit.
         size: Size of the numbers that were rounded, where it may be more than the
             edge's own: 1 for shares and for differences of shares.
@@ -37,7 +37,7 @@ class Rounding:
     size: float = 0.0
 
     def at(self, edge: float) -> float:
-        """Return the distance from an edge within which a number still lies on it."""
+        """Return the distance within which a number counts as equal to a boundary of the target."""
         return self.share * max(abs(edge), self.size)
 
 

@@ -1,9 +1,8 @@
-"""Judge claims: say what the confidence interval of a score means for the claim.
+"""Judge claims by the confidence interval of their score.
 
-A claim is *reproduced* when the whole interval lies in the target, in every case; *not
-reproduced* when all of it lies outside, in one case; *undecided* when it crosses the
-edge.
-:func:`judge` takes the numbers from tables, :func:`decide` is given them.
+A claim is *reproduced* if the whole interval lies within the target in every case, *not
+reproduced* if it lies completely outside in at least one case, and *undecided*
+otherwise. :func:`judge` takes the numbers from tables, :func:`decide` is given them.
 :mod:`~.closeness` compares the size.
 """
 
@@ -181,7 +180,7 @@ def span_of(
         alpha: Probability with which the interval may miss.
 
     Returns:
-        Middle, lower end and upper end; ends are infinite where there are too few
+        Middle, lower end and upper end; the ends are infinite if there are too few
         seeds.
     """
     if claim.judged != "mean":

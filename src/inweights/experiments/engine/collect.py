@@ -1,7 +1,7 @@
 """Make what is missing of a plan, and put its tables together.
 
-:func:`collect` is what recipes (:mod:`~.engine`) and sweeps call: it finds the missing
-tasks, lets an executor do them, and joins their tables.
+Recipes (:mod:`~.engine`) and sweeps call :func:`collect`: it finds the missing tasks,
+lets an executor run them, and joins their tables.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def collect(
 ) -> dict[str, pl.DataFrame]:
     """Make what is missing of a plan, and return its tables.
 
-    What the store holds is not made again, whichever recipe or sweep it was made for.
+    Stored tables are reused, whichever recipe or sweep they were computed for.
 
     Args:
         plan: Trials, measures and computations.
@@ -133,7 +133,7 @@ def _plain(config: Any) -> Any:
 def report_stored(
     asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
 ) -> None:
-    """Show observers the tables of some runs, as they are in the store.
+    """Pass the stored tables of some runs to observers.
 
     Args:
         asked: Which tables.

@@ -1,6 +1,6 @@
 """Run a recipe: make what is missing, put the tables together, judge the claims.
 
-:func:`execute` is what :func:`inweights.run` calls. :mod:`~.collect` makes the tables,
+:func:`inweights.run` calls :func:`execute`. :mod:`~.collect` makes the tables,
 :mod:`~.outcome` judges them and writes the folder of the run, which this module keeps
 whole also if it is interrupted.
 """
@@ -69,7 +69,7 @@ def execute(
     Raises:
         ConfigError: A scale, an override or a seed does not fit, the settings leave
             nothing to do, or a folder cannot be written.
-        DataError: A table lacks what derived tables are made of.
+        DataError: A table lacks a column from which another table is derived.
         RunError: A training failed, or the folder of the run is damaged.
     """
     from inweights.experiments.engine.collect import collect, watched

@@ -65,7 +65,7 @@ class RunKeywords(ExecutionKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
-    """Who does the work, and with what; only the last bits of a result may depend on it.
+    """Where and how the work is done; only the last bits of a result may depend on it.
 
     Attributes:
         device: Where models live: ``cpu``, ``cuda``, ``cuda:1``.
@@ -73,8 +73,8 @@ class ExecutionOptions:
         threads: Threads of each process. One is the default, as two runs on one machine
             would slow each other down tenfold otherwise.
         plugins: Modules that the processes import first.
-        progress: Called with updates done, all updates, and what is being done;
-            ``None`` shows nothing.
+        progress: Called with the number of updates done, the total number, and a
+            description of the current work; ``None`` shows nothing.
         observers: Notified of the work and of every table that is stored.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
             machine.
@@ -88,7 +88,7 @@ class ExecutionOptions:
             run``.
 
     Raises:
-        ConfigError: A number is out of range, or this machine does not have the device.
+        ConfigError: A number is out of range, or the machine does not have the device.
     """
 
     device: str = "cpu"
@@ -121,7 +121,7 @@ class ExecutionOptions:
         Args:
             done: Updates done.
             total: All updates.
-            what: What is being done.
+            what: Description of the current work.
         """
         for one in self.observers:
             one.step(Step(what, done, total=total))
@@ -149,8 +149,8 @@ def choose_executor(
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
             machine.
         jobs: Processes that work side by side.
-        tasks: The tasks; ``None`` if they are not known yet. One task, or tasks that no
-            other process could find, are done in this process.
+        tasks: The tasks; ``None`` if they are not known yet. A single task, and tasks
+            that other processes could not look up, run in the current process.
         plugins: Modules that tasks may name; ``None`` for any.
 
     Raises:

@@ -1,8 +1,9 @@
 """Write tasks as JSON for other processes, and read them there.
 
-A :class:`Job` is what all tasks have in common; :func:`to_wire` and :func:`from_wire`
-are the two directions for one task. Configs and functions go by name, ``module:name``,
-and only names of the library or of the job's plugins are looked up: nothing is pickled.
+A :class:`Job` contains the data that all tasks share; :func:`to_wire` and
+:func:`from_wire` convert one task to JSON and back. Configs and functions go by name,
+``module:name``, and only names of the library or of the job's plugins are looked up:
+nothing is pickled.
 """
 
 import importlib
@@ -48,7 +49,7 @@ _NAMED = re.compile(r'"(?:\$config|\$function|\$member|at)":"([^":]+):')
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What all tasks of a run have in common.
+    """Data that all tasks of a run share.
 
     Attributes:
         store: Where results go: a folder, or the address of a bucket.
@@ -113,8 +114,8 @@ def task_of(job: Job, line: bytes | str) -> Task:
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Return whether another process can find everything that a task names.
 
-    What a script defines in its ``__main__``, or a function within a function, cannot
-    be found; nor can trained modules that were wrapped as instances.
+    Objects defined in a script's ``__main__``, nested functions, and trained modules
+    that were wrapped as instances cannot be found.
 
     Args:
         task: The task.
@@ -149,7 +150,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
         plugins: Modules that they may name beside the library; ``None`` for any.
 
     Raises:
-        ConfigError: One of them names what only this process has; see :func:`sendable`.
+        ConfigError: One of them refers to an object that exists only in this process;
+        see :func:`sendable`.
     """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
@@ -197,7 +199,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     """Return the task that plain values stand for.
 
     Args:
-        values: What :func:`to_wire` returned.
+        values: The JSON data that :func:`to_wire` returned.
         plugins: Modules whose names may be looked up, beside the library.
 
     Raises:
@@ -262,12 +264,12 @@ def _by_name(value: Any) -> Any:
 
 
 def _homes(plugins: Sequence[str]) -> set[str]:
-    """Return the packages that may be named: the library, and those of plugins."""
+    """Return the packages that may be named: the library, and the plugins' packages."""
     return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
 
 
 def _find(name: Any, plugins: Sequence[str]) -> Any:
-    """Return what ``module:name`` represents, in the library or a plugin."""
+    """Return the object named ``module:name`` in the library or a plugin."""
     module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(

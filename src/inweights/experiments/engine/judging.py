@@ -1,6 +1,6 @@
 """Judge every claim of a recipe from its tables, with as many seeds as verdicts take.
 
-:func:`judge_all` serves new runs (:mod:`~.engine`) and those that are read back
+:func:`judge_all` is used for new runs (:mod:`~.engine`) and for stored ones
 (:mod:`~.outcome`).
 """
 

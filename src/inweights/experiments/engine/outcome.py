@@ -1,6 +1,6 @@
 """A finished run of a recipe, with its tables and its claims with their verdicts.
 
-:class:`Outcome` is what :mod:`~.engine` makes and :mod:`~.outcome_files` writes and
+:mod:`~.engine` creates an :class:`Outcome`, which :mod:`~.outcome_files` writes and
 reads.
 """
 
@@ -41,7 +41,7 @@ Publish = Callable[["Outcome", Path], None]
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What is read back of a finished run; runs of earlier versions may say more.
+    """Data that is read from a finished run; runs of earlier versions may contain more.
 
     Attributes:
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
@@ -78,7 +78,7 @@ class Outcome(Carded, About):
         plugins: Modules that were imported first.
         command: Words of the command that makes it again, if it is not ``inweights
             run``.
-        cautions: What a reader has to know of its numbers, in sentences.
+        cautions: Cautions about its numbers, in sentences.
         folder: The folder of the run.
         environment: Versions and machine.
         cached: Whether it was read back, and not made by this call.
@@ -112,7 +112,7 @@ class Outcome(Carded, About):
         return figures_of(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
-        """Return the run with what a reader has to know of its numbers, in sentences."""
+        """Return the run with cautions about its numbers, in sentences."""
         from inweights.experiments.grammar.cautions import cautions
 
         if self.recipe.cautions:
@@ -127,13 +127,13 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """What came out, in sentences, where the recipe says it so; otherwise nothing."""
+        """Results in sentences, if the recipe writes them; otherwise empty."""
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting beside what the paper states; empty without a protocol.
+        """Every setting with the value that the paper states; empty without a protocol.
 
         Raises:
             ConfigError: The protocol of the recipe's paper is not stated.
@@ -145,7 +145,7 @@ class Outcome(Carded, About):
 
     @property
     def other_statements(self) -> dict[str, PaperSetting]:
-        """What the paper or its code states and no setting corresponds to, by what it is about."""
+        """Statements of the paper or its code without a corresponding setting, by subject."""
         if self.recipe.protocol is None:
             return {}
         return other_statements(self.recipe, self.recipe.plan(self._settings))

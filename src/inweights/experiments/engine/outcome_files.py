@@ -1,7 +1,7 @@
 """Write finished runs into their folders, read them back, and judge and draw them again.
 
 :func:`write_outcome` writes an :class:`~.outcome.Outcome`, :func:`load` reads one, and
-:func:`refresh` judges and draws it anew.
+:func:`refresh` judges and draws it again.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that says what is to blame for what a recipe cannot do.
+    """Return a context manager that names the cause of errors in a recipe.
 
     Args:
-        what: What is to blame; if empty, errors stay as they are.
+        what: The cause that messages name; if empty, errors are not changed.
         kind: Class of the error that is raised instead.
         hint: What to do, the end of the message.
 
@@ -124,7 +124,7 @@ def refresh(
 ) -> Outcome:
     """Return a complete run, judged and drawn again with the claims and figures of this version.
 
-    Nothing is trained. The run stays as it was if anything fails.
+    Nothing is trained. If an error occurs, the run is not changed.
 
     Args:
         recipe: Its recipe.
@@ -148,7 +148,7 @@ def refresh(
 
 
 def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
-    """Return the tables of a run as they are derived from those of its single runs.
+    """Return the tables of a run, derived again from the tables of its single runs.
 
     Args:
         old: The run.

@@ -1,4 +1,4 @@
-"""Turn a plan into tasks: which runs it has, what is missing, and what trains together.
+"""Turn a plan into tasks: its runs, the missing parts, and the groups that train together.
 
 A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`); :func:`tasks_of`
 groups what is missing of it into tasks (:mod:`~.tasks`), which executors do.
@@ -50,7 +50,7 @@ class Work:
     Attributes:
         requests: Every table that the plan needs, in its order.
         runs: The runs that make them, by key; several tables and labels may share one.
-        parts: What is stored of each run, by key of the run.
+        parts: The stored parts of each run, by key of the run.
         computations: The computations that make the others, by key.
     """
 
@@ -122,7 +122,7 @@ def expand_plan(
 def tasks_of(
     work: Work, missing: Callable[[str, str], bool], device: str = "cpu"
 ) -> list[Task]:
-    """Return what is left to do as tasks, which may be done in any order.
+    """Return the remaining work as tasks, which may be done in any order.
 
     Runs that share a program train together. Runs whose weights are stored, and that
     need no training, are tasks of their own.
@@ -179,7 +179,7 @@ def tasks_of(
 
 
 def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
-    """Return the task of some runs, each with what is missing of it."""
+    """Return the task of some runs, each with its missing parts."""
     measures: dict[str, Measure] = {}
     for _, left in members:
         measures |= {part: measure for part, measure in left.items() if measure}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedModel:
-    """One trained model of a run, whose weights are read when they are needed.
+    """A trained model of a run; its weights are read on first use.
 
     Attributes:
         run: The run that trained it.

@@ -67,11 +67,11 @@ class TableRequest:
 
 @dataclass(frozen=True)
 class LearnTask:
-    """Runs that may train as one program, and what is measured of them.
+    """Runs that can train as one program, and their measures.
 
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
-        measures: What is measured, of all or of some.
+        measures: Measures of all runs or of some.
         parts: What is stored of each run: keys of measures, losses, weights.
         sources: Files and modules that they depend on, with their hashes when it was
             planned.
@@ -143,7 +143,7 @@ class LearnTask:
 
     @property
     def title(self) -> str:
-        """What is learnt, in a few words."""
+        """Short description of the training."""
         words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
@@ -210,7 +210,7 @@ class ComputeTask:
 
     @property
     def title(self) -> str:
-        """What is computed, in a few words."""
+        """Short description of the computation."""
         name = self.computation.name
         labels = in_words(self.computation.labels)
         return f"{name} of {labels}" if labels else name

@@ -60,7 +60,7 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
 
 def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return what the accuracies of a table forbid to conclude."""
+    """Return conclusions that the accuracies of a table do not support."""
     if CONTROL in table.columns:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:

@@ -87,7 +87,7 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         and ``high``, its exact 95% interval, null for fewer than six seeds; ``seeds``.
 
     Raises:
-        DataError: The table has no controls, or no probe declares what it measures.
+        DataError: The table has no controls, or no probe declares its measure.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2

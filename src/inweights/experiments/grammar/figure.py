@@ -3,8 +3,8 @@
 :class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`,
 which checks its options; a user's own drawing takes ``Figure(kind="mine",
 options={...})``.
-:class:`~inweights.experiments.grammar.shown.Shown` is what a probe says of its table,
-so that a figure can be chosen for it.
+:class:`~inweights.experiments.grammar.shown.Shown` describes a probe's table, so that a
+figure can be chosen for it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Figure(Config):
 
     @property
     def in_question(self) -> Figure:
-        """The figure before its finding is known: title and caption say what is drawn.
+        """The figure before its result is known: title and caption describe the plotted quantities.
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -160,9 +160,9 @@ def auto(
     Args:
         id: Short name, also the file's.
         table: The table that is drawn; by default the one called ``id``.
-        title: What the figure shows; by default ``id``.
-        caption: How to read it; by default it says what dots and bands are.
-        **options: Those of :func:`inweights.report.figures.draw.auto`.
+        title: Title of the figure; by default ``id``.
+        caption: How to read the figure; by default an explanation of dots and bands.
+        **options: Options of :func:`inweights.report.figures.draw.auto`.
 
     Example:
         >>> auto("accuracy", where={"role": "composition"}).sources

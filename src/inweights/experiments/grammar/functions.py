@@ -59,7 +59,7 @@ def computations_of(
 def rows_of(
     function: Callable[..., Any], settings: Mapping[str, Any], seed: int
 ) -> pl.DataFrame:
-    """Return what a function gives for one seed, as a table.
+    """Return the result of a function for one seed as a table.
 
     Args:
         function: Returns one number or text, one row (a mapping), several rows, or a
@@ -68,8 +68,8 @@ def rows_of(
         seed: The seed that it is called with.
 
     Raises:
-        DataError: The result is no table, is empty, or has a column that the sweep
-            adds.
+        DataError: The result is not a table, is empty, or has a column that the sweep
+        adds.
     """
     return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
@@ -77,7 +77,7 @@ def rows_of(
 def rows_together(
     function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
 ) -> pl.DataFrame:
-    """Return what a function gives for several seeds, as a table with a column ``seed``.
+    """Return the result of a function for several seeds as a table with a column ``seed``.
 
     Args:
         function: Returns rows for every seed.
@@ -85,8 +85,8 @@ def rows_together(
         seeds: The seeds that it is called with.
 
     Raises:
-        DataError: The result is no table, or does not have rows for exactly these
-            seeds.
+        DataError: The result is not a table, or does not have rows for exactly these
+        seeds.
     """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
@@ -99,7 +99,7 @@ def rows_together(
 
 
 def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
-    """What a function returned as a table, after checking it."""
+    """Return the checked result of a function as a table."""
     import polars as pl
 
     name = function.__name__

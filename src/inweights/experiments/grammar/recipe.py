@@ -128,7 +128,7 @@ class Recipe:
 
         Raises:
             ConfigError: There is no such scale, an override does not fit, or the seeds
-                are no seeds.
+            are not valid.
         """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
@@ -162,7 +162,7 @@ class Recipe:
         )
 
     def derived(self, tables: Tables) -> Tables:
-        """Return the tables, with those that are derived from them."""
+        """Return the tables together with the tables derived from them."""
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(
@@ -205,7 +205,7 @@ class Code(TypedDict):
 
 @dataclass(frozen=True)
 class Paper:
-    """What the recipes and claims of one paper share.
+    """Data that the recipes and claims of one paper share.
 
     Attributes:
         source: Short name of the paper, the first part of its recipes' names.
@@ -230,7 +230,7 @@ class Paper:
             warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
-        """Return what makes the claims of a recipe.
+        """Return a function that makes the claims of a recipe.
 
         Args:
             name: Short name of the recipe.

@@ -66,8 +66,8 @@ class StatedFigure(Config):
         title: What the figure shows.
         caption: How to read it.
         options: Keyword arguments of the drawing function.
-        finds: What is found, the end of the caption; until the claims hold, it is shown
-            as what is expected.
+        finds: The result, at the end of the caption; shown as an expectation until the
+            claims hold.
     """
 
     drawing: str
@@ -231,7 +231,7 @@ def _decoded(
     where: str,
     names: Mapping[str, Any] | None = None,
 ) -> C:
-    """Return values of a file as a config; an error says where in the file it is."""
+    """Return values of a file as a config; errors name the place in the file."""
     try:
         return decode(kind, _with_used(values, names) if names else values)
     except ConfigError as error:

@@ -24,14 +24,15 @@ _OWN: dict[str, Shown] = {}
 
 
 class Shown(Config):
-    """What a probe says of the table that it returns.
+    """Description of the table that a probe returns.
 
     Attributes:
         value: Column of the number that figures draw.
         columns: All columns of the probe's table, with spaces between, without
             ``replica``. A table is recognised by them.
         label: Name of the number on an axis.
-        null: What would be seen by chance, or why no control makes sense; one sentence.
+        null: The value expected by chance, or the reason why no control makes sense;
+            one sentence.
         caption: How to read the figure; one sentence.
         low: Least possible value; ``None`` if there is none.
         high: Largest possible value; ``None`` if there is none.
@@ -106,7 +107,7 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
 
 def shown_in(columns: Iterable[str]) -> Shown | None:
-    """Return what the probe declares whose table has these columns.
+    """Return the description of the probe whose table has these columns.
 
     Args:
         columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not
@@ -127,7 +128,7 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return what a probe declares, by its name or ``module:function``; ``None`` for nothing."""
+    """Describe a probe's table, by its name or ``module:function``; ``None`` for nothing."""
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
 

@@ -1,4 +1,4 @@
-"""Describe as data what is trained and what is measured.
+"""Describe training and measurements as data.
 
 A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with
 its options; a :class:`Computation` is a function that makes a table without a model. A
@@ -166,13 +166,13 @@ class Computation:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Plan(Carded):
-    """Trials with their measures, and what is computed without a model.
+    """Trials with their measures, and computations without a model.
 
     Args:
         trials: Conditions to train; by default none.
         measures: What is measured of them. A probe without options may stand for its
             measure: it is then measured at the end, under its own name.
-        computations: What is computed without a model; by default nothing.
+        computations: Computations without a model; by default none.
     """
 
     trials: Sequence[Trial]

@@ -1,8 +1,8 @@
 """Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
 
 :func:`forecast` times a few steps of a few runs on this machine. Commands and
-:meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show what it
-returns, a :class:`Forecast`.
+:meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show
+what it returns, a :class:`Forecast`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def forecast(
     version: int = 1,
     budget: float = BUDGET,
 ) -> Forecast:
-    """Return the estimated cost of what is missing of a plan, after timing a few steps of it.
+    """Estimate the cost of the missing runs of a plan by timing a few steps.
 
     Two to six groups of runs are tried, spread over all by size, and more of them where
     the whole takes long; the cost of a step of the others lies between these, by

@@ -16,7 +16,7 @@ from inweights.runs import RunFolder
 
 
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
-    """Return a recipe of those trials alone that some of its claims are about.
+    """Return a recipe with only the trials on which some of its claims depend.
 
     A trial belongs to a claim unless one of its labels has another value than the claim
     names; where a table would be left without rows, the quickest of its trials stays. A
@@ -28,7 +28,7 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
         claims: Last parts of the claims' names.
 
     Raises:
-        ConfigError: The recipe has no such claim.
+        ConfigError: The recipe does not have such a claim.
 
     Example:
         >>> from inweights.recipes import get_recipe

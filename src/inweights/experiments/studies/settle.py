@@ -40,7 +40,7 @@ class _SpentError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Settled:
-    """What more seeds gave.
+    """Result of adding seeds.
 
     Attributes:
         outcome: The whole run, with the verdict of most seeds of each claim.
@@ -69,10 +69,10 @@ def settle(
 ) -> Settled:
     """Return a run whose undecided claims got twice the seeds until decided, or time was spent.
 
-    Only new seeds are trained, and of those trials alone that the open claims are
-    about. An analysis whose training would take longer than what is left, at the pace
-    so far, is not begun; one that takes longer all the same is stopped as by Ctrl-C,
-    and continues the next time.
+    Only new seeds are trained, and only the trials on which the open claims depend. An
+    analysis whose training would take longer than what is left, at the pace so far, is
+    not begun; one that takes longer all the same is stopped as by Ctrl-C, and continues
+    the next time.
 
     Args:
         recipe: The recipe.

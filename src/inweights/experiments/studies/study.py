@@ -38,7 +38,7 @@ _HOME = "study"
 
 
 class StudyFile(Config):
-    """What a file may say.
+    """Contents of a study file.
 
     Attributes:
         world: Table with the ``kind`` of the world and its settings; or ``facts =
@@ -51,14 +51,14 @@ class StudyFile(Config):
             (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``; the named learner
             of the world's family if left out.
-        over: What is varied, by path, or a list of points.
+        over: Varied settings by path, or a list of points.
         seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
         title: What the study shows.
         summary: What is done; by default what is varied.
         figures: What is drawn; each measure, by what was varied, if left out.
         claims: What is judged.
-        controls: What every condition is compared with; see :func:`inweights.sweep`.
+        controls: Controls of every condition; see :func:`inweights.sweep`.
     """
 
     later = {"controls": (), "function": ""}

@@ -38,8 +38,8 @@ def sweep(
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
-    What was trained before, by this or any other sweep or recipe, is read back from the
-    store.
+    Runs that were trained before, by this or any other sweep or recipe, are read from
+    the store.
 
     Args:
         world: Config of the world, or several of them, as a list or by name,

@@ -60,8 +60,8 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
     Its width is at least the number of tokens of the largest world, up to
     :data:`MAX_WIDTH`, and its context is the longest statement. It has two layers and
-    tied embeddings where a world is a graph, otherwise four layers and untied ones. It
-    is one model for all conditions, so that they differ in nothing else.
+    tied embeddings where a world is a graph, otherwise four layers and untied ones. All
+    conditions use the same model, so that they do not differ in anything else.
 
     Args:
         world: Config of the world.

@@ -21,7 +21,7 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 
     Args:
         measure: The probe and its options.
-        block: Runs that are trained together, and what is wanted of each.
+        block: Runs that are trained together, and the requested parts of each.
         model: A replica for each run.
 
     Returns:
@@ -89,7 +89,7 @@ def store_by_run(
 
 
 def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
-    """Store a table of a run, or its weights, and beside them what the run is.
+    """Store a table of a run, or its weights, together with a description of the run.
 
     Args:
         store: Where it goes.

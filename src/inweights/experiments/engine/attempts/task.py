@@ -1,8 +1,7 @@
 """Run a task: let models learn, measure them, and store a table for each run and measure.
 
-:func:`attempt` is what executors call; it returns how the task ended and raises
-nothing.
-:mod:`~.together` builds and trains the models of runs that train together.
+Executors call :func:`attempt`, which returns how the task ended and never raises an
+error. :mod:`~.together` builds and trains the models of runs that train together.
 """
 
 import traceback
@@ -104,7 +103,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         progress: Called with the number of updates so far.
 
     Returns:
-        How it ended, with what was logged meanwhile; see :func:`attempt`.
+        How it ended, with the log messages of the task; see :func:`attempt`.
     """
     try:
         task = task_of(job, line)
@@ -116,7 +115,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Return whether the memory was full; for a CPU only torch's message says so."""
+    """Return whether an error means that memory ran out; on a CPU only torch's message shows it."""
     allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
@@ -194,7 +193,7 @@ def _staged(
 
 
 def _check(task: Task) -> None:
-    """Refuse a task whose files or code are not those that its keys were made of."""
+    """Raise an error if files or code of a task have changed since its keys were computed."""
     if task.sources:
         check_sources(task.sources, task.dependencies)
 
@@ -254,7 +253,7 @@ def _train(
 
 
 def _measure(block: LearnTask, store: Store, device: str) -> None:
-    """Measure models whose weights are stored; of one shape, those of all runs at once."""
+    """Measure models with stored weights; models of the same shape are measured together."""
     models = [open_model(store, run) for run in block.runs]
     several = [(model, block.part([place])) for place, model in enumerate(models)]
     with suppress(ConfigError):  # optima of one shape may differ in rank

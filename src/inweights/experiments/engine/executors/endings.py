@@ -41,7 +41,7 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
             there was too little; or ``failed``.
         error: Name of the class of the error.
         message: Its message.
-        log: What was logged meanwhile.
+        log: Log messages of the task.
     """
 
     how: Literal["done", "busy", "killed", "memory", "failed"]
@@ -55,7 +55,7 @@ def collected_log(level: int) -> Iterator[list[Line]]:
     """Collect what the library logs in this process, for the one that has sent the task.
 
     Args:
-        level: Least level of what is collected.
+        level: Lowest level of the collected log messages.
 
     Yields:
         The list of lines, which grows during the block.
@@ -93,5 +93,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """What failed, with settings and seeds, and why."""
+        """The failed runs with settings and seeds, and the reason."""
         return f"{self.task.about}: {self.end.message}"

@@ -1,14 +1,12 @@
-"""Run tasks: in this process, in several processes beside it, or beside workers elsewhere.
+"""Run tasks in this process, in several processes, or together with workers elsewhere.
 
-An :class:`Executor` tries tasks and tells the schedule how each attempt ended. It
-returns no tables, as every task stores its own, and it decides nothing, as the schedule
-does that.
-:mod:`~.ray` and :mod:`~.torchrun` have those of Ray and of torchrun.
-
-This module is also the program of a process beside this one: ``python -m
-inweights.experiments.engine.executors.processes``. It reads one line of JSON with the
-job, then a line for each task, and answers in lines of JSON: updates done, and how the
-attempt ended. It ends when its input does, or when its parent does.
+An :class:`Executor` tries tasks and tells the schedule how each attempt ended. An
+executor returns no tables, as every task stores its own, and makes no decisions, which
+are left to the schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for
+Ray and torchrun. This module is also the program of a worker process:
+``python -m inweights.experiments.engine.executors.processes``. It reads one line of
+JSON with the job, then a line for each task, and answers in lines of JSON: updates
+done, and how the attempt ended. It ends when its input does, or when its parent does.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ _Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """One way of running tasks, in any order."""
+    """Base class of ways to run tasks, in any order."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
         """Take tasks until none is left, and tell the schedule how each attempt ended.
@@ -132,7 +130,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Runs tasks under the leases of a store, beside workers on other machines.
+    """Runs tasks under the leases of a store, together with workers on other machines.
 
     Attributes:
         executor: Does the tasks on this machine.

@@ -125,8 +125,8 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 def bare() -> Iterator[None]:
     """Return a context manager within which Ray starts only what tasks need, and may be slow.
 
-    Ray has no settings for this, so methods of its own are replaced; those that a
-    version of Ray does not have are left out.
+    Ray has no settings for this, so some of its methods are replaced; methods that a
+    version of Ray does not have are skipped.
     """
     from ray._private import node, services
 

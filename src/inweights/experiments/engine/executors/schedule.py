@@ -1,4 +1,4 @@
-"""Decide which task is next, and what follows from how an attempt at it ended.
+"""Decide which task is next, and how to react to the end of an attempt.
 
 Executors only run tasks and say how that went; a :class:`Schedule` decides what happens
 then, once for all of them.
@@ -59,8 +59,8 @@ class Schedule:
 
     Args:
         tasks: The tasks.
-        progress: Called with updates done, all updates, and what is being done;
-            ``None`` for nothing.
+        progress: Called with the number of updates done, the total number, and a
+            description of the current work; ``None`` for nothing.
         before: Updates that were done before.
         busy: Seconds after which a task that another process holds is looked at again.
         free: Returns whether a task, by its key, is free.
@@ -233,7 +233,7 @@ class Schedule:
 
 
 def halves(task: Task) -> list[Task]:
-    """Return a task with several runs as two tasks, another one as it is.
+    """Return a task with several runs as two tasks, and any other task unchanged.
 
     A run's numbers do not depend on its company.
     """

@@ -32,7 +32,7 @@ _WAIT = timedelta(days=7)
 
 
 class _Order(msgspec.Struct):
-    """What the first rank tells the others to train."""
+    """Training arguments that the first rank sends to the others."""
 
     job: Job
     task: msgspec.Raw

@@ -1,4 +1,4 @@
-"""Compare every setting of a recipe with what its paper states.
+"""Compare every setting of a recipe with the statements of its paper.
 
 :func:`compare` takes every leaf of every trial's world, model, learner and measures,
 and of every computation, at a scale. It says of each whether it is the paper's, its
@@ -75,14 +75,14 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
 
 
 def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
-    """Return what a paper or its code states and no setting of the library corresponds to.
+    """Return statements of a paper or its code without a corresponding setting.
 
     Args:
-        recipe: A recipe; of one whose paper has no protocol nothing is known.
+        recipe: A recipe; the result is empty if its paper has no protocol.
         plan: Trials and computations that it is about.
 
     Returns:
-        Statements by what they are about, each once.
+        Statements by subject, each once.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -145,7 +145,7 @@ def _parts(
 
 
 def _stated(parts: Iterable[ProtocolPart], leaf: str) -> PaperSetting | None:
-    """Return what the last part that speaks of a setting states of it."""
+    """Return the statement about a setting in the last part that mentions it."""
     stated = None
     for part in parts:
         for pattern, setting in part.settings.items():

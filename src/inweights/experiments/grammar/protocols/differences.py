@@ -1,7 +1,8 @@
-"""One setting beside what its paper states, and what many of them amount to.
+"""Differences between settings and the paper's statements, and their summary.
 
-:mod:`~.compare` makes a :class:`Difference` for every setting. :func:`protocol_of` says
-how near to the paper's protocol some trials are, :func:`table_of` makes rows for pages.
+:mod:`~.compare` makes a :class:`Difference` for every setting. :func:`protocol_of`
+determines how close some trials are to the paper's protocol, :func:`table_of` makes
+rows for pages.
 """
 
 import re
@@ -32,7 +33,7 @@ WHOSE: dict[Whose, str] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """One setting beside what the paper states.
+    """One setting, compared with the paper's statement.
 
     Attributes:
         leaf: Path of the setting, such as ``model.width``.
@@ -50,7 +51,7 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether it is ours although the paper or its code says otherwise."""
+        """Whether it is ours although the paper or its code states another value."""
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
@@ -74,7 +75,7 @@ class DifferenceRow:
         value: Its value here, in words.
         whose: Whose value it is, a key of :data:`WHOSE`.
         stated: What paper and code state, in words.
-        why: Why it is ours; empty where it is not.
+        why: Why it is ours; empty if it is not.
     """
 
     setting: str

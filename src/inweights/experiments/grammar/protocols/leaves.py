@@ -1,4 +1,4 @@
-"""List every setting of a plan by its path, to be compared with what a paper states."""
+"""List every setting of a plan by its path, for the comparison with a paper."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -30,7 +30,7 @@ class PaperText(Config):
         venue: Where it is published; ``not stated`` if it does not say.
         code: ``owner/repository@commit``; or that none was found, and where it was
             looked for.
-        changes: What other versions say differently, each with its version.
+        changes: Differing statements of other versions, each with its version.
     """
 
     version: str
@@ -42,7 +42,7 @@ class PaperText(Config):
 
 
 class PaperSetting(Config):
-    """What a paper and its code state of one setting.
+    """Statement of a paper and its code about one setting.
 
     Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` says what the text
     has.
@@ -52,12 +52,12 @@ class PaperSetting(Config):
             is a list.
         place: Where the text says so: a section, a table or a figure.
         every: Whether the statement holds for every value, as a theorem for every size.
-        lost: Where the text at hand lost the value.
+        lost: Place in our copy of the text where the value is missing.
         unstated: Whether the text does not state it.
         code: Its value in the paper's code.
         at: Where the code says so: ``file:line``.
         size: Whether it is a size, so that less of it is the same experiment, smaller.
-        ours: What is done here, where no setting of the library corresponds to it.
+        ours: How the library handles the statement if it has no corresponding setting.
 
     Raises:
         ConfigError: None or several of the four are given, or a value without its
@@ -146,7 +146,7 @@ class Reason(Config):
 
 
 class PaperProtocol(Config):
-    """What a paper and its code state, and why some recipes do otherwise.
+    """Statements of a paper and its code, and reasons for other settings in some recipes.
 
     Attributes:
         paper: Which text, and which code.
@@ -205,7 +205,7 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 def equal(stated: Any, value: Any) -> bool:
-    """Return whether a value is the stated one, or one of those that a list states.
+    """Return whether a value is the stated value, or one of a list of stated values.
 
     Args:
         stated: Value or list of values in a protocol file.

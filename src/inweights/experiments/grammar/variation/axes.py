@@ -95,7 +95,8 @@ def check_part(name: str, part: Any) -> None:
         part: The value.
 
     Raises:
-        ConfigError: It is no config of this part; the message says what to give.
+        ConfigError: The value is not a config of this part; the message says which
+        values are valid.
     """
     has = {*dir(part)} & {"build", "steps", "phases", "learn"}
     fits = len(has) > 1 if name == "learner" else "build" in has
@@ -151,7 +152,7 @@ def _changed(part: Any, changes: Sequence[Change]) -> Any:
 
 
 def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
-    """Return all conditions of what is varied, each as a list of changes.
+    """Return all conditions of a variation, each as a list of changes.
 
     Args:
         over: Values by path, or a list of points.

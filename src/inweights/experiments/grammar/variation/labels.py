@@ -1,7 +1,7 @@
-"""Make labels of varied values for columns of tables, so that no two values look alike.
+"""Make labels of varied values for columns of tables, so that all labels differ.
 
-:func:`labels_of` makes the labels of one axis, :func:`is_label` finds the one of a
-value.
+:func:`labels_of` makes the labels of one axis, and :func:`is_label` finds the label of
+a value.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def _is_text(text: str) -> bool:
 
 
 def _mark(value: Any) -> Any:
-    """Return what tells values apart."""
+    """Return a mark that distinguishes values."""
     return to_json(value, _by_what_it_shows)
 
 

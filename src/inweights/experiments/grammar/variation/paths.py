@@ -10,7 +10,7 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column of each path: its last word, or the whole path where two end alike."""
+    """Return the column of each path: its last word, or the whole path if last words repeat."""
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
     names = {}
