@@ -7,6 +7,7 @@ batch: what a step takes grows linearly with its tokens.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from inweights.worlds.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torch.utils.flop_counter import FlopCounterMode
 
     from inweights.models.base import Model
 
@@ -126,8 +129,6 @@ def try_parts(
     Returns:
         Seconds of all steps with their measures, and bytes.
     """
-    from torch.utils.flop_counter import FlopCounterMode
-
     from inweights.training.batches.plans import Batches
 
     world = block.worlds[0]
@@ -146,7 +147,7 @@ def try_parts(
         for part in PARTS:
             small = part_of(phase, world, min(1.0, part / max(1, numbers * facts)))
             tokens.append(Batches(model, block.worlds, small, seeds, 0).tokens)
-            with FlopCounterMode(display=False) as counter:
+            with _flop_counter() as counter:
                 of_step, of_graph = step(model, block, small)
             taken.append(of_step)
             bytes_held.append(of_graph)
@@ -184,19 +185,28 @@ def count_steps(
         step: Takes the steps of a phase, as for :func:`try_parts`.
         times: How many times as many runs train together there; by default these alone.
     """
-    from torch.utils.flop_counter import FlopCounterMode
-
     from inweights.experiments.engine.attempts.together import first_steps
 
     assert isinstance(block.learner, Curriculum)
     seconds = 0.0
     for phase in block.learner.phases:
         short = first_steps(phase, min(phase.steps, 2))
-        with FlopCounterMode(display=False) as counter:
+        with _flop_counter() as counter:
             step(model, block, short)
         of_step = times * counter.get_total_flops() / max(1, short.steps)
         seconds += phase.steps * max(H100_STEP, of_step / H100_RATES[phase.precision])
     return seconds
+
+
+def _flop_counter() -> FlopCounterMode:
+    """Return PyTorch's counter of multiplications and additions, without its compiler."""
+    from torch.utils import flop_counter
+
+    # PyTorch wraps this method to keep its compiler out of it, and would import the
+    # compiler for that, which takes as long as torch itself.
+    mode = flop_counter._FlopCounterMode
+    mode.__torch_dispatch__ = inspect.unwrap(mode.__torch_dispatch__)  # type: ignore[method-assign]
+    return flop_counter.FlopCounterMode(display=False)
 
 
 def _at(tokens: int, tried: list[int], values: list[float] | list[int]) -> float:
