@@ -234,7 +234,8 @@ def digest(values: Any, length: int = 12) -> str:
         True
     """
     canonical = msgspec.json.encode(values, order="sorted")
-    if b"null" in canonical:  # None, or a number that JSON has no word for
+    # A null is None, which is read back as it was, or a number that JSON has no word for.
+    if b"null" in canonical and msgspec.json.decode(canonical) != values:
         canonical = msgspec.json.encode(_exact(values), order="sorted")
     return hashlib.sha256(canonical).hexdigest()[:length]
 

@@ -135,6 +135,7 @@ def tasks_of(
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = remembered(sources_of)
+    of_measure = remembered(lambda measure: sources_of(measure.call))
     world = remembered(plain)
     # Learners of runs that train together have all in common but rates and decays.
     how = remembered(
@@ -171,9 +172,11 @@ def tasks_of(
         for start in range(0, len(members), most):
             task = _learn_task(members[start : start + most])
             sources: dict[str, str] = {}
-            for several in task.dependencies:
-                for one in several:
-                    sources |= planned(one)
+            for trial in {id(run.trial): run.trial for run in task.runs}.values():
+                for part in (trial.world, trial.model, trial.learner):
+                    sources |= planned(part)
+            for measure in task.measures:
+                sources |= of_measure(measure)
             tasks.append(replace(task, sources=sources))
     return tasks
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.support.limits import check_memory
@@ -155,7 +156,7 @@ def hops_from(
 
 def whole_hops(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
-) -> Int[Ids, "N S"]:
+) -> Int[NDArray[np.int32], "N S"]:
     """Return what :func:`hops_from` does, as integers, a column for each source; -1 without a path.
 
     Args:
