@@ -154,7 +154,7 @@ def _asked(outcome: Outcome) -> str:
     parts = [f"**{_plain(outcome.heading)}**", _plain(where), _plain(recipe.summary)]
     if rows := outcome.differences:
         about += f" Beside the paper, {in_numbers(rows)}."
-    return "\n\n".join([*parts, about])
+    return "\n\n".join(part for part in (*parts, about) if part)
 
 
 def _claims(outcome: Outcome) -> str:
