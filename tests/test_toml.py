@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +46,8 @@ REFUSED = {
 
 @pytest.fixture
 def unparsed(monkeypatch) -> None:
-    """Nothing is parsed."""
+    """Nothing is parsed, but for the library's own examples, which are read before."""
+    importlib.import_module("inweights.cli.examples")
 
     def parsed(text: str) -> None:
         raise AssertionError(f"{text[:40]} was parsed")
