@@ -2,7 +2,7 @@
 
 It is done once, where a value enters the library: a number becomes the Python number of
 the same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array
-that is a value by itself, such as an option of a factory, stays one.
+that is a value itself, such as an option of a factory, stays an array.
 """
 
 import sys
@@ -16,7 +16,7 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 
 
 def as_python(value: Any) -> Any:
-    """Return a value with the numbers, truth values and texts of NumPy in it as those of Python.
+    """Convert NumPy numbers, truth values and texts within a value to Python ones.
 
     Example:
         >>> import numpy as np
@@ -30,7 +30,7 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Return an array or a tensor of no axes as its number; all else as :func:`as_python` does.
+    """Convert an array or tensor without axes to a number; other values as :func:`as_python`.
 
     Example:
         >>> import numpy as np
@@ -67,7 +67,7 @@ def _python(value: Any) -> Any:
 
 
 def as_list(values: Any) -> Any:
-    """Return a row of values as a list of Python values; what is no row as it is.
+    """Convert a row of values to a list of Python values; return other values unchanged.
 
     NumPy arrays, series of polars and pandas, tensors and ranges are rows.
 

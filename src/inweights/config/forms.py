@@ -1,4 +1,4 @@
-"""Write values that JSON has no word for: a key such as ``$tuple``, and what it holds.
+"""Encode values that JSON cannot express as a table with a key such as ``$tuple``.
 
 Each :class:`Form` takes a value apart into simpler ones and puts it together again.
 :mod:`inweights.config.values` walks through nested values with them.
@@ -40,7 +40,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return the form in which a value is written; None if it has no form."""
+    """Return the form in which a value is written; ``None`` if there is none."""
     if (found := FORMS.get(type(value))) is not None:
         return found
     if isinstance(value, Path):
@@ -60,12 +60,12 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return what represents a number that is not finite, such as ``{"$float": "inf"}``."""
+    """Encode a number that is not finite, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 
 def write_text(value: str) -> dict[str, str]:
-    """Return what represents a text with half of a surrogate pair, as of a broken file name."""
+    """Encode a text with half of a surrogate pair, such as a broken file name."""
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 
 

@@ -13,10 +13,11 @@ class Kinds(dict[str, type[Any]]):
     """A registry of config classes by their tag.
 
     Args:
-        what: What they are configs of: ``world``, ``model`` or ``learner``.
+        what: Kind of objects that the configs describe: ``world``, ``model`` or
+            ``learner``.
         known: The library's own classes.
-        members: What a further class must have besides a tag, each with its name in
-            messages.
+        members: Members that a registered class must have besides a tag, each with its
+            name in messages.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Kinds(dict[str, type[Any]]):
         """Return the class of a kind.
 
         Raises:
-            ConfigError: There is no such kind; names the nearest.
+            ConfigError: There is no class of this kind; the message names the nearest.
         """
         hint = f"A {self._what} of one's own is added by register_{self._what}(its config class)."
         check_names(self._what, [name], self, hint=hint)
@@ -50,7 +51,7 @@ class Kinds(dict[str, type[Any]]):
             The class.
 
         Raises:
-            ConfigError: It has no tag or lacks a member, or the name is taken.
+            ConfigError: The class has no tag or lacks a member, or the name is taken.
         """
         name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
         if not isinstance(name, str) or not all(

@@ -10,10 +10,10 @@ from inweights.support.keys.content import contents_of
 class Outside(Config):
     """A file, a folder or a model that an option names.
 
-    It counts with the content that it represents: another content is another run. A
+    Its content is part of a run's key: if the content changes, it is another run. A
     function that opens it takes it like a path, ``open(option)``; its ``name`` is the
-    text. As a path it is that name, also where it is a model of the hub, which is not a
-    folder here.
+    text. As a path it is its name, even for a model of the hub, which is not a local
+    folder.
 
     Attributes:
         name: A path, or a model of the hub; what begins with ``@`` comes with a

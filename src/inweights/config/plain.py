@@ -1,10 +1,10 @@
 """Turn configs into plain data: for a key, for a file, and to change a value at a path.
 
-:func:`to_plain` writes all fields, :func:`identity` what a run is named by. What a
-field's type says is left out: a field of dates is written as texts, a field of tuples
-as lists. A field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as
-they are, since nothing else would distinguish ``(1, 2)`` from ``[1, 2]``;
-:func:`inweights.config.values.encode` writes them.
+:func:`to_plain` writes all fields, :func:`identity` what a run is named by. Information
+that follows from a field's type is left out: a field of dates is written as texts, a
+field of tuples as lists. A field that takes anything (``Any``, ``dict[str, Any]``)
+keeps its values as they are, since nothing else would distinguish ``(1, 2)`` from
+``[1, 2]``; :func:`inweights.config.values.encode` writes them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ _WRITTEN = ("datetime", "decimal", "uuid", "enum")
 def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return a config as dictionaries, lists, texts and numbers.
 
-    Values of a field that takes anything, such as the options of a factory, are as they
-    were given;
-    :func:`inweights.config.values.encode` makes JSON data of them.
+    Values of a field that takes anything, such as the options of a factory, are
+    unchanged; :func:`inweights.config.values.encode` makes JSON data of them.
 
     Example:
         >>> class Ring(msgspec.Struct):
@@ -45,7 +44,7 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return what a run's key is made of: plain values, without later options that change nothing.
+    """Return the plain values that make a run's key, without later options that have no effect.
 
     Args:
         value: Configs, also within lists and dictionaries.
@@ -67,7 +66,7 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return what :func:`identity` encodes, with values of open fields as they were given.
+    """Return the values that :func:`identity` encodes; values of open fields are unchanged.
 
     Args:
         value: Configs, also within lists and dictionaries.
@@ -77,7 +76,7 @@ def named(value: Any, *, newer: bool = False) -> Any:
 
 
 def plain_values(value: Any) -> Any:
-    """Return a value with the configs in it as dictionaries, and all else as it is.
+    """Convert configs within a value to dictionaries, and leave other values unchanged.
 
     Example:
         >>> from inweights.config import Config
@@ -94,7 +93,7 @@ def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
 
 
 def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
-    """What a config is named by, and its fields without an effect."""
+    """Return the config that makes the identity, and its fields without an effect."""
     config = _by_name(config)
     usual = _usual(config, getattr(config, "later", {}))
     return config, usual.union(getattr(config, "idle", ()))
@@ -226,7 +225,7 @@ def is_open(hint: Any) -> bool:
 
 
 def _word(hint: Any) -> Any:
-    """Return what JSON writes values of a type as, which several types may have in common."""
+    """Return the JSON type of a type's values, which several types may share."""
     kind = get_origin(hint) or hint
     if kind in (int, float, bool):
         return kind

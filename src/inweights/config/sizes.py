@@ -53,16 +53,16 @@ def check_size(
 def refuse_idle(
     owner: str, given: Mapping[str, object], has_effect: bool, where: str
 ) -> None:
-    """Raise an error for settings that were given and have no effect beside another one.
+    """Raise an error for given settings that have no effect together with another setting.
 
     Args:
         owner: Name of the config, for the message.
         given: The settings; a value that counts as false, such as 0, was not given.
         has_effect: Whether they have an effect; if so, nothing is refused.
-        where: The setting beside which they have none, in words.
+        where: The setting that makes them ineffective, in words.
 
     Raises:
-        ConfigError: A setting was given, and has no effect.
+        ConfigError: A given setting has no effect.
 
     Example:
         >>> refuse_idle("schedule", {"final": 0.1}, False, "kind = 'constant'")

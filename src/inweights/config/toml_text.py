@@ -1,8 +1,8 @@
 """Parse TOML after measuring it: a long dotted key takes the square of its parts in memory.
 
 :func:`parse_toml` reads files, :func:`parse_value` and :func:`value_text` single values
-of the command line. The measuring pass knows strings, comments, brackets and dots, and
-no more of TOML.
+of the command line. The check before parsing considers only strings, comments, brackets
+and dots.
 """
 
 import re
@@ -42,7 +42,7 @@ _TOKEN = re.compile(
 def parse_toml(text: str) -> dict[str, Any]:
     r"""Return the tables of a TOML text.
 
-    Values that TOML has no word for are tables, as of :mod:`inweights.config.values`:
+    Values that TOML cannot express are tables, as in :mod:`inweights.config.values`:
     ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reject values that no key, file or job line can hold exactly, with what to write instead."""
+"""Reject values that cannot be stored exactly, and say what to write instead."""
 
 import sys
 from dataclasses import is_dataclass
@@ -61,7 +61,7 @@ _BASES = {
 
 
 def refuse(value: Any) -> NoReturn:
-    """Raise the error for a value without exact form, which says what to write instead.
+    """Raise the error for a value that cannot be stored exactly, with a suggestion.
 
     Raises:
         ConfigError: Always; the message says what to write instead.

@@ -1,12 +1,12 @@
 """One canonical encoding of values: what enters a key, a file, a job line or the command line.
 
 :func:`encode` writes a value as JSON data that tells it from every other value of
-another content or type, and :func:`decode` gives the same value back. What JSON says
-exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, tables with texts as
-keys) is written as it is. The rest is a table with one key that begins with ``$``, such
-as ``{"$float": "inf"}``. What has no such form is refused by name
-(:mod:`inweights.config.unfit`). NumPy numbers become those of Python first
-(:mod:`inweights.config.border`).
+another content or type, and :func:`decode` gives the same value back. Values that JSON
+expresses exactly (``None``, ``True``, ``1``, ``1.5``, ``"text"``, lists, tables with
+texts as keys) are written unchanged. The rest is a table with one key that begins with
+``$``, such as ``{"$float": "inf"}``. Values without an exact form are rejected with a
+message (:mod:`inweights.config.unfit`). NumPy numbers are first converted to Python
+numbers (:mod:`inweights.config.border`).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
 
     Args:
         value: ``None``, a truth value, number, text, path, date or array, or a list,
-            tuple, set or table of them. NumPy numbers become those of Python first.
-        hook: Called first with what JSON has no word for; returns JSON data, or
-            ``None`` where it does not know the value either.
+            tuple, set or table of them. NumPy numbers are first converted to Python
+            numbers.
+        hook: Called first with values that JSON cannot express; returns JSON data, or
+            ``None`` if it cannot encode the value either.
 
     Returns:
-        Lists, tables, texts, truth values, finite numbers and ``None``. Texts that JSON
-        cannot hold, and numbers that it has no word for, are tables with a key such as
-        ``$float``.
+        Lists, tables, texts, truth values, finite numbers and ``None``. Texts and
+        numbers that JSON cannot express are tables with a key such as ``$float``.
 
     Raises:
         ConfigError: A value has no exact form; says which, and what to write instead.
@@ -69,7 +69,7 @@ def encode(value: Any, hook: Hook | None = None) -> Any:
 
 
 def decode(data: Any, hook: Hook | None = None) -> Any:
-    """Return the value of which :func:`encode` made ``data``.
+    """Return the value that :func:`encode` encoded as ``data``.
 
     Args:
         data: As read from JSON or TOML.
@@ -118,7 +118,7 @@ def to_json(value: Any, hook: Hook | None = None) -> bytes:
 
 
 def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
-    """Return the value of which :func:`to_json` made a text.
+    """Return the value that :func:`to_json` encoded as a text.
 
     Args:
         text: The JSON text.
@@ -197,7 +197,7 @@ def _text(value: str) -> Any:
 
 
 def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
-    """A table as it is where its keys are texts; otherwise each key is written as JSON."""
+    """Return a table unchanged if its keys are texts; otherwise each key is written as JSON."""
     plain = all(type(key) is str and not key.startswith("$") for key in value)
     if plain and all(type(_text(key)) is str for key in value):
         return {key: inner(one) for key, one in value.items()}
@@ -214,7 +214,7 @@ def _json(data: Any) -> str:
 
 
 def _in_order(members: Any, inner: Hook) -> list[Any]:
-    """Members of a set in one order, whatever that of the set is."""
+    """Return members of a set in an order that does not depend on the set's own order."""
     known = {_json(inner(one)): one for one in members}
     if len(known) < len(members):
         raise ConfigError(f"two members of a set are nan: {members!r}")

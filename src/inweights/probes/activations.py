@@ -98,9 +98,9 @@ def write_activations(
     """Write hidden states to a safetensors file, with the names of prompts and positions.
 
     The file has a tensor ``[R, N, D]`` for each layer, under its name. Its metadata has
-    under ``rows`` a JSON list, for each of the ``N`` rows a table with ``part, role,
-    prompt, position, token``; where replicas have worlds of their own, it has such a
-    list for each of them.
+    under ``rows`` a JSON list, for each of the ``N`` rows a table with
+    ``part, role, prompt, position, token``; if replicas have different worlds, it has
+    such a list for each replica.
 
     Args:
         model: ``R`` replicas.

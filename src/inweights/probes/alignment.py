@@ -1,7 +1,7 @@
 """Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7).
 
 :func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs`
-says which prompts are compared, for other probes as well.
+selects the compared prompts, also for other probes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def alignment(
         of subjects whose own bridge is nearer than every other one).
 
     Raises:
-        DataError: The world has no first hops that queries pass through.
+        DataError: The world has no first hops that occur in queries.
         ConfigError: The model has no replica axis.
 
     Example:

@@ -25,7 +25,7 @@ from inweights.worlds.world import Ids, Worlds
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Compute the mean cosine of hidden states of inputs that share a label, and that do not.
 
-    The state is that of the last position of a prompt, in every layer.
+    The states at the last position of a prompt are compared, in every layer.
 
     Args:
         model: ``R`` replicas.
@@ -98,7 +98,7 @@ def predicted_similarity_by_depth(
 ) -> pl.DataFrame:
     """Predict the cosine of inputs with one label in a deep linear network, by layer (theorem 6).
 
-    Theorem 6 is that of Feature Resemblance.
+    Theorem 6 of Feature Resemblance is used.
 
     Args:
         layers: Number of layers.

@@ -1,7 +1,7 @@
 """Looking inside: the logit lens, attention patterns, and similarity of two sets of states.
 
-Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a
-model on its world; :func:`cka` takes states, such as those of two models.
+Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The first two evaluate a
+model on its world; :func:`cka` compares states, for example of two models.
 
 Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T``
 positions.

@@ -147,11 +147,11 @@ def check_probe(
         probe: Function of a model and worlds.
         model: The probed model.
         worlds: One world, or one for each replica.
-        _: Options of the probe, which have no effect.
+        _: Options of the probe; they have no effect on the estimate.
 
     Raises:
-        ConfigError: The probe would take too much; the message states the memory needed
-            and available, and what to do.
+        ConfigError: The probe would need too much memory; the message states the memory
+        needed and available, and what to do.
     """
     name = getattr(probe, "__name__", "of one's own")
     what = f"probe '{name}' of {len(model.candidates):,} candidates"

@@ -1,7 +1,7 @@
 """Feature resemblance (equation 10): similarity of the states of entities that share a property.
 
 :func:`resemblance` measures it in a trained model, :func:`predicted_similarity`
-computes what theory predicts, and :func:`entity_pairs` says which entities are
+computes what theory predicts, and :func:`entity_pairs` returns the entities that are
 compared.
 """
 
@@ -53,7 +53,7 @@ def resemblance(
 
     For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V
     e_b``; for a deeper model, that of the penultimate states at the last token of a
-    prompt. The paper does not say of which prompt, so the table does. A high cosine
+    prompt. The paper does not name the prompt, so the table contains it. A high cosine
     alone says little, since all states of a layer may point the same way. The table
     therefore also gives the mean cosine with entities of *other* tuples.
 

@@ -1,4 +1,4 @@
-"""Hidden states at the ends of prompts, and what probes share to make tables of them.
+"""Hidden states at the ends of prompts, and helpers for tables that probes share.
 
 :func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets,
 some at a time; :func:`by_replica` and :func:`share` make rows of a table.

@@ -28,8 +28,8 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Return the logits of every output for tokens or prompts, as a long table.
 
-    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a
-    prompt are the sums of its tokens' rows. For other models a row holds the model's
+    For Emb-MLP the rows of ``tokens`` are the rows of ``W = E W_proj``, and the rows of
+    a prompt are the sums of its tokens' rows. For other models a row holds the model's
     logits for the prompt.
 
     Args:

@@ -1,9 +1,9 @@
-"""How much of what a model sees of a prompt says which token it ends with.
+"""Share of a prompt's representation that identifies its last token.
 
-:func:`token_share` compares token embeddings with what positions add to them, before
-any block. It is what a recipe measures while it trains, to say why a memory becomes
-geometric or does not. Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt,
-``D`` width, ``V`` tokens.
+:func:`token_share` compares token embeddings with the added positions, before any
+block. A recipe measures it during training, to explain why a memory becomes geometric
+or does not. Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt, ``D``
+width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from inweights.worlds.world import Ids, World, Worlds
 def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataFrame:
     """Measure how much of the state before the first block depends on the prompt's last token.
 
-    That state is the token's embedding and what the model adds for its position.
-    Through a residual stream it reaches the head as it is, but for the norm. What all
-    prompts share in it says nothing about the token.
+    This state is the sum of the token's embedding and the position's contribution.
+    A residual stream passes it to the head unchanged, except for the norm. The
+    component that all prompts share contains no information about the token.
 
     Args:
         model: ``R`` replicas with a table of token embeddings and a state

@@ -1,8 +1,8 @@
 """Make a wide table of a tidy one: a column for each role, measure or model.
 
-:func:`pivot` is the public name. What a sweep returns has a row for each number; the
-wide table has a row for each condition and seed, as a spreadsheet or a paired
-comparison takes it.
+:func:`pivot` is the public name. A sweep's table has a row for each number; the wide
+table has a row for each condition and seed, as needed for a spreadsheet or a paired
+comparison.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def pivot(
 
     Returns:
         The columns of the index, and a column for each value of ``on``, in order of
-        appearance; null where there is no number.
+        appearance; null for missing numbers.
 
     Raises:
         DataError: A column is missing, or one cell has several numbers; the columns in

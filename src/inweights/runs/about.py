@@ -34,7 +34,7 @@ class About(msgspec.Struct):
 
 
 def about(folder: RunFolder) -> About:
-    """Return what a run's folder records; defaults where the run is not complete, or is damaged.
+    """Return the data recorded in a run's folder; defaults if the run is incomplete or damaged.
 
     Args:
         folder: Folder of a run, complete or not.
@@ -71,7 +71,7 @@ def when(folder: RunFolder) -> str:
         folder: Folder of a run, complete or not.
 
     Returns:
-        The time to the minute; an empty text where it is unknown.
+        The time to the minute; an empty text if it is unknown.
 
     Example:
         >>> from inweights.runs import RunStore

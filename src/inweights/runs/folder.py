@@ -70,8 +70,8 @@ class RunFolder(StoredRun):
     def recover(self) -> None:
         """Finish a publication that was cut short, and remove what is stale.
 
-        A whole ``.work`` or ``.old`` takes the place of a missing complete run. What an
-        interrupted run has finished is kept.
+        A whole ``.work`` or ``.old`` takes the place of a missing complete run.
+        Finished parts of an interrupted run are kept.
 
         Raises:
             FolderError: A link stands in the run's place, or on the way there.

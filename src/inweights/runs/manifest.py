@@ -84,7 +84,7 @@ def files_of(path: Path) -> list[str]:
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a folder is a complete run, every file as it was written.
+    """Return whether a folder is a complete run with unchanged files.
 
     Args:
         path: The folder; it need not exist.

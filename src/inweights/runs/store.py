@@ -1,6 +1,6 @@
 """Find runs below one folder, by their config or one after another.
 
-:class:`RunStore` is what the commands and the Python entry points open;
+The commands and the Python entry points open a :class:`RunStore`;
 :class:`~inweights.runs.RunFolder` is one of its runs.
 """
 
@@ -69,7 +69,7 @@ class RunStore:
         """Yield all runs of one recipe, newest first, without reading folders of others.
 
         Args:
-            name: Name of the recipe, ``<paper>/<recipe>``. Anything else, such as a
+            name: Name of the recipe, ``<paper>/<recipe>``. Any other value, such as a
                 path, has no runs.
 
         Raises:

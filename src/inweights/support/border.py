@@ -73,7 +73,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a function of the library in its guarded form; everything else as it is."""
+    """Return the guarded form of a function of the library; any other value unchanged."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 
@@ -98,8 +98,8 @@ def guard_names(package: str, names: Sequence[str]) -> None:
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
     """Return a function whose errors name the argument that it could not work with.
 
-    What a user's own code raises, such as a function that is passed in, is raised as it
-    is; so is Python's error of a call that lacks an argument.
+    Errors of a user's own code, such as a function that is passed in, are not changed,
+    and neither is Python's error for a missing argument.
 
     Args:
         function: A public function, or a method.

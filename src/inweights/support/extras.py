@@ -16,7 +16,7 @@ class Extra(NamedTuple):
 
     Attributes:
         module: Name of its main module.
-        purpose: What it is for.
+        purpose: Purpose of the extra.
     """
 
     module: str
@@ -51,7 +51,7 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
         The module.
 
     Raises:
-        ConfigError: It is not installed; says how to install it.
+        ConfigError: The package is not installed; the message says how to install it.
     """
     module = module or EXTRAS[extra].module
     try:
@@ -78,7 +78,7 @@ def check_extra(extra: str, purpose: str) -> None:
         purpose: What needs it, for the message.
 
     Raises:
-        ConfigError: It is not installed, or there is no such extra.
+        ConfigError: The extra is not installed, or does not exist.
     """
     check_names("extra", [extra], EXTRAS)
     if not installed(extra):

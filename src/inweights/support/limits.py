@@ -40,7 +40,7 @@ def parse_bytes(text: str) -> int:
     """Return the number of bytes that a text gives, with or without a unit.
 
     Raises:
-        ConfigError: It is no size, or 0.
+        ConfigError: The text is not a size, or is 0.
 
     Example:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
@@ -166,7 +166,7 @@ def check_name(name: str, where: str) -> None:
 def check_file(
     path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
 ) -> None:
-    """Raise an error for a path that is no regular file, or is too large to read into memory.
+    """Raise an error for a path that is not a regular file, or is too large for the memory.
 
     Args:
         path: The path.
@@ -204,7 +204,7 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return the error for a path at which there is no file, or something else.
+    """Return the error for a path without a regular file.
 
     Args:
         path: The path.
@@ -268,8 +268,8 @@ def read_text(
         most: Largest size in bytes; None for the memory limit alone.
 
     Raises:
-        InweightsError: It cannot be read, is too large, or is no text; of the class
-            ``error``.
+        InweightsError: The file cannot be read, is too large, or is not text; of the
+        class ``error``.
     """
     check_file(path, error=error)
     try:

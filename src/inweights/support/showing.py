@@ -16,7 +16,7 @@ _LETTERS = 90
 
 @dataclass(frozen=True)
 class Card:
-    """What is shown of an object.
+    """Displayed content of an object.
 
     Attributes:
         title: First line.

@@ -118,7 +118,7 @@ def _recall_row(
 def _recalled(
     logs: Float[NDArray[Any], "n N"], edges: Int[Ids, "E 2"], start: int
 ) -> dict[str, NDArray[Any]]:
-    """Return what is recalled of the edges that leave nodes from ``start`` on, by node.
+    """Return the recalled share of the outgoing edges of each node from ``start`` on.
 
     ``logs`` are the log-probabilities of all nodes after each of these nodes, ``edges``
     all edges in ascending order.
@@ -178,7 +178,7 @@ def better_nodes(
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Compute the cosine of every pair of nodes, beside their hop distance (Figs. 23, 24).
+    """Compute the cosine and the hop distance of every pair of nodes (Figs. 23, 24).
 
     Args:
         model: ``R`` replicas.

@@ -39,7 +39,7 @@ def read_embedding(
         names: Text file with the name of every row, one per line. Needed for ``.npy``,
             and for ``.safetensors`` unless its metadata has ``names``, a JSON list;
             text has names already.
-        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has
+        tensor: Name of the tensor in a ``.safetensors`` file; required if the file has
             several matrices.
         only: Names whose rows are read from a text; by default all. Has no effect on
             other files.

@@ -82,7 +82,7 @@ def hop_correlation(
         null: Null distribution: ``random`` embeddings of the same shape, or the
             replica's own with its nodes ``shuffled``.
         draws: Number of embeddings in the null distribution.
-        seed: Root seed of the null distribution, and of the pairs where they are drawn.
+        seed: Root seed of the null distribution, and of the pairs if they are sampled.
 
     Returns:
         A row for each replica: ``replica, spearman, null_mean, null_low, null_high``

@@ -58,7 +58,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
         onto: ``Y``, the other one, with as many points.
 
     Returns:
-        A number from 0, where one is the other rotated and scaled, to 1.
+        A number from 0 (one array is the other rotated and scaled) to 1.
 
     Raises:
         DataError: The shapes do not fit, or all points of an arrangement are the same.
@@ -87,7 +87,7 @@ def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
     """Rotate or reflect every frame so that it lies best on the next one.
 
     Returns:
-        A copy of the frames; the last one is as it was.
+        A copy of the frames; the last one is unchanged.
 
     Example:
         >>> last = np.random.default_rng(0).normal(size=(5, 3))

@@ -80,7 +80,7 @@ def once_each(graphs: Sequence[T]) -> dict[int, T]:
 
 
 def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
-    """Return the worlds, after checking that their nodes are those of the model."""
+    """Return the worlds, after checking that they have the nodes of the model."""
     given = as_worlds(worlds, model)
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
@@ -206,6 +206,6 @@ def cosine_matrix(
 
 
 def unit(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N D"]:
-    """Return vectors scaled to length 1; a vector of zeros stays as it is."""
+    """Return vectors scaled to length 1; a vector of zeros is unchanged."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

@@ -44,12 +44,12 @@ def logit_attribution(
     """Split the logit of the answer into what embedding, heads and MLPs add to it.
 
     A GPT adds what its parts give to one residual stream, which the final norm and the
-    head read. With the scale of that norm as it is for each prompt, the logit is a sum
-    of one term a part (direct logit attribution; Elhage et al. 2021, "A Mathematical
-    Framework for Transformer Circuits"). What is split is the logit of the answer at
-    the last position minus the mean logit of the answers of its role, since a number
-    that is added to all logits changes nothing. A part also acts through later parts:
-    that is not counted here, but by :func:`attribution_patching`.
+    head read. If the scale of the final norm is fixed for each prompt, the logit is a
+    sum with one term per part (direct logit attribution; Elhage et al. 2021, "A
+    Mathematical Framework for Transformer Circuits"). The decomposed quantity is the
+    logit of the answer at the last position minus the mean logit of the answers of its
+    role, since adding a constant to all logits has no effect. A part also acts through
+    later parts: that is not counted here, but by :func:`attribution_patching`.
 
     Args:
         model: ``R`` replicas of a GPT with a residual stream.
@@ -66,8 +66,8 @@ def logit_attribution(
         statements where it is above 0) and ``statements``.
 
     Raises:
-        ConfigError: The model is no GPT, has no residual stream, or the part is
-            unknown.
+        ConfigError: The model is not a GPT, has no residual stream, or the part is
+        unknown.
         DataError: The part is empty, or the head does not cover an answer.
 
     Example:
@@ -132,9 +132,9 @@ def attribution_patching(
 
     :func:`~inweights.probes.activation_patching` runs the model once for each place and
     position. To first order, replacing a state ``x`` by the partner's ``x'`` moves
-    ``d``, the logit of the partner's answer minus that of the own one, by the product
-    of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023; Syed et
-    al. 2023, arXiv:2310.10348):
+    ``d``, the logit of the partner's answer minus that of its own answer, by the
+    product of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023;
+    Syed et al. 2023, arXiv:2310.10348):
 
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 
@@ -147,7 +147,8 @@ def attribution_patching(
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
         layers: Names of layers, of parts of layers, and of heads of a GPT such as
-            ``block.0.head.1``; by default all layers and parts, each head by itself.
+            ``block.0.head.1``; by default all layers and parts, and each head
+            separately.
         most: Largest number of statements of each role and length, the first ones.
 
     Returns:

@@ -123,7 +123,7 @@ def places(
         tokens: Token ids of prompts of one length.
 
     Raises:
-        DataError: A name is no token, or a mask has another shape.
+        DataError: A name is not a token, or a mask has another shape.
 
     Example:
         >>> import inweights as iw
@@ -157,7 +157,7 @@ def places(
 def vector_of(
     given: Vector, model: Model, worlds: Sequence[World], at: str, position: Position
 ) -> Tensor:
-    """Return what a change adds, puts in or takes out, so that it fits a state ``[R, B, T, D]``.
+    """Return the vector that a change adds, inserts or removes, broadcast to ``[R, B, T, D]``.
 
     Args:
         given: See :data:`Vector`; a number of a change of scale.

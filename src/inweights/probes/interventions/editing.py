@@ -1,7 +1,7 @@
 """Effects of edits of stored facts: on other facts, and on what should follow from the edit.
 
-:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that
-a phase of a curriculum made. How weights are edited is in
+:func:`edits` tests edits on copies of a model; :func:`after_edits` measures the edits
+of a curriculum's phase. How weights are edited is in
 :mod:`inweights.training.steps.editing`.
 
 Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from
@@ -45,10 +45,10 @@ def edits(
     at_once: int = 1,
     layer: int | None = None,
 ) -> pl.DataFrame:
-    """Edit stored facts in copies of a model, and measure what follows and what else changes.
+    """Edit facts in copies of a model; measure which dependent and other answers change.
 
     In each copy a fact gets the answer of the next fact of its role; the model itself
-    does not change. What should follow depends on the world:
+    does not change. The dependent statements depend on the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
     - an analogy: from an edited attribution, the same attribution of other entities of
@@ -80,7 +80,7 @@ def edits(
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or a
             name or number is out of range.
-        DataError: The world has no facts of the role, or they all have one answer.
+        DataError: The world has no facts of the role, or they all have the same answer.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -129,11 +129,12 @@ def edits(
 def after_edits(
     model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Measure the facts that a phase edited, and what follows from them, at any later step.
+    """Measure the facts that a phase edited, and dependent statements, at any later step.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one for each replica; they decide which facts were edited.
+        worlds: One world, or one for each replica; they determine which facts were
+            edited.
         edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping,
             as a file has them.
 
@@ -144,7 +145,7 @@ def after_edits(
         the old answer again; ``edited``, the facts as edited.
 
     Raises:
-        ConfigError: The model has no such weights as the method changes.
+        ConfigError: The model does not have the weights that the method changes.
         DataError: A world has too few facts of the role.
 
     Example:
@@ -178,7 +179,7 @@ def _after(
     fact_columns: Int[Tensor, "R N"],
     query_columns: Int[Tensor, "R M"],
 ) -> dict[str, Tensor]:
-    """Return the shares of an edited model; the columns are those of the answers before it."""
+    """Return the shares of an edited model, given the answers before the edit."""
     names = ("donors", "through", "expected", "apart")
     donors, through, expected, apart = (take(name)[:, places] for name in names)
     answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]

@@ -1,6 +1,6 @@
 """Activation patching: a hidden state is replaced by another, and the effect on the answer.
 
-:func:`patch` replaces a state and returns logits; :func:`activation_patching` does so
+:func:`patch` replaces a state and returns logits; :func:`activation_patching` does this
 for all layers and positions and returns a table.
 
 Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
@@ -113,8 +113,9 @@ def activation_patching(
     The effect shows which hidden state carries the answer. Each statement gets a
     partner: the next one of its role and length with another prompt and another answer.
     The model reads the statement's prompt, and one of its hidden states is replaced by
-    that of the partner's prompt. With ``d`` the logit of the partner's answer minus
-    that of the own one, at the last position, averaged over statements,
+    the same state of the partner's prompt. Let ``d`` be the logit of the partner's
+    answer minus that of the statement's own answer, at the last position, averaged over
+    statements:
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 

@@ -51,7 +51,7 @@ def realignment(
         onto: The state that replaces it: ``embedding``, the bridge token's in the first
             layer, at this position; or ``layer``, that of the bridge token alone in the
             same layer.
-        methods: How the bridge is found: ``none`` leaves the state as it is;
+        methods: How the bridge is found: ``none`` does not change the state;
             ``decoded`` takes the token with the largest logit of the layer (logit
             lens); ``ridge`` applies a linear map from states after first hops onto
             bridges, fitted without the bridges that it is used on; ``true`` takes the
@@ -69,7 +69,7 @@ def realignment(
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown.
-        DataError: The world has no first hops that its queries pass through.
+        DataError: The world has no first hops that occur in its queries.
 
     Example:
         >>> from inweights.models import GPTConfig

@@ -1,4 +1,4 @@
-"""The residual stream of a GPT as a sum, and what each term adds to a logit.
+"""Decompose the residual stream of a GPT, and the contribution of each term to a logit.
 
 :class:`ResidualSum` splits the last position's state before the final norm.
 :func:`~inweights.probes.logit_attribution` makes a table of it. Shapes: ``R`` replicas,
@@ -38,7 +38,7 @@ class ResidualSum:
         columns: Int[Tensor, "R B"],
         allowed: Bool[Tensor, "R K"],
     ) -> dict[str, Float[Tensor, "R B"]]:
-        """Return what each component adds to a logit, less the mean over the allowed ones.
+        """Return the contribution of each component to a logit, minus the mean over allowed tokens.
 
         Args:
             tokens: Prompts of one length.
@@ -117,7 +117,7 @@ class _Norm:
         return centred * self._scale * self._norm.weight.double().unsqueeze(1)
 
     def bias(self) -> Float[Tensor, "R 1 D"] | Float[Tensor, ""]:
-        """Return the bias of the norm; 0 where there is no norm."""
+        """Return the bias of the norm; 0 if there is no norm."""
         if self._norm is None:
             return self._scale.new_zeros(())
         return self._norm.bias.double().unsqueeze(1)

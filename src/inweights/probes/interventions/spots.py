@@ -63,7 +63,7 @@ def spot_of(model: Model, place: str) -> Spot:
 
 
 def all_places(model: Model) -> tuple[str, ...]:
-    """Return the names of all layers and parts of a model, with each head by itself.
+    """Return the names of all layers and parts of a model, with each head separately.
 
     Args:
         model: The model.

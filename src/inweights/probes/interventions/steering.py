@@ -1,8 +1,8 @@
-"""Steering: a hidden state changed at a named position, and what becomes of the answers.
+"""Steering: change a hidden state at a named position, and measure the answers.
 
-:func:`steered` changes a model within a ``with`` block, and :func:`steer` is the probe
-that counts what the same change does, beside a random change of equal size. Shapes:
-``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
+:func:`steered` changes a model within a ``with`` block, and the probe :func:`steer`
+measures the effect of the same change, compared with a random change of equal size.
+Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -137,10 +137,10 @@ def steer(
     draws: int = 8,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """What a change of a hidden state does to the answers, beside a random change of equal size.
+    """Measure how a change of a hidden state affects answers, beside a random change of equal size.
 
-    The change is that of :func:`steered`. The control moves each state as far, in a
-    random direction; its numbers are means over ``draws`` directions. A change whose
+    The change is defined as in :func:`steered`. The control moves each state as far, in
+    a random direction; its numbers are means over ``draws`` directions. A change whose
     effect is no larger than the control's says nothing about its direction.
 
     Args:
@@ -164,8 +164,8 @@ def steer(
         and ``chance`` (of guessing among the answers of the role); ``changed``: share
         of statements whose first answer is another than without a change;
         ``divergence``: mean Kullback-Leibler divergence of the answers' distribution
-        from that without a change, nats; ``toward``: mean probability of that token,
-        where one is given.
+        from that without a change, nats; ``toward``: mean probability of the target
+        token, if one is given.
 
     Raises:
         ConfigError: A layer or part is unknown, or not one change is given.
@@ -217,7 +217,7 @@ def steer(
 
 
 class _View:
-    """Some statements of one role, and what a model answers to them."""
+    """Some statements of one role, and a model's answers to them."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Measure how a model finds paths in a graph, and what its embeddings alone say of them."""
+"""Measure how a model finds paths in a graph, and how well its embeddings alone predict them."""

@@ -65,7 +65,7 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
         node, ``N D`` numbers.
 
     Raises:
-        DataError: A world is no graph, or the model's head does not cover the nodes.
+        DataError: A world is not a graph, or the model's head does not cover the nodes.
         ConfigError: The model or the world is too large for the memory; the message
             states the memory needed and available.
 

@@ -110,7 +110,7 @@ _RC = mpl.rc_params_from_file(
 
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
-    """Return a context manager that applies the library's style to what is drawn within it.
+    """Return a context manager that applies the library's style to figures.
 
     Args:
         salt: Text from which the identifiers of SVG files are made.

@@ -1,7 +1,7 @@
 """Draw one panel of lines: means over seeds, their 95% bands, and every seed as a dot.
 
-:class:`Panel` is what the drawing ``lines`` repeats, and what :func:`inweights.plot`
-draws into a user's own axes.
+The drawing ``lines`` repeats a :class:`Panel`, and :func:`inweights.plot` draws one
+into a user's own axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ class Panel:
 
     @cached_property
     def apart(self) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-        """Rows of the conditions, and those of each control by its name."""
+        """Rows of the conditions, and rows of each control by its name."""
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:

@@ -1,4 +1,4 @@
-"""The section of a page with every setting beside what the paper and its code state.
+"""The section of a page that compares every setting with the paper and its code.
 
 :func:`differences_section` is one of the sections of
 :func:`~inweights.report.build_page`.
@@ -24,7 +24,7 @@ def differences_section(
     protocol: PaperProtocol | None,
     statements: Mapping[str, PaperSetting] = {},
 ) -> str:
-    """Return markup of the settings that differ from the paper, each with what is stated.
+    """Return markup of the settings that differ from the paper, each with the paper's value.
 
     The settings that agree are folded; without a protocol or rows the result is empty.
 
@@ -56,7 +56,7 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return what is stated and no setting corresponds to, each with what is done here.
+    """Return statements without a corresponding setting, each with the library's choice.
 
     Args:
         statements: What is stated, by what it is about.

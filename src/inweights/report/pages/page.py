@@ -27,7 +27,7 @@ PAGE = "page.html"
 
 @dataclass(frozen=True, kw_only=True)
 class PageContent:
-    """What the page of a run shows.
+    """Content of the page of a run.
 
     Attributes:
         outcome: The finished run.

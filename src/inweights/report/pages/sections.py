@@ -171,7 +171,7 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return markup of how far probes exceed their controls, and what chance gives without one.
+    """Return markup of the excess of probes over their controls, or over chance.
 
     Args:
         tables: Tables of a run, by name; a probe's table has the column ``seed`` before
@@ -228,7 +228,7 @@ def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """Return markup of all settings, and above them those that the paper does not state.
+    """Return markup of all settings, beginning with those that the paper does not state.
 
     Args:
         config: Nested settings of the run.

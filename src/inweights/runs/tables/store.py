@@ -45,7 +45,7 @@ def store_below(place: str | Path) -> str:
         place: Folder, or address with ``://``, of the plan or the runs.
 
     Raises:
-        FolderError: A link stands in the store's place.
+        FolderError: There is a link in place of the store.
 
     Example:
         >>> store_below("s3://bucket/runs")
@@ -171,7 +171,7 @@ class Store:
 
         Args:
             owner: Key (hash) of the run or computation.
-            about: What it was made with; written as JSON, once.
+            about: Environment and settings of the run; written once, as JSON.
 
         Raises:
             WriteError: It cannot be written.

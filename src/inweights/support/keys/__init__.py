@@ -1,1 +1,1 @@
-"""What of a user's files and code enters the key of a run: contents, sources, addresses."""
+"""Compute the part of a run's key for a user's files and code: contents, sources, addresses."""

@@ -1,4 +1,4 @@
-"""What a function computes, as one hash: its parsed source, and that of what it calls.
+"""Hash the parsed source of a function and of all functions that it calls.
 
 :func:`hash_of_calls` is for code whose results are stored. Formatting, comments,
 docstrings and type hints do not count, and neither do names and modules of the
@@ -26,7 +26,7 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 def hash_of_calls(function: Callable[..., Any], within: str) -> str:
-    """Return a hash of what a function computes, or "" where its source is not at hand.
+    """Return a hash of a function's code, or "" if its source is not available.
 
     Functions and classes of the package ``within`` are followed, wherever a name leads
     to them, and other values of its modules are read where they are assigned. All else

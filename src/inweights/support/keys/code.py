@@ -72,7 +72,7 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the source as it is now, and of the files that its options name."""
+        """Hashes of the current source, and of the files that its options name."""
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
         source = self.source if found is None else _source(found)
         return {self.at: source, **files_of(self.options)}
@@ -137,7 +137,7 @@ def code_of(thing: Any) -> Code:
 
 
 def as_code(value: Any, *first: str) -> Any:
-    """Return a function or class as a :class:`Code` with its source; everything else as it is.
+    """Return a function or class as a :class:`Code` with its source; other values unchanged.
 
     Args:
         value: A function, a class, a :class:`Code` without source (as read from a
@@ -166,8 +166,8 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of a user's own function, as they arrive after storing.
 
     Raises:
-        ConfigError: One cannot be stored and restored exactly; says what to write
-            instead.
+        ConfigError: An option cannot be stored and restored exactly; the message says
+        what to write instead.
 
     Example:
         >>> given_options({"cap": float("inf"), "shape": (2, 3)})

@@ -30,10 +30,10 @@ from inweights.support.keys.sources import (
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON data of which a value's key is made: names and contents.
+    """Return the JSON data from which a value's key is computed: names and contents.
 
-    A function of the library is its name, as a changed one raises the version. What is
-    a user's counts with its source, and a file that a config names with its bytes.
+    A function of the library is its name, as a changed one raises the version. The data
+    contain the source of a user's code, and the bytes of a file that a config names.
     Lists and tuples are the same here; :func:`plain_call` distinguishes them for a
     function that sees the difference.
 
@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
 
 
 def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
-    """Return the JSON data of which a call's key is made: function and keyword arguments.
+    """Return the JSON data of a call's key: function and keyword arguments.
 
     For code that is not the library's, values are distinguished that the code could
     distinguish, such as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file
