@@ -1,9 +1,9 @@
 """Do from Python what the commands do: run recipes, read verdicts, ask models.
 
 :func:`run` runs a recipe, :func:`open_run` and :func:`verdicts` read what has run,
-:func:`board` reads the results that are kept with the code. Its names are those of
-``inweights`` itself, and the command line calls them. What runs and draws is loaded
-when something runs or is drawn, so that looking is quick.
+:func:`board` reads the results that are kept with the code. The same names are exported
+by ``inweights`` itself, and the command line calls these functions. The engine and the
+drawings are loaded at first use, so that read-only commands are fast.
 """
 
 from typing import TYPE_CHECKING

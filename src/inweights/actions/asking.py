@@ -180,7 +180,7 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
 
 
 def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
-    """Return where two models differ in what they answer, role by role.
+    """Compare the answers of two models, role by role.
 
     Args:
         first: ``R`` replicas.

@@ -46,7 +46,7 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
 
 
 def _settings(run: Outcome) -> dict[str, Any]:
-    """Return the settings of a run by path, with what else was chosen."""
+    """Return the settings of a run by path, including its scale and seeds."""
     chosen = {
         "recipe": run.recipe.name,
         "scale": run.scale,

@@ -36,7 +36,7 @@ def to_dict(config: Config) -> dict[str, Any]:
     """Return a config as a dictionary of JSON values that names its class.
 
     Raises:
-        ConfigError: It is no config.
+        ConfigError: The value is not a config.
 
     Example:
         >>> from inweights import Optimizer, TwoHop
@@ -59,14 +59,14 @@ def to_dict(config: Config) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> Any:
     """Return the config that a dictionary describes; what it leaves out has its default.
 
-    A user's own class is found if its module is imported already; no module is
-    imported for what a dictionary says, but those of this library.
+    A user's own class is found if its module is already imported; a dictionary never
+    causes an import, except of modules of this library.
 
     Args:
-        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or
-            a mapping such as OmegaConf's. A world, a model or a learner is named by
-            its ``kind``; any other config by its class, as ``type``, such as
-            ``Optimizer`` or ``my.module:MyConfig``.
+        values: The result of :func:`to_dict`, or the content of a YAML file, as a
+            dictionary or a mapping such as OmegaConf's. A world, a model or a learner
+            is named by its ``kind``; any other config by its class, as ``type``, such
+            as ``Optimizer`` or ``my.module:MyConfig``.
 
     Raises:
         ConfigError: It names no config or an unknown one (the message names the

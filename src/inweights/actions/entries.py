@@ -48,7 +48,7 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Run the league's recipe for a model, and return its rows beside the stored ones.
+    """Run the league's recipe for a model, and return its rows together with the stored ones.
 
     Args:
         model: A factory of modules as for :func:`~inweights.wrap`, or the config of a
@@ -178,7 +178,7 @@ def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
 
 
 def scores_of(outcome: Outcome) -> pl.DataFrame:
-    """Return the accuracy of every seed, and what the model costs.
+    """Return the accuracy of every seed, and the cost of the model.
 
     Returns:
         A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``:
@@ -237,7 +237,7 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
 
 def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
-    """Train an entry again, and return its scores beside the new ones.
+    """Train an entry again, and return its stored and its new scores.
 
     Args:
         entry: Folder of the entry.
@@ -249,7 +249,7 @@ def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
 
     Raises:
         ConfigError: The factory's module was not imported, or its source is another.
-        DataError: The folder is no entry.
+        DataError: The folder is not an entry.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:

@@ -1,7 +1,7 @@
 """Find and open finished runs, compare two of them, and collect the verdicts of all.
 
-:func:`find` and :func:`open_run` return a run, :func:`compare` lays two side by side,
-:func:`verdicts` returns every claim as the runs on this disk judge it.
+:func:`find` and :func:`open_run` return a run, :func:`compare` compares two runs, and
+:func:`verdicts` returns every claim with its verdict from the runs on this disk.
 """
 
 from __future__ import annotations

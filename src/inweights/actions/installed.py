@@ -1,4 +1,4 @@
-"""Report what this machine has, and what to install for what (:func:`doctor`)."""
+"""Report the installation, and the packages to install for each feature (:func:`doctor`)."""
 
 import os
 import re
@@ -27,8 +27,8 @@ class Finding(NamedTuple):
 
     Attributes:
         what: The thing that was looked for.
-        state: What was found.
-        fine: Whether it is as it should be; ``None`` where that depends on what is
+        state: The observation.
+        fine: Whether it is in order; ``None`` where that depends on what is
             wanted.
         hint: What to do; "" for nothing.
     """
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def doctor(runs: str | Path | None = None) -> list[Finding]:
-    """Return what is installed here, where runs are stored, and what to install for what.
+    """Report installed packages, where runs are stored, and packages for further features.
 
     It loads torch, and changes nothing.
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a recipe takes at scale ``cpu`` on this machine.
+    """Time that a recipe takes at scale ``cpu`` on this machine.
 
     Attributes:
         recipe: Its name.
@@ -74,8 +74,9 @@ def run(
             all claims take.
         overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        progress: Called with updates done, all updates, and what is being done; by
-            default a line with an estimate is shown, with False nothing.
+        progress: Called with the number of updates done, the total number, and a
+            description; by default a line with an estimate is shown, with False
+            nothing.
         **execution: Fields of
             :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
             ``jobs`` (processes that work side by side; 1 by default), ``store`` (where
@@ -166,11 +167,12 @@ def forecast(
         seeds: As for :func:`run`; likewise ``overrides`` and ``runs``.
         overrides: Changes of settings.
         runs: Folder of all runs.
-        progress: Called with what is being timed; by default nothing is shown.
+        progress: Called with a description of the timed work; by default nothing is
+            shown.
         **execution: As for :func:`run`.
 
     Returns:
-        Runs, steps, minutes and memory, and what is stored already.
+        Runs, steps, minutes and memory, and the number of stored runs.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit, or this machine lacks
@@ -192,10 +194,10 @@ def forecast(
 
 
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
-    """Return what the recipes of the results table take at scale ``cpu`` on this machine.
+    """Estimate the time of the results table's recipes at scale ``cpu`` on this machine.
 
-    That is what each took when it was timed last, times how much slower this machine is
-    by a quick measurement.
+    The estimate is the last measured time of each recipe, multiplied by the slowdown of
+    this machine in a quick measurement.
 
     Args:
         only: Recipes whose name contains this; by default all.
@@ -248,7 +250,7 @@ def settle(
         effort: Former name of ``execution``.
 
     Yields:
-        What more seeds gave, of each recipe with undecided claims.
+        The result of the added seeds, for each recipe with undecided claims.
 
     Raises:
         ConfigError: ``minutes`` is out of range, or ``results`` has no ledger.

@@ -1,4 +1,4 @@
-"""Write files to start from: examples, and a world, probe, recipe or study of one's own.
+"""Write template files: examples, and a user's own world, probe, recipe or study.
 
 :func:`examples` writes data and a study to try, :func:`new` a working file with its
 test.
@@ -29,7 +29,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
         Their paths.
 
     Raises:
-        ConfigError: One of the files is there already.
+        ConfigError: One of the files exists already.
         WriteError: The folder cannot be written.
     """
     texts = {
@@ -39,7 +39,7 @@ def examples(folder: str | Path = "examples") -> list[Path]:
 
 
 def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
-    """Write a file that works, and its test, to be changed to one's own needs.
+    """Write a working file and its test, to be adapted by the user.
 
     Args:
         kind: ``recipe``, ``world``, ``probe`` or ``study``.

@@ -1,4 +1,4 @@
-"""Examine a user's own facts: what a model can conclude from them, and what to add.
+"""Examine a user's own facts: find conclusions that a model can draw, and facts to add.
 
 The main names are :func:`audit`, which counts chains, bridges and shortcuts in a set of
 triples, :func:`mend`, which corrects the file, and :func:`augment`, which writes

@@ -1,4 +1,4 @@
-"""Audit of triples: what a model can conclude from a set of facts, and what prevents it.
+"""Audit of triples: conclusions that a model can draw from facts, and obstacles to them.
 
 :func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in
 an :class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything
@@ -47,8 +47,8 @@ class Audit:
             (mean of one over that number), ``stated`` (chains whose answer is a fact of
             its own), ``share`` (answers that are the most common one). ``chains`` is
             exact; the others are of the chains that were listed.
-        listed: Share of all chains that were listed; below 1 where there are more than
-            a million.
+        listed: Share of all chains that were listed; below 1 if there are more than a
+            million.
         bridges: A row for each entity that ends one triple and begins another:
             ``entity``, ``incoming``, ``outgoing``, ``identity`` (whether its identity
             is stated).
@@ -68,8 +68,8 @@ class Audit:
             one name seems to mean two things.
         entity_positions: How many entities only begin triples, only end them, or do
             both; and how many dates and numbers end triples, which are no entities.
-        forecast: What :func:`inweights.predict` says of the facts, or of a part of them
-            where there are many; None if there is no prediction.
+        forecast: Result of :func:`inweights.predict` for the facts, or for a part of
+            them if there are many; None if there is no prediction.
         why_no_forecast: Why there is no prediction; empty if there is one.
         seconds: Time that the audit took, in seconds.
     """
@@ -108,8 +108,8 @@ def audit(
         seconds: Time limit of the prediction, in seconds.
         wording: Sentence templates and kinds of relations; by default those of the
             file, or plain ones.
-        progress: Called with what is being solved, iterations and gap during the
-            prediction.
+        progress: Called during the prediction with a description, the number of
+            iterations and the gap.
         watch: Called with parts done, number of parts, and the name of the next part.
 
     Returns:

@@ -61,7 +61,7 @@ class Augmented:
             answer (empty for questions that only reasoning answers); and ``itself``:
             whether the answer is the subject.
         words: Number of words of ``train`` and ``control``.
-        plain: Relations that have no template of their own.
+        plain: Relations without a template.
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer
             was given.
         strategies: Names of the strategies that were used.
@@ -69,13 +69,12 @@ class Augmented:
             very prompt.
         chains: Number of all two-step questions; fewer are asked where there are many,
             or where no wrong candidate is known.
-        alone: Number of questions that were left out as there is no candidate but the
-            answer.
-        choices: What ``auto`` chose for each kind of question, and why.
+        alone: Number of questions left out because the answer is their only candidate.
+        choices: Choice of ``auto`` for each kind of question, with the reason.
         facts: ``subject, relation, object``, a row for each fact.
         rewritten: Number of facts that a model reworded, and of facts that it was
             given.
-        often: How often the rarest and the commonest fact are stated by themselves in
+        often: How often the rarest and the commonest fact are stated as single facts in
             ``train``.
         doubtful: Number of facts that begin no chain, stated or asked, as the file
             contradicts one: their object seems to be another thing of the same name.

@@ -1,6 +1,6 @@
-"""Findings of an audit: which questions will be answered, and what to do about the others.
+"""Findings of an audit: questions that will be answered, and advice for the others.
 
-:func:`findings` is a list of short texts sorted by what is to be done first. It only
+:func:`findings` returns a list of short texts, sorted by urgency. It only
 reads an
 :class:`~inweights.audit.Audit`; the command line and the audit's page print it below
 the
@@ -38,7 +38,7 @@ class Finding(msgspec.Struct, frozen=True):
         level: ``good``; ``act``: something to do before training; ``note``: something
             to know.
         title: The observation in a few words, with its count.
-        text: What it means, and what to do, in a sentence or two.
+        text: Meaning of the observation and advice, in a sentence or two.
     """
 
     level: Level

@@ -70,9 +70,9 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
 
 
 def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
-    """Return what a user says in chat before a row's completion.
+    """Return the user's turn in a chat before a row's completion.
 
-    That is a question, or a sentence to complete.
+    The turn is a question, or a sentence to complete.
 
     Args:
         row: The row.

@@ -110,7 +110,7 @@ def write_augmented(
 
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Where rows come from, and what is trained, in one form."""
+    """Source of rows, and their training targets, in one form."""
     turns = [("user", "turn"), ("assistant", "completion")]
     speakers = {"user": "human", "assistant": "gpt"}
     messages = []

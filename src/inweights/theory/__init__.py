@@ -3,7 +3,7 @@
 :func:`predict` returns the predicted answers of untrained queries; :class:`Program`
 with
 :func:`solve`, :func:`solve_soft` and :func:`closed_form` gives the optimum that
-gradient descent tends to. Theory of single papers stands in the sub-packages
+gradient descent tends to. Theory of single papers is in the sub-packages
 ``identity_bridge``, ``feature_resemblance`` and ``geometric_memory``; recipes compare
 all of it with trained models. Importing this package does not import torch.
 """

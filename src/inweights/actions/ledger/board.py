@@ -41,7 +41,7 @@ from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alph
 
 @dataclass(frozen=True, repr=False)
 class Board(Carded):
-    """Every claim with its verdict, and what it follows from.
+    """Every claim with its verdict, and the scores behind it.
 
     Attributes:
         scale: Scale of the runs.
@@ -69,9 +69,9 @@ class Board(Carded):
     def verdicts(self) -> pl.DataFrame:
         """The claims as a frame, a row per claim.
 
-        Columns are the fields of :class:`~inweights.experiments.claims.claim_result.ClaimResult`
-        but ``earlier``, such as ``id``, ``text``, ``target`` (in words), ``verdict`` and
-        ``measured``.
+        Columns are the fields of
+        :class:`~inweights.experiments.claims.claim_result.ClaimResult` but ``earlier``,
+        such as ``id``, ``text``, ``target`` (in words), ``verdict`` and ``measured``.
         """
         rows = []
         for claim in self.claims:
@@ -203,7 +203,7 @@ def _rounding(entry: Entry, seeds: int) -> float:
 
 
 def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
-    """Return what became of earlier versions, and of this one by another rule or protocol."""
+    """Return verdicts of earlier versions, and of this one by another rule or protocol."""
     last: dict[str, JudgedLine | Earlier] = {}
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
@@ -229,7 +229,7 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:
-        verdict: The word that stands in the ledger.
+        verdict: The word in the ledger.
         claim: The claim that it is about.
     """
     if claim.protocol == "substitute":

@@ -30,7 +30,7 @@ from inweights.support.publish import publish_file
 
 @dataclass
 class Entry:
-    """What the ledger holds of one claim at one scale.
+    """The ledger's lines on one claim at one scale.
 
     Attributes:
         lines: Every line about it, the oldest first.
@@ -91,7 +91,7 @@ class Entry:
 
 
 class Ledger:
-    """All lines, and what they say of each claim.
+    """All lines of a ledger, also grouped by claim.
 
     Args:
         lines: The lines, the oldest first.
@@ -99,7 +99,7 @@ class Ledger:
 
     Attributes:
         lines: The lines.
-        entries: What they say, by the claim's name and scale.
+        entries: Entries by the claim's name and scale.
         last: Hash of the last line.
     """
 
@@ -110,7 +110,7 @@ class Ledger:
         self._take(lines)
 
     def entry(self, name: str, scale: str) -> Entry:
-        """Return what is known of a claim; an empty entry for a claim that is not there.
+        """Return the entry of a claim; it is empty for an unknown claim.
 
         Args:
             name: Id of the claim.
@@ -180,7 +180,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger and check its chain of hashes; an empty one where there is no file.
+    """Read a ledger and check its chain of hashes; it is empty if there is no file.
 
     A ledger records claims: each line states one (before the run that it is judged by),
     gives a verdict on one, changes its words or withdraws it, and holds the hash of the

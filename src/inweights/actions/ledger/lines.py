@@ -27,7 +27,7 @@ class _Line(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """What every line has."""
+    """Fields of every line."""
 
     date: str
 
@@ -117,7 +117,7 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
         date: When.
         claim: The claim as it reads now.
         scale: Scale at which it is judged.
-        before: The sentence as it was.
+        before: The former sentence.
     """
 
     claim: Claim

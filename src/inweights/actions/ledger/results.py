@@ -200,7 +200,7 @@ def record(
     """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
 
     A claim counts where its line was committed before the run began; for others a
-    warning gives the reason. Seeds that are there already stay as they are.
+    warning gives the reason. Existing seeds are not changed.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.

@@ -30,7 +30,7 @@ def scores_of_runs(
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
         store: Where runs are.
         path: The ledger's file, whose earlier versions git has.
-        ledger: The ledger as it is now.
+        ledger: The current ledger.
 
     Yields:
         Mappings by column, as :func:`~inweights.actions.ledger.scores.rows_of` makes
@@ -109,7 +109,7 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 
 
 def ledger_at(commit: str, path: Path) -> Ledger | None:
-    """Return the ledger as it is in a commit; ``None`` where it is not there.
+    """Return the ledger as it is in a commit; ``None`` if the commit does not contain it.
 
     Args:
         commit: The commit.

@@ -62,7 +62,7 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return scores with further rows; rows that are there already stay as they are.
+    """Return scores with further rows; existing rows are not changed.
 
     Args:
         scores: A table of scores, with the columns of :data:`SCHEMA`: ``claim``,
@@ -75,7 +75,7 @@ def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.Dat
 
 
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Add scores to the files; those that are there stay, so that no seed can be tried twice.
+    """Add scores to the files; existing scores stay, so that no seed can be tried twice.
 
     Args:
         results: Folder of the results.

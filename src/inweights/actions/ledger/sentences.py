@@ -22,7 +22,7 @@ AGREEING, AGAINST, BOTH, OPEN = KINDS
 
 
 def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
-    """Return the claims of papers that quote a sentence, those of one sentence together.
+    """Return the claims of papers that quote a sentence, grouped by sentence.
 
     A quote that is part of another one is of the same sentence. Checks and claims
     without a quote are left out.
@@ -47,7 +47,7 @@ def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 
 def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
-    """Count the sentences by what the verdicts on their claims say together.
+    """Count the sentences by the joint result of the verdicts on their claims.
 
     Args:
         claims: Claims with their verdicts.

@@ -1,7 +1,7 @@
 """Say how sure a verdict is, and correct for the number of claims that are judged.
 
-:func:`least_alpha` is the smallest error probability with the same verdict, what a p
-value is; :func:`holm` corrects those of all claims of the papers.
+:func:`least_alpha` returns the smallest error probability with the same verdict (a p
+value); :func:`holm` corrects the p values of all claims of the papers.
 """
 
 import math
@@ -21,7 +21,7 @@ from inweights.support.statistics.intervals import ALPHA
 
 
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims, those of papers marked whose verdicts hold together.
+    """Return the claims, with marks on claims of papers whose verdicts hold simultaneously.
 
     With all marked ones, one or more are wrong once in twenty times at most (Holm, *A
     simple sequentially rejective multiple test procedure*, Scandinavian Journal of
@@ -37,7 +37,7 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
 
 
 def tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims that are tested together: those of papers that have a verdict."""
+    """Return the claims that are tested together: claims of papers with a verdict."""
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 

@@ -58,11 +58,11 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def code_hash(recipe: Recipe) -> str:
-    """Return a hash of the code that makes a recipe's derived tables, "" where there is none.
+    """Return a hash of the code that makes a recipe's derived tables, "" if there is none.
 
     That is the parsed source of ``derive`` and of what it calls in the package of the
-    recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`); of the library's own
-    recipes, in ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
+    recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`); of the library's
+    own recipes, in ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
     """
     if recipe.derive is None:
         return ""
@@ -135,7 +135,7 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 
 
 def _score(claim: Claim) -> list[object]:
-    """Return what decides the number and verdict of a claim, as plain values."""
+    """Return everything that determines the number and verdict of a claim, as plain values."""
     score = claim.score
     target = claim.target
     rows = [_as_read_back(part) for part in (score.where, score.minus)]

@@ -20,13 +20,13 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
     """Return the verdict on a claim about a table of a sweep, which has a column ``seed``.
 
     Args:
-        table: What the sweep returned.
+        table: The table that the sweep returned.
         judged: A score with its target, ``iw.experiments.share("result", "score") >=
             0.9``. The name of its table does not matter here.
         says: The sentence; by default column and target.
 
     Raises:
-        ConfigError: ``judged`` is no score with a target.
+        ConfigError: ``judged`` is not a score with a target.
         DataError: The table has no such column, or no such rows.
 
     Example:

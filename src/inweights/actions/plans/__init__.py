@@ -73,7 +73,7 @@ def write_plan(
         collect: Words of the command that reads the results.
 
     Returns:
-        The plan as it was written, with its files.
+        The written plan, with its files.
 
     Raises:
         ConfigError: There is a plan already, or a task names what workers cannot find.
@@ -116,7 +116,7 @@ def write_plan(
 
 
 def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
-    """Do tasks of a plan beside any number of other workers, until nothing is left.
+    """Run tasks of a plan, together with any number of other workers, until none is left.
 
     Each worker begins at another place of the plan. Tasks that others hold are left to
     them at first; at the end they are waited for, and taken over where their worker

@@ -33,7 +33,7 @@ _DAMAGE = (
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What all tasks of a plan have in common.
+    """Data that all tasks of a plan share.
 
     Attributes:
         store: Where results go; below the plan if empty.
@@ -42,7 +42,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
             have.
         collect: Words of the command that reads the results, once they are there.
         parts: Number of files of tasks.
-        labels: Names of what its trials differ in.
+        labels: Names of the settings in which its trials differ.
     """
 
     store: str
@@ -58,7 +58,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
     Attributes:
         key: Its key.
-        title: What it makes, in a few words.
+        title: Short description of the task.
         wanted: The tables that it makes, as (key of the run, part).
     """
 
@@ -171,7 +171,7 @@ class Planned:
         )
 
     def index(self) -> list[Entry]:
-        """Return what there is to do, an entry per task."""
+        """Return the tasks of the plan, one entry per task."""
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
@@ -194,7 +194,7 @@ class Planned:
                 raise self._damaged(name, error) from None
 
     def failures(self) -> dict[str, Failed]:
-        """Return what failed, by the key of its run or computation."""
+        """Return the failures, by the key of the run or computation."""
         owners = sorted(self.failed())
         return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
 

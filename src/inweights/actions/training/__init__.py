@@ -1,8 +1,7 @@
 """Compare ways to give a language model a user's facts, at equal tokens on the same questions.
 
-:class:`TrainingSettings` say what is compared, :func:`training_recipe` makes a recipe
-of it,
-:func:`teach_and_ask` is one way and one seed.
+:class:`TrainingSettings` define the comparison, :func:`training_recipe` makes its
+recipe, and :func:`teach_and_ask` runs one method with one seed.
 """
 
 from inweights.actions.training.comparison import training_recipe

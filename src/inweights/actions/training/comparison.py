@@ -1,6 +1,6 @@
 """State the comparison as a recipe, so that it is stored, resumed, shown and drawn.
 
-:func:`training_recipe` is what ``inweights compare-training`` runs.
+``inweights compare-training`` runs the recipe of :func:`training_recipe`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -200,7 +200,7 @@ def _results(
 def _cautions(
     settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
 ) -> list[str]:
-    """Return which facts were not learnt, and what was lost, in sentences."""
+    """Return sentences on facts that were not learnt, and on lost knowledge."""
     means = (
         tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
     )

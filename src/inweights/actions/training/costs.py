@@ -12,7 +12,7 @@ from inweights.lm.tuning.writing import tokens_to_write
 
 
 class Size(NamedTuple):
-    """What one seed of a way takes on this machine.
+    """Cost of one seed of a method on this machine.
 
     Attributes:
         way: Name of the way.

@@ -29,7 +29,7 @@ class TrainingSettings(Config):
         model: A folder, a GGUF file, a hub name in the local cache, or ``@smollm2``.
         wording: A TOML file of wordings; the built-in ones if its name is empty.
         ways: Names of ``WAYS``.
-        strategy: What ``mixture`` adds to the facts.
+        strategy: Texts that ``mixture`` adds to the facts.
         hold_out: Share of the bridges whose chains no way states.
         floor: Least share of the tokens of a pass that state single facts.
         tokens: Tokens of one pass, the same for every way; 0 takes the mixture once.

@@ -33,7 +33,7 @@ Row = tuple[str, str, float, int]
 
 
 class Prepared(NamedTuple):
-    """What is trained in each way, and what is asked.
+    """Training texts of each method, and the questions.
 
     Attributes:
         trained: Texts by way.
@@ -46,7 +46,7 @@ class Prepared(NamedTuple):
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """Return the questions of a way; with ``retrieval``, facts stand before them.
+        """Return the questions of a method; with ``retrieval``, preceded by facts.
 
         Args:
             way: Name of the way.

@@ -32,7 +32,7 @@ WEIGHTS = _HERE / "weights"
 
 
 class Card(Config):
-    """What a stored model is.
+    """Description of a stored model.
 
     Attributes:
         name: Its name, ``<world>/<architecture>``.

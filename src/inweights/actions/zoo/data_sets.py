@@ -131,7 +131,7 @@ def _distinct_worlds() -> Iterator[tuple[str, World]]:
 
 
 def _models(folder: Path) -> list[DataFile]:
-    """The weights of each stored model, and a table of what they are."""
+    """The weights of each stored model, and a table that describes them."""
     rows = []
     files = [DataFile("models.parquet", _TEXT["models"]["table"], part="models")]
     for card in cards():

@@ -77,7 +77,7 @@ def _pairs_by_initial(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
-    """Group names that are equal once one or two letters are left out of each."""
+    """Group names that are equal after removing one or two letters from each."""
     found: defaultdict[str, list[int]] = defaultdict(list)
     edits = _SHORTEST if len(plain) <= _MANY else _SHORTEST[:1]
     for i, name in plain.items():

@@ -98,7 +98,7 @@ class EntityKinds:
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
 
     def evidence(self, name: int, other: int) -> tuple[int, bool]:
-        """Return how many facts agree, and whether the rarer name is no entity of its own.
+        """Return how many facts agree, and whether the rarer name is not a separate entity.
 
         Args:
             name: Number of the rarer name.

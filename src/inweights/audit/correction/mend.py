@@ -230,7 +230,7 @@ def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
 
 
 def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
-    """Return the facts that a symmetric relation or an inverse lacks, with what implies each."""
+    """Return the missing facts of symmetric and inverse relations, each with its premise."""
     rows = []
     for (s, r, o), i in missing_rows(triples):
         source = facts.relations[int(triples[i, 1])]

@@ -29,7 +29,7 @@ class Near(NamedTuple):
     Attributes:
         name: Number of the rarer one.
         other: Number of the commoner one.
-        why: How they differ, and what their facts say.
+        why: How the names differ, and the evidence of their facts.
         agree: How many of their facts say that they are one entity.
         sure: Whether the rarer name can be replaced without asking: no fact speaks
             against it, and it lacks what others of its kind have, or has what the other
@@ -77,7 +77,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
 
 def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near | None:
-    """Return what the facts say of two similar names; None if they are two entities."""
+    """Return the evidence of the facts on two similar names; None if they are two entities."""
     if not kinds.are_alike(name, other):
         return None
     if kinds.conflict(name, other):

@@ -22,7 +22,7 @@ _ISO = "YYYY-MM-DD"
 
 
 def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
-    """Repair the facts where that is certain, and list all changes.
+    """Repair facts if the repair is certain, and list all changes.
 
     Args:
         facts: The facts.

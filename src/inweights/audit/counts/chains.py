@@ -2,8 +2,8 @@
 
 Each function takes the table of facts (columns ``subject``, ``relation``, ``object``,
 ``fact``, ``line`` and ``stage``, a row for each fact) and returns a table made by joins
-and group-bys. A *chain* is a pair of facts of which the first ends in the entity, the
-*bridge*, with which the second begins.
+and group-bys. A *chain* is a pair of facts in which the object of the first, the
+*bridge*, is the subject of the second.
 """
 
 import polars as pl
@@ -51,8 +51,7 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
 def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
     """Count the chains of each pair of relations exactly, without listing them.
 
-    The number is a sum over bridges of the facts that lead in times those that lead
-    out.
+    The number is the sum over bridges of incoming facts times outgoing facts.
 
     Args:
         facts: A row for each fact (``subject``, ``relation``, ``object``), without

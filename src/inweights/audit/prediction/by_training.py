@@ -43,7 +43,7 @@ FASTEST = 2.0
 
 @dataclass(frozen=True, eq=False)
 class TrainedForecast:
-    """What replicas answered after a short training on the facts.
+    """Answers of replicas after a short training on the facts.
 
     Attributes:
         queries: A row for each model and query: ``model``, ``query`` (its index),
@@ -108,7 +108,8 @@ def predict_by_training(
             :func:`replicas_for`.
         replicas: Number of replicas of each model.
         seed: Root seed of the replicas.
-        progress: Called with updates done, all updates, and what is trained.
+        progress: Called with the number of updates done, the total number, and a
+            description.
 
     Returns:
         Shares of the replicas that answer each query rightly, with intervals.

@@ -29,7 +29,7 @@ class Row(NamedTuple):
     Attributes:
         fact: Number of the fact that it states; -1 where it states none or several.
         line: Line of that fact in the file; otherwise -1.
-        role: What kind of text it is, such as ``fact`` or ``derived``.
+        role: Kind of text, such as ``fact`` or ``derived``.
         stage: Stage of the curriculum in which it is trained.
         prompt: Beginning of the text, which is not learnt in training by completion;
             may be empty.
@@ -55,7 +55,7 @@ class StrategyInput:
         facts: The facts.
         words: Sentence templates.
         stages: Stage of each fact, ``[M]``.
-        seed: Root seed of what is drawn.
+        seed: Root seed of the random draws.
         wordings: In how many wordings a strategy states the same.
         hops: Largest number of facts in a chain whose end is stated.
         most: Largest number of chains of each length.
@@ -78,7 +78,7 @@ class StrategyInput:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a random generator of its own for each purpose, at its start.
+        """Return a separate random generator for each purpose, at its start.
 
         Args:
             name: Name of the purpose.

@@ -2,7 +2,7 @@
 
 :data:`MEASURED` is read from the TOML file beside this module; :func:`choose`
 implements the strategy ``auto`` of :func:`~inweights.audit.augment`, and
-:func:`evidence` is what the command line prints about a strategy.
+:func:`evidence` returns the text that the command line prints about a strategy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
         low: Lower end of the interval.
         high: Upper end of the interval.
         seeds: Number of seeds.
-        source: Where the measurement is from, and what limits it.
+        source: Source of the measurement, and its limitations.
     """
 
     strategy: str
@@ -131,7 +131,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
 
 def evidence(strategy: str) -> str:
-    """Return what was measured of a strategy, in words."""
+    """Return the measurements of a strategy, in words."""
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(
         f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows

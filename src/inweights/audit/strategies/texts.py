@@ -60,7 +60,7 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def identities(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row ``b → b`` for each bridge whose identity is no fact (*Identity Bridge*, §4).
+    """Yield a row ``b → b`` for each bridge without an identity fact (*Identity Bridge*, §4).
 
     The facts state it where a relation leads from each of its subjects to itself
     (``rome,is,rome``).
@@ -174,7 +174,7 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         ConfigError: No file is given.
-        DataError: It cannot be read, or has no text.
+        DataError: The file cannot be read, or has no text.
     """
     if inputs.replay is None:
         raise ConfigError(

@@ -1,8 +1,8 @@
 """Predict feature resemblance by depth in a layer-wise trained linear network (theorem 6).
 
 :func:`depth_cosines` predicts, :func:`lemma_18` compares the prediction with a random
-network. The paper's text lost equations 8 and 9; the recursion below is our statement
-of what lemma 18 does, for square layers from ``N(0, 1/d)``, in the limit of a large
+network. Equations 8 and 9 are missing in our copy of the paper; the recursion below is
+our form of lemma 18, for square layers from ``N(0, 1/d)``, in the limit of a large
 width and while no label is fitted yet. Shapes: ``L`` layers.
 """
 
@@ -35,7 +35,8 @@ def depth_cosines(
     through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan (``s +
     1`` for ``s`` square layers):
 
-        ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,  ``cos_l = e_l / (1 + e_l)``.
+        ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,
+        ``cos_l = e_l / (1 + e_l)``.
 
     It rises with every layer. Once labels are fitted the true cosine grows more slowly.
 

@@ -7,9 +7,9 @@ In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, 
 are near 0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. Then
 gradient descent adds to ``W_V e`` a fixed direction per step, a sum of the mean MLP
 vectors of the labels that facts state of ``e``, and the cosine of two entities follows
-from the facts alone. This linear regime is our statement of what propositions 1 to 5
-bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``V`` tokens,
-``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+from the facts alone. This linear regime is our form of the quantity that propositions 1
+to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``V``
+tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def noise(
     kappa: float = 300.0,
     hidden: int = 10,
 ) -> float:
-    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` relative to what a step adds.
+    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the initial ``W_V e`` relative to a step's change.
 
     Both are random vectors of the same ``σ0``, which therefore cancels.
 

@@ -7,8 +7,9 @@ With the attention frozen, stage 2 descends on a convex loss of what is linear i
 The proofs compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every
 step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``,
 so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms.
-The text lost every bound; this is what the steps that it kept give, with the constants
-of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
+All bounds are missing in our copy of the text; these follow from the remaining steps,
+with the constants of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D``
+width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,9 @@
 deep linear network; recipes judge that all values stay below the bounds.
 
 In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
-products of the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's
-inequality, which its proofs name, gives with the usual constants.
+products of the order of ``σ² √d``. The bounds are missing in our copy of the text;
+these follow from Bernstein's inequality, which its proofs name, with the usual
+constants.
 """
 
 import math
@@ -32,7 +33,7 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
-    Lemma 3 is that of Feature Resemblance.
+    Lemma 3 of Feature Resemblance is used.
 
     Args:
         world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m``

@@ -71,7 +71,7 @@ class Bands:
         return _bands(count, ends.tobytes(), kind)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
-        """Return the part of embeddings that lies in the degenerate vector of each component.
+        """Return the component of embeddings along the degenerate vector of each component.
 
         Args:
             vectors: Embeddings, ``[N, D]``.

@@ -130,7 +130,7 @@ def counted_associations(a: Floats) -> tuple[int, int]:
     """Return the number of nodes and of associations of an adjacency.
 
     Raises:
-        DataError: It is no square matrix of 0 and 1.
+        DataError: The adjacency is not a square matrix of 0 and 1.
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
         raise DataError(

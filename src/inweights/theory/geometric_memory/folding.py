@@ -6,11 +6,11 @@ compared.
 Near zero logits the loss of edges ``u → w`` pushes the table ``E`` of nodes that are
 given and the table ``U`` of nodes that are predicted by ``dE/dt = S U`` and ``dU/dt =
 Sᵀ E``, where ``S`` is the adjacency less what the softmax takes off, ``A − d 1ᵀ/V``. A
-tied head has ``U = E``: directions grow as ``exp(λt)``, those in which neighbours
-differ (``λ < 0``) die. Of independent tables ``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with
-``S = P Σ Qᵀ``: both signs grow alike. For symmetric ``S`` that is the even half of the
-tied ``exp(2tS)``. On a bipartite graph the odd half holds all that distinguishes pairs
-an odd number of hops apart, so that only the even ones are left in order.
+tied head has ``U = E``: directions grow as ``exp(λt)``, directions in which neighbours
+differ (``λ < 0``) decay. Of independent tables ``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with
+``S = P Σ Qᵀ``: both signs grow equally. For symmetric ``S`` that is the even half of
+the tied ``exp(2tS)``. On a bipartite graph the odd half holds all that distinguishes
+pairs an odd number of hops apart, so that only the even ones are left in order.
 
 Shapes: ``N`` nodes, ``V`` classes of the head.
 """

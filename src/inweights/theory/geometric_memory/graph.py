@@ -157,7 +157,7 @@ def hops_from(
 def whole_hops(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
 ) -> Int[NDArray[np.int32], "N S"]:
-    """Return what :func:`hops_from` does, as integers, a column for each source; -1 without a path.
+    """Return the result of :func:`hops_from` as integers, one column per source; -1 without a path.
 
     Args:
         count: Number of nodes ``N``.
@@ -196,7 +196,7 @@ def whole_hops(
 
 
 def check_adjacency(a: Floats) -> None:
-    """Refuse an adjacency ``a`` that is no square matrix of non-negative numbers.
+    """Raise an error unless ``a`` is a square matrix of non-negative numbers.
 
     Raises:
         DataError: It is none.

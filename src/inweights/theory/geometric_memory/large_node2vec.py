@@ -118,7 +118,7 @@ def _blocks(count: int) -> list[slice]:
 
 
 def _exponentials(v: Floats, rows: slice) -> tuple[Floats, Floats]:
-    """Return the exponentials of some rows of ``V Vᵀ``, and what was subtracted from each row."""
+    """Return the exponentials of some rows of ``V Vᵀ``, and the shift of each row."""
     logits = v[rows] @ v.T
     top = logits.max(1)
     logits -= top[:, None]

@@ -1,9 +1,9 @@
 """Run Node2Vec's dynamics in closed form (Geometric Memory, appendix F, Lemma 1).
 
 :func:`descend` runs the dynamics and returns a :class:`Trajectory`;
-:func:`probabilities`,
-:func:`losses` and :func:`coefficients` evaluate one point. What the dynamics do to
-eigenspaces is followed in :mod:`inweights.theory.feature_resemblance.stabilisation`.
+:func:`probabilities`, :func:`losses` and :func:`coefficients` evaluate one point.
+:mod:`inweights.theory.feature_resemblance.stabilisation` follows the dynamics of
+eigenspaces.
 
 Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V
 Vᵀ)`` by row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P −

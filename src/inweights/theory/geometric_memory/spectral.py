@@ -188,7 +188,7 @@ class Spectrum:
             vectors: Embeddings ``E``, ``[..., N, D]``.
 
         Returns:
-            Shares ``[..., G]`` that sum to 1; NaN where there is no energy.
+            Shares ``[..., G]`` that sum to 1; NaN if there is no energy.
 
         Raises:
             DataError: The embeddings have another number of nodes.

@@ -31,8 +31,8 @@ def star_picture(
 
     Args:
         world: Config of the task, without branches.
-        examples: Number of facts of the in-context task that are drawn; one query
-            stands beside them. In weights it has no effect.
+        examples: Number of facts of the in-context task that are drawn, in addition to
+            one query. In weights it has no effect.
         seed: Root seed of the world.
 
     Returns:
@@ -70,7 +70,7 @@ def star_picture(
 
 
 def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFrame:
-    """Return what the statements of a path-star task reveal, and what they do not.
+    """Return how much the statements of a path-star task reveal about queried paths.
 
     Args:
         world: Config of the task, without branches.

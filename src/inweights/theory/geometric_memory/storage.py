@@ -198,7 +198,7 @@ class Fit:
     Attributes:
         edges: Largest ``|logit − 1|`` over edges.
         others: Largest ``|logit|`` over pairs of different nodes without an edge.
-        itself: Largest ``|logit|`` of a node with itself where it has no loop; no
+        itself: Largest ``|logit|`` of a node with itself if it has no loop; no
             construction of a tied model can make it 0.
         recall: Whether every node's neighbours have its largest logits, itself left
             out.

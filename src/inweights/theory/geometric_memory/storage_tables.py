@@ -1,4 +1,4 @@
-"""Make tables of the storage of one graph: what it costs, and what each construction gives.
+"""Make tables of the storage of one graph: costs, and results of each construction.
 
 Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are
 in

@@ -1,9 +1,8 @@
 """Evaluate the steps of Identity Bridge's proofs (App. A) as numbers at a given ``n``.
 
 Every function returns a table with the columns ``check`` (a name) and ``value``. Its
-docstring says what each value measures and, where it matters, what the theorem demands
-of it; recipes turn that into claims. Problem (11), and what is checked at random
-points, is in
+docstring explains each value and, where relevant, the requirement of the theorem;
+recipes turn these into claims. Problem (11), and checks at random points, are in
 :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 """
 

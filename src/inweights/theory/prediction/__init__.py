@@ -1,8 +1,7 @@
 """Predict from the facts alone which queries a trained model answers.
 
-:mod:`~.predict` solves the programs of ``theory/programs`` for a world, in parts where
-it is large; :mod:`~.prediction` is what it returns. :mod:`~.advice` and
-:mod:`~.remedies` find facts to add, :mod:`~.margin_bounds` proves intervals,
-:mod:`~.calibration` gives probabilities. ``audit`` and the command ``predict`` show all
-of it.
+:mod:`~.predict` solves the programs of ``theory/programs`` for a world, in parts if it
+is large, and returns a :mod:`~.prediction`. :mod:`~.advice` and :mod:`~.remedies` find
+facts to add, :mod:`~.margin_bounds` proves intervals, :mod:`~.calibration` gives
+probabilities. ``audit`` and the command ``predict`` show all of it.
 """

@@ -146,8 +146,8 @@ def advise_identities(
 ) -> Advice | None:
     """Find few identities that make failing queries follow.
 
-    What counts is how many queries follow in all, so that those that no longer would
-    count against it.
+    An identity is scored by the total number of queries that follow, so that lost
+    queries count against it.
 
     Args:
         world: Facts and queries.
@@ -160,7 +160,7 @@ def advise_identities(
             proposed.
 
     Returns:
-        The advice; ``None`` where no identity could help, or there is no time.
+        The advice; ``None`` if no identity could help, or no time is left.
     """
     known = stated_identities(world)
     follows = following(queries)

@@ -84,7 +84,7 @@ def advise_parts(
 
 
 def _together(advices: Sequence[Advice]) -> Advice | None:
-    """Return one advice of those of several parts, with the worst certificate of them."""
+    """Join the advice for several parts, with the worst of their certificates."""
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))

@@ -134,7 +134,7 @@ def worlds_of(
 
 
 def _without_gaps(part: World) -> Ids:
-    """Return the queries of a cut part, without chains of which it lacks a fact."""
+    """Return the queries of a cut part, without chains that lack a fact in the part."""
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))

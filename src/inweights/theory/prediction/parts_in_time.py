@@ -1,8 +1,8 @@
 """Divide facts into parts that can be solved within a time limit, and solve one part.
 
-:func:`parts_within` is what :mod:`~.predict` divides a world by, and
-:func:`solve_piece` what it does with each part; :func:`facts_within` serves readers of
-files, which sample larger ones.
+:mod:`~.predict` divides a world with :func:`parts_within`, and solves each part with
+:func:`solve_piece`; :func:`facts_within` serves readers of files, which sample larger
+ones.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def solve_piece(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
-    """Solve program (2), or the soft one where that is wanted or needed.
+    """Solve program (2), or the soft program if requested or needed.
 
     Args:
         world: The facts.

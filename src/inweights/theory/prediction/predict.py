@@ -78,13 +78,13 @@ def predict(
             default now.
         iterations: Iteration limit of every solution.
         tie: Margins of at most this size, up or down, are ties. A gap bounds the norm
-            and no margin; at 1e-3 some are off by far more.
+            and not the margins; at 1e-3 some margins have a far larger error.
             :meth:`Prediction.with_intervals
-            <inweights.theory.prediction.prediction.Prediction.with_intervals>` says how
-            far each is known.
-        advise: Whether to look for statements to add to what fails, in the time that is
-            left.
-        progress: Called for every solution with what is solved, the iteration, and the
+            <inweights.theory.prediction.prediction.Prediction.with_intervals>` computes
+            an interval for each.
+        advise: Whether to search, in the remaining time, for statements whose addition
+            makes failing queries follow.
+        progress: Called for every solution with a description, the iteration, and the
             gap.
 
     Returns:

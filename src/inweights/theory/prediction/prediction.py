@@ -1,7 +1,7 @@
-"""Hold a prediction for every query of a world: its table, and what it rests on.
+"""A prediction for every query of a world: its table, and the solutions behind it.
 
-:func:`inweights.predict` makes one. It gives summaries, probabilities and intervals,
-and is what the commands and pages of ``audit`` print.
+:func:`inweights.predict` makes one. It provides summaries, probabilities and intervals,
+which the commands and pages of ``audit`` print.
 """
 
 import time
@@ -76,9 +76,10 @@ class Prediction:
             ``instead`` (what the model answers), ``why`` (``answered otherwise by the
             program``, a sum over tokens, as other facts are in the way; trained
             networks may store them; or ``left out`` of a part).
-        why: Why the program is not that of all facts with no decay; empty where it is.
+        why: Why the program is not the one for all facts without decay; empty if it is.
         advice: Identities to add, where something fails and they can help.
-        remedies: What else to add, against other kinds of failure, each verified.
+        remedies: Further statements to add, against other kinds of failure, each
+            verified.
     """
 
     parts: tuple[Solved, ...]
@@ -217,7 +218,8 @@ class Prediction:
                 proves the verdict only.
             queries: Which queries; by default all. The others have null.
             tie: Margins of at most this size are ties.
-            seconds: After so many the rest is left open; by default there is no limit.
+            seconds: Time limit, after which remaining intervals are left open; by
+                default there is no limit.
             progress: Called with the queries done and their number.
 
         Raises:

@@ -37,9 +37,9 @@ class Remedy:
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
-        against: What is changed, in words.
-        statements: What to add.
-        flipped: Queries that come out otherwise, of those that are not stated
+        against: Description of the change.
+        statements: Facts to add.
+        flipped: Queries whose verdict changes, among those that are not stated
             themselves.
         of: How many those were.
         broken: Queries that follow now, and no longer would.

@@ -116,7 +116,7 @@ def unstored(solution: Solved) -> int:
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts to whose prompt the solution gives a wrong answer.
 
-    A prompt that gets one of several right answers is no loss.
+    A prompt that gets one of several right answers does not count as lost.
 
     Args:
         solution: Optimum of program (2), or of the soft program.

@@ -69,7 +69,7 @@ def trust(prediction: Prediction) -> str:
 
 
 def meaning(prediction: Prediction) -> str:
-    """Return what the words of a prediction mean, in two sentences."""
+    """Explain the terms of a prediction in two sentences."""
     known = calibration()
     program = (
         "Follows, tied and fails are what the optimum of the program does, up to its "

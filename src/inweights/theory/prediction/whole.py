@@ -67,7 +67,7 @@ def solve_whole(
         progress: Called with the iteration and the gap.
 
     Returns:
-        The solution, and what to know of it.
+        The solution, and remarks on it.
 
     Raises:
         SolverError: There is none, its arrays do not fit in memory, or its gap is too

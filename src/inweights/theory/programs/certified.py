@@ -101,8 +101,8 @@ def check_limits(
         start: Templates ``[P, K]`` to start from; None: the solver's own.
 
     Raises:
-        ConfigError: One of them is out of its range, or ``start`` has another shape
-            than ``W``.
+        ConfigError: A limit is out of range, or ``start`` does not have the shape of
+        ``W``.
 
     Example:
         >>> from inweights.worlds import TwoHop

@@ -228,7 +228,7 @@ class _Iteration(Splitting):
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_bounds(self) -> None:
-        """Evaluate both bounds at the present point, and keep those that are better than before."""
+        """Evaluate both bounds at the current point, and keep better ones."""
         least = float(self.program.least_margins(self.x_counts @ self.z).min())
         if least > 0 and self.values.sum() / least < self.optimum:
             self.optimum = float(self.values.sum()) / least

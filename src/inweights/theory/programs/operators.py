@@ -29,7 +29,7 @@ def shrink(
 
     Args:
         matrix: ``[P, K]``.
-        threshold: What is subtracted from every singular value, above 0.
+        threshold: Number, above 0, that is subtracted from every singular value.
 
     Returns:
         The shrunk matrix ``[P, K]``, and its positive singular values ``[rank]``, in

@@ -80,7 +80,7 @@ class Program:
 
         Args:
             world: Facts and queries with answers of one token each.
-            answers: What several answers to one prompt mean. ``one`` (default): they
+            answers: Meaning of several answers to one prompt. ``one`` (default): they
                 contradict each other, which is an error. ``several``: all are right.
                 ``any``: all are right, and nothing else is refused either: prompts that
                 differ in their order only count as one, and no output need be wrong.

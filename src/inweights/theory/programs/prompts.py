@@ -86,7 +86,7 @@ def check_single_answers(statements: Statements, kind: str) -> None:
 
     Args:
         statements: Facts or queries.
-        kind: What messages call them: ``fact`` or ``query``.
+        kind: Name of the facts in messages: ``fact`` or ``query``.
 
     Raises:
         DataError: There is one.

@@ -1,8 +1,8 @@
 """Evaluate the soft program at a point: objective and gradient on the factors, and bounds.
 
-:class:`Problem` is what :func:`~.soft_program.solve_soft` minimises, and :class:`Point`
-what it knows of the best point so far. Shapes: ``M`` distinct prompts, ``P`` inputs,
-``K`` outputs, ``F`` rank of the factors.
+:func:`~.soft_program.solve_soft` minimises a :class:`Problem`, and stores its best
+point in a :class:`Point`. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs,
+``F`` rank of the factors.
 """
 
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from inweights.theory.programs.nuclear_norm import Solution
 
 
 def to_model(solution: Solution) -> EmbMLP:
-    """Return an Emb-MLP whose logits are those of a solution of program (2).
+    """Return an Emb-MLP with the logits of a solution of program (2).
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.

@@ -106,7 +106,7 @@ def lower_bound(
         goal: A bound that is enough; by default the best is looked for.
         iterations: How many are made for each of three sizes of the extra term.
         late: When, by :func:`time.perf_counter`, the best bound so far is enough;
-            ``-inf`` where there is none yet. By default there is no limit.
+            ``-inf`` if there is none yet. By default there is no limit.
         inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
     """
     program = solution.program

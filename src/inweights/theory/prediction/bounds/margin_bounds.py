@@ -36,20 +36,21 @@ def margin_bounds(
     """Return intervals that hold the margin of a query at *every* optimum of program (2).
 
     The lower end takes a bound for every rival, the upper one for the nearest alone.
-    Where optima differ in a margin its interval stays as wide as they are apart,
-    however small the gap is. A query of the role ``unstated`` has no right answer: the
-    margin is that of the output that leads.
+    If optima differ in a margin, its interval contains all of these margins, however
+    small the gap is. A query of the role ``unstated`` has no right answer: the margin
+    of the leading output is used.
 
     Args:
-        solution: A solution; it is solved again, from where it is, if its gap is too
-            large for the accuracy.
+        solution: A solution; if its gap is too large for the accuracy, it is refined,
+            starting from this point.
         queries: Which queries; by default all.
         accuracy: Half the width of an interval that is narrow enough. ``None``: no
             interval is narrowed further than it takes to prove that the margin is above
             ``tie``, or below ``-tie``; that is a few solutions where it fails, and one
             for each rival where it follows.
         tie: Margins of at most this size are ties.
-        seconds: After so many the rest is left open; by default there is no limit.
+        seconds: Time limit, after which remaining intervals are left open; by default
+            there is no limit.
         progress: Called with the queries done and their number.
 
     Returns:

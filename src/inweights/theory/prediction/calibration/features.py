@@ -207,7 +207,7 @@ def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counte
 def _by_relation(
     after: dict[int, list[tuple[int, int]]],
 ) -> dict[tuple[int, int], list[int]]:
-    """Return what a subject has for a relation, by both."""
+    """Return the objects of each pair of subject and relation."""
     found: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for subject, links in after.items():
         for relation, thing in links:
@@ -220,7 +220,7 @@ def _ends(
     things: dict[tuple[int, int], list[int]],
     prompt: Sequence[int],
 ) -> set[int]:
-    """Return what a prompt's subject has for its last relation, by any chain of its length or less.
+    """Return a prompt's possible answers by any chain of at most its length.
 
     Args:
         after: Relations and things of each subject.

@@ -151,7 +151,7 @@ def calibration(name: str = "fitted") -> Calibration:
 
 
 def outlook(probability: float | None) -> str:
-    """Return ``likely``, ``unlikely`` or ``open``; empty where there is no probability.
+    """Return ``likely``, ``unlikely`` or ``open``; empty if there is no probability.
 
     Example:
         >>> outlook(0.9), outlook(0.5), outlook(0.1)
@@ -183,8 +183,8 @@ def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
     """Return probabilities that are nowhere below the chance of a guess.
 
     Args:
-        probabilities: One per query; null where there is none.
-        chances: Chance of a guess of each query; null where there is no right answer.
+        probabilities: One probability per query; null if there is none.
+        chances: Chance of a guess for each query; null if there is no right answer.
     """
     both = pl.DataFrame(
         {"probability": probabilities, "chance": chances.fill_null(0.0)}

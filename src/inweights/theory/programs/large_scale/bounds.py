@@ -87,7 +87,7 @@ class Bounds:
         return optimum
 
     def take_lower(self, several: Sequence[Floats]) -> None:
-        """Take multipliers, and mix them with earlier ones into those that prove most.
+        """Add multipliers, and combine them with earlier ones into the best bound.
 
         Rivals within the range of a prompt's relation and beyond it have weights of
         their own.
@@ -163,7 +163,7 @@ class Bounds:
         return np.concatenate([block.least_margins(templates) for block in self.blocks])
 
     def check(self) -> None:
-        """Compute both bounds again in double precision, for what is returned."""
+        """Compute both bounds again in double precision, for the returned solution."""
         templates = np.asarray(self.templates, dtype=float)
         least = float(self._least_margins(templates).min())
         self.templates = templates / least

@@ -63,7 +63,7 @@ class Block:
         """Add rows of the prompts to those of their inputs, in place.
 
         Args:
-            total: What is added to, ``[P, K]``.
+            total: Matrix to which rows are added, ``[P, K]``.
             rows: A row for each prompt of the block, ``[m, K]``.
         """
         total[self._inputs] += self._turned.astype(rows.dtype) @ rows
@@ -172,7 +172,7 @@ def _gram_vectors(matrix: Floats) -> tuple[Floats, Floats]:
 
 
 def _shrink(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
-    """Return what :func:`~.operators.shrink` does, in single precision."""
+    """Return the result of :func:`~.operators.shrink` in single precision."""
     if matrix.shape[0] < matrix.shape[1]:
         turned, values = _shrink(matrix.T, threshold)
         return turned.T, values
@@ -184,7 +184,7 @@ def _shrink(matrix: Floats, threshold: float) -> tuple[Floats, Floats]:
 
 
 def _inverse(program: Program, own: Bools) -> Callable[[Floats], Floats]:
-    """Return what multiplies by ``(I + κ Xᵀ X)⁻¹``.
+    """Return a function that multiplies by ``(I + κ Xᵀ X)⁻¹``.
 
     Inputs that are the own one of all their prompts share no prompt, so that they are
     eliminated one by one; what is left is a dense matrix of the others.

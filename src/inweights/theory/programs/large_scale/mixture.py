@@ -67,7 +67,7 @@ class Mixture:
         self._right: list[Floats] = []
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Add parts, and leave out those that count least where they are too many."""
+        """Add parts, and drop those with the least weight if there are too many."""
         for part in parts:
             along = [
                 float(left @ (part.slope @ right))
@@ -126,7 +126,7 @@ class Mixture:
         return float(np.sqrt(max(values.max(), 1e-30)))
 
     def _program(self, totals: Floats) -> tuple[float, Floats]:
-        """Return what no weights can prove more than by the cuts so far, and those weights."""
+        """Return the upper limit of the bound by the current cuts, and its weights."""
         from scipy.optimize import linprog
 
         cuts, count = self._cuts, len(totals)

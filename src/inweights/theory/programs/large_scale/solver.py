@@ -63,7 +63,7 @@ def solve_large(
             evaluation of the bounds.
 
     Returns:
-        What :func:`~.nuclear_norm.solve` returns. ``another`` is a second feasible
+        The same as :func:`~.nuclear_norm.solve`. ``another`` is a second feasible
         matrix, the mean of earlier iterations or an earlier one.
 
     Raises:
