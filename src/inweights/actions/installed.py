@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def doctor(runs: str | Path | None = None) -> list[Finding]:
-    """Report installed packages, where runs are stored, and packages for further features.
+    """Return a report of installed packages, where runs are stored, and packages to install.
 
     It loads torch, and changes nothing.
 

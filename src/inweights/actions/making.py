@@ -194,7 +194,7 @@ def forecast(
 
 
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
-    """Estimate the time of the results table's recipes at scale ``cpu`` on this machine.
+    """Return the estimated time of the results table's recipes at scale ``cpu`` here.
 
     The estimate is the last measured time of each recipe, multiplied by the slowdown of
     this machine in a quick measurement.

@@ -16,7 +16,7 @@ _PYTHON = (bool, int, float, complex, str, bytes)
 
 
 def as_python(value: Any) -> Any:
-    """Convert NumPy numbers, truth values and texts within a value to Python ones.
+    """Return a value whose NumPy numbers, truth values and texts are Python values.
 
     Example:
         >>> import numpy as np
@@ -30,7 +30,7 @@ def as_python(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """Convert an array or tensor without axes to a number; other values as :func:`as_python`.
+    """Return the number in an array or tensor without axes; others as :func:`as_python`.
 
     Example:
         >>> import numpy as np
@@ -67,7 +67,7 @@ def _python(value: Any) -> Any:
 
 
 def as_list(values: Any) -> Any:
-    """Convert a row of values to a list of Python values; return other values unchanged.
+    """Return a row of values as a list of Python values; return other values unchanged.
 
     NumPy arrays, series of polars and pandas, tensors and ranges are rows.
 

@@ -60,12 +60,12 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Encode a number that is not finite, such as ``{"$float": "inf"}``."""
+    """Return the code of a number that is not finite, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 
 def write_text(value: str) -> dict[str, str]:
-    """Encode a text with half of a surrogate pair, such as a broken file name."""
+    """Return the code of a text with half of a surrogate pair, such as a broken file name."""
     return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
 
 

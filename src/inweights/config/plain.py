@@ -76,7 +76,7 @@ def named(value: Any, *, newer: bool = False) -> Any:
 
 
 def plain_values(value: Any) -> Any:
-    """Convert configs within a value to dictionaries, and leave other values unchanged.
+    """Return a value with its configs as dictionaries, and other values unchanged.
 
     Example:
         >>> from inweights.config import Config

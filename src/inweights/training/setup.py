@@ -136,7 +136,7 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Check the arguments of a training run and return the objects that phases share.
+    """Return the objects that the phases of a training share, after checking its arguments.
 
     From here on the parameters of ``model`` are views of one matrix ``[R, P]``, until
     :meth:`FlatParameters.release`. The arguments are the same as those of

@@ -202,7 +202,7 @@ class Statements:
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Merge statements with the same role and prompt; return them with all right answers.
+        """Return statements merged by role and prompt, with all right answers.
 
         Statements that answer in several tokens are not merged.
 

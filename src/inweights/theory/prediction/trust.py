@@ -69,7 +69,7 @@ def trust(prediction: Prediction) -> str:
 
 
 def meaning(prediction: Prediction) -> str:
-    """Explain the terms of a prediction in two sentences."""
+    """Return an explanation of a prediction's terms in two sentences."""
     known = calibration()
     program = (
         "Follows, tied and fails are what the optimum of the program does, up to its "

@@ -17,7 +17,7 @@ TAGS: Sequence[str] = tuple(_TEXT["tags"])
 
 
 def described_world(world: World) -> DataSet:
-    """Describe a folder written by :func:`inweights.worlds.save_world`, for its card.
+    """Return the card's description of a folder of :func:`inweights.worlds.save_world`.
 
     Args:
         world: The world.
