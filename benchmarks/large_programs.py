@@ -37,8 +37,7 @@ PEOPLE = (25, 50, 100, 250, 500, 1_000, 2_000, 5_000, 25_000)
 LIMIT = 60.0
 #: The most people of each way: double precision takes twice the memory, and cvxpy took
 #: 15 GB and 139 s for 100 people.
-#: And none is given to a program of 20,000 facts: see the page about performance.
-MOST = {"one program": 2_000, "exact": 500, "gradient descent": 250, "cvxpy": 50}
+MOST = {"one program": 5_000, "exact": 500, "gradient descent": 250, "cvxpy": 50}
 #: Gradient descent: decay, width of the factors, and steps.
 DECAY, STEPS = 1e-5, 2_000
 GAP = 1e-2

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -179,7 +181,7 @@ def whole_hops(
     pairs = np.unique(np.r_[u, v, own] * count + np.r_[v, u, own])
     ends, starts = np.divmod(pairs, count)
     first = np.searchsorted(ends, own)
-    hops = np.full((count, 64 * words), -1, dtype=np.int32)
+    hops: Any = np.full((count, 64 * words), -1, dtype=np.int32)
     hops[sources, place] = 0
     eights = hops.reshape(-1, 8)  # the sources of each byte
     distance = 0
@@ -188,7 +190,8 @@ def whole_hops(
         new = (near ^ reached).view(np.uint8).ravel()
         changed = np.flatnonzero(new)
         if not len(changed):
-            return hops[:, : len(sources)]
+            found: Ids = hops[:, : len(sources)]
+            return found
         distance += 1
         bits = np.unpackbits(new[changed, None], axis=1).view(bool)
         eights[changed] = np.where(bits, np.int32(distance), eights[changed])

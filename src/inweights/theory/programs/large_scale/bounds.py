@@ -10,6 +10,7 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class Bounds:
         new = []
         for prices in several:
             # In half precision, before anything is computed of them: they are many.
-            kept = prices.astype(np.float16)
+            kept: Any = prices.astype(np.float16)
             near, far, totals = self._slopes(kept)
             self._prices[self._number] = kept
             new.append(Part((self._number, 0), near, totals[0]))
@@ -124,11 +125,11 @@ class Bounds:
 
     def _slopes(self, prices: Floats) -> tuple[Floats, Floats, tuple[float, float]]:
         """Return ``Xᵀ U`` within ranges and beyond, and the sums of the multipliers."""
-        near = np.zeros(self._shape, np.float32)
-        far = np.zeros_like(near)
+        near: Any = np.zeros(self._shape, np.float32)
+        far: Any = np.zeros_like(near)
         sums = [0.0, 0.0]
         for block in self.blocks:
-            some = prices[block.rows].astype(np.float32)
+            some: Any = prices[block.rows].astype(np.float32)
             parts = self.relations.divide(some, block.rows)
             for place, (total, part) in enumerate(zip((near, far), parts, strict=True)):
                 block.add_by_input(total, part)
