@@ -128,7 +128,7 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return the description of a probe's table, by name or ``module:function``; ``None`` for nothing."""
+    """Return a probe's table description by name or address; ``None`` for nothing."""
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
 
