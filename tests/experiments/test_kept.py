@@ -9,7 +9,7 @@ import pytest
 import inweights as iw
 from inweights import actions
 from inweights.errors import ConfigError, FolderError
-from inweights.experiments.engine.attempts import task
+from inweights.experiments.engine.attempts import derived
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.execution import ExecutionOptions
@@ -116,13 +116,13 @@ def test_weights_that_were_not_kept_are_an_error(tmp_path) -> None:
 @pytest.mark.parametrize("learner", [iw.Optimum(), iw.Descent(steps=3)])
 def test_what_is_not_trained_is_kept_too(learner, tmp_path, monkeypatch) -> None:
     solved: list[int] = []
-    models = task._models
+    models = derived._models
 
     def counted(*args):
         solved.append(1)
         return models(*args)
 
-    monkeypatch.setattr(task, "_models", counted)
+    monkeypatch.setattr(derived, "_models", counted)
     graph = isinstance(learner, iw.Descent)
     world = Graph(shape="cycle", n=5) if graph else iw.TwoHop(n=3, identity=True)
     trial = Trial(

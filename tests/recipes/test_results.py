@@ -11,10 +11,11 @@ import pytest
 from inweights.actions.ledger.board import Board, called_now, read_board
 from inweights.actions.ledger.ledger import Ledger, read_ledger
 from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Stated
+from inweights.actions.ledger.results import history
 from inweights.actions.ledger.scores import read_scores
 from inweights.actions.ledger.stating import code_hash, hashes, stands
 from inweights.cli import console
-from inweights.errors import DataError
+from inweights.errors import ConfigError, DataError
 from inweights.recipes import get_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -117,3 +118,12 @@ def test_no_mean_without_a_width_decides(board: Board) -> None:
 
 def test_scores_are_those_of_the_schema() -> None:
     assert read_scores(RESULTS).schema["number"] == pl.Float64
+
+
+def test_the_last_part_of_a_claim_names_it_where_one_has_it() -> None:
+    assert history("drowned-are-memorised", results=RESULTS)
+    several = "identity-bridge/fig2/non-zero-gpt-small, identity-bridge/fig2-every/non"
+    with pytest.raises(ConfigError, match=f"2 claims; choose one: {several}"):
+        history("non-zero-gpt-small", results=RESULTS)
+    with pytest.raises(ConfigError, match="did you mean 'identity-bridge/fig2"):
+        history("non-zero-gtp-small", results=RESULTS)

@@ -163,8 +163,13 @@ def history(
     _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
-    # A short name that two recipes have is as unknown as one that none has.
-    if len(found) != 1:
+    if claim in known:
+        return known[claim].lines
+    if len(found) > 1:
+        raise ConfigError(
+            f"'{claim}' is the last part of {len(found)} claims; choose one: {', '.join(found)}"
+        )
+    if not found:
         raise unknown_name(
             "claim", claim, known, hint="The ledger lists them by their full name."
         )

@@ -5,18 +5,17 @@ error. :mod:`~.together` builds and trains the models of runs that train togethe
 """
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import polars as pl
 import torch
 
 from inweights.config import digest
 from inweights.errors import ConfigError, InweightsError
+from inweights.experiments.engine.attempts.derived import measure_derived
 from inweights.experiments.engine.attempts.measuring import (
     measure_wanted,
     store_by_run,
@@ -30,8 +29,7 @@ from inweights.experiments.engine.attempts.together import (
 )
 from inweights.experiments.engine.executors.endings import End, collected_log
 from inweights.experiments.engine.job import Job, task_of
-from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Run, Task
-from inweights.models.base import Model
+from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Task
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
@@ -40,7 +38,6 @@ from inweights.runs.tables.store import Store
 from inweights.support.keys.changed import check_sources
 from inweights.training import Checkpoint, Observer
 from inweights.training.learners.kinds import Curriculum
-from inweights.training.learners.without_training import Optimum
 from inweights.training.shards import Shards
 from inweights.training.steps.machine import use_threads
 
@@ -156,7 +153,7 @@ def run_task(
             _train(block, store, device, progress, joint, done)
         else:
             for place in range(len(block.runs)):
-                _derive(block.part([place]), store)
+                measure_derived(block.part([place]), store)
         done += block.steps
         progress(done)
 
@@ -262,54 +259,3 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
         model.to(device)
         tables = {m.key: measure_wanted(m, runs, model) for m in runs.measures}
         store_by_run(tables, runs, store)
-
-
-def _derive(task: LearnTask, store: Store) -> None:
-    """Measure a model that a descent or a program leads to, and store the tables."""
-    (run,) = task.runs
-    (parts,) = task.parts
-    finished = [0] if MODEL_PART in parts else []
-    cadences = [*finished, *(measure.every for measure in task.measures)]
-    for together in _looked_at_together(run, cadences):
-        frames: dict[str, list[pl.DataFrame]] = {}
-        for step, model, is_last in _models(run, max(together)):
-            due = [every for every in together if every or is_last]
-            if 0 in due and MODEL_PART in parts:
-                store_part(store, run, MODEL_PART, encode_model(model, 0))
-            for measure in task.measures:
-                if measure.every in due:
-                    table = measure.call(model, run.world).drop("replica")
-                    if measure.every:
-                        table = table.with_columns(step=pl.lit(step))
-                    frames.setdefault(measure.key, []).append(table)
-        for part, tables in frames.items():
-            store_part(store, run, part, pl.concat(tables))
-
-
-def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
-    """Return the cadences in groups that one descent serves; 0 is the finished model.
-
-    A descent that is looked at on its way ends at the same bits in large graphs only.
-    """
-    groups = [[every] for every in dict.fromkeys(cadences)]
-    often = [group for group in groups if group != [0]]
-    learner: Any = run.trial.learner
-    unchanged = getattr(learner, "is_unchanged_by_looks", None)
-    if [0] in groups and often and unchanged and unchanged(run.world, run.trial.model):
-        often[0].append(0)
-        return often
-    return groups
-
-
-def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
-    """Yield steps and models of a learner that is no curriculum, and whether it is the last."""
-    learner: Any = run.trial.learner
-    if hasattr(learner, "models"):
-        for step, model in learner.models(run.world, run.trial.model, run.seed, every):
-            yield step, model, step == getattr(learner, "steps", None)
-        return
-    if every and not isinstance(learner, Optimum):
-        raise ConfigError(
-            f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
-        )
-    yield 0, learner.learn(run.world, run.trial.model, run.seed), True

@@ -1,0 +1,75 @@
+"""Measure models that no training makes: what a descent or a program leads to.
+
+:func:`measure_derived` asks the learner of a run for its models, one for each step that
+a measure looks at, and stores the tables.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import ConfigError
+from inweights.experiments.engine.attempts.measuring import store_part
+from inweights.experiments.engine.tasks import LearnTask, Run
+from inweights.models.base import Model
+from inweights.models.save import encode_model
+from inweights.runs.tables.names import MODEL_PART
+from inweights.runs.tables.store import Store
+from inweights.training.learners.without_training import Optimum
+
+
+def measure_derived(task: LearnTask, store: Store) -> None:
+    """Measure a model that a descent or a program leads to, and store the tables.
+
+    Args:
+        task: One run, and the parts that are wanted of it.
+        store: Where the tables go.
+    """
+    (run,) = task.runs
+    (parts,) = task.parts
+    finished = [0] if MODEL_PART in parts else []
+    cadences = [*finished, *(measure.every for measure in task.measures)]
+    for together in _looked_at_together(run, cadences):
+        frames: dict[str, list[pl.DataFrame]] = {}
+        for step, model, is_last in _models(run, max(together)):
+            due = [every for every in together if every or is_last]
+            if 0 in due and MODEL_PART in parts:
+                store_part(store, run, MODEL_PART, encode_model(model, 0))
+            for measure in task.measures:
+                if measure.every in due:
+                    table = measure.call(model, run.world).drop("replica")
+                    if measure.every:
+                        table = table.with_columns(step=pl.lit(step))
+                    frames.setdefault(measure.key, []).append(table)
+        for part, tables in frames.items():
+            store_part(store, run, part, pl.concat(tables))
+
+
+def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
+    """Return the cadences in groups that one descent serves; 0 is the finished model.
+
+    A descent that is looked at on its way ends at the same bits in large graphs only.
+    """
+    groups = [[every] for every in dict.fromkeys(cadences)]
+    often = [group for group in groups if group != [0]]
+    learner: Any = run.trial.learner
+    unchanged = getattr(learner, "is_unchanged_by_looks", None)
+    if [0] in groups and often and unchanged and unchanged(run.world, run.trial.model):
+        often[0].append(0)
+        return often
+    return groups
+
+
+def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
+    """Yield steps and models of a learner that is no curriculum, and whether it is the last."""
+    learner: Any = run.trial.learner
+    if hasattr(learner, "models"):
+        for step, model in learner.models(run.world, run.trial.model, run.seed, every):
+            yield step, model, step == getattr(learner, "steps", None)
+        return
+    if every and not isinstance(learner, Optimum):
+        raise ConfigError(
+            f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
+        )
+    yield 0, learner.learn(run.world, run.trial.model, run.seed), True
