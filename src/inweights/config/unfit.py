@@ -70,7 +70,7 @@ def refuse(value: Any) -> NoReturn:
     name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
     shown = _shown(value)
     raise ConfigError(
-        f"{_article(name)} {name}, {shown}, cannot be stored and given again exactly; write "
+        f"{_article(name)} {name}, {shown}, cannot be stored and restored exactly; write "
         f"{_remedy(value)}"
     )
 

@@ -146,10 +146,10 @@ class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
 
 
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
-    """A verdict, as the scores gave it on that day.
+    """A verdict, as it followed from the scores on the day on which it was recorded.
 
     Attributes:
-        date: When.
+        date: That day.
         name: Id of the claim.
         scale: Scale of the run.
         version: Of the claim.

@@ -1,4 +1,4 @@
-"""Measure what each way to give a model facts takes on this machine (:func:`sizes`)."""
+"""Measure how long each way to teach a model facts takes on this machine (:func:`sizes`)."""
 
 import time
 from collections.abc import Sequence

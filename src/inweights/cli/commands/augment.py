@@ -109,7 +109,7 @@ class Text:
 def _planned(
     making: Callable[..., Augmented], text: Text, *, download: bool
 ) -> tuple[Augmented, lm.Cost | None]:
-    """What fits the limit, and what it costs where a model was given."""
+    """Return the documents that fit within the limit, and their cost if a model was given."""
     if not text.model:
         return making(budget=text.budget), None
     model = lm.load_model(text.model, download=download)

@@ -122,7 +122,7 @@ def export(
     which: base.Finished = base.Finished(),
     common: base.Common = base.Common(),
 ) -> None:
-    """Export a run: figures as PDF, claims as LaTeX, tables as CSV, all as a logbook page.
+    """Export a run: figures as PDF, claims as LaTeX, tables as CSV, the whole as a logbook page.
 
     Args:
         run: A recipe, a run's folder or the first letters of its hash, or last: the

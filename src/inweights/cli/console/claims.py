@@ -184,7 +184,7 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """Return how many claims have which verdict, in one line for each kind of claim."""
+    """Return the number of claims with each verdict, in one line for each kind of claim."""
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
         "ours": ("claim of our own", "claims of our own"),

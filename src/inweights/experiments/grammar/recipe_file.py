@@ -28,21 +28,22 @@ class StatedClaim(Config):
     """A claim as a recipe's file states it: all but its score, which the code has.
 
     Attributes:
-        says: The sentence.
+        says: The claim, as a sentence.
         place: Where in the paper; the recipe's own if left out.
         source: Short name of the paper, or ``ours``; the recipe's own if left out.
         quote: The paper's own words, 25 at most; ``none in words``, or ``text not at
             hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none
             printed``, or ``lost in the text at hand``.
-        close: Smallest and largest number of the published size; within a factor of 1.5
-            of the published number if left out.
+        close: Smallest and largest value that count as close to the published number;
+            within a factor of 1.5 of it if left out.
         judged: ``typical`` judges the median; ``reliable`` is for a sentence that says
-            *always*, *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged; the recipe's own if
+            *always*, *never* or *fails*; ``mean`` is for a paper that prints a mean.
+        protocol: How closely the test of the claim follows the paper's protocol; the
+            recipe's own if left out.
+        condition: The condition under which the claim is judged; the recipe's own if
             left out.
-        condition: Under which condition it is judged; the recipe's own if left out.
-        check: Whether it holds by construction.
+        check: Whether the claim holds by construction.
     """
 
     says: str

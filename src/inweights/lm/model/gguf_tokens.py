@@ -44,7 +44,7 @@ def add_tokens(writer: Any, tokenizer: Any, rows: int) -> None:
     without = [number for number in by_id if number >= rows and number not in added]
     if without:
         raise DataError(
-            f"the tokenizer has {max(by_id) + 1} tokens, and the model embeddings of {rows}"
+            f"the tokenizer has {max(by_id) + 1} tokens, but the model has embeddings for {rows}"
         )
     tokens, kinds = [], []
     for number in range(rows):

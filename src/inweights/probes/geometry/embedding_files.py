@@ -161,7 +161,7 @@ def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
 
 
 def _text(file: Path, only: Collection[str] | None) -> Embedding:
-    """Read a text with a name and numbers in each line."""
+    """Read a text file that has a name followed by numbers on each line."""
     lines = _lines(file)
     first = lines[0].split() if lines else []
     counted = len(first) == 2 and all(part.isdecimal() for part in first)

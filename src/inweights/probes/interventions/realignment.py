@@ -169,7 +169,7 @@ class _Queries:
         state: Float[Tensor, "R M D"],
         decoded: Int[Tensor, "R M"],
     ) -> Float[Tensor, "R M D"]:
-        """Return the state that replaces ``state`` by a method; ``decoded`` are its tokens."""
+        """Return what a method puts in place of ``state``, whose decoded tokens are ``decoded``."""
         if method == "none":
             return state
         if method == "decoded":

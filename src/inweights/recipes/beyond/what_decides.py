@@ -65,7 +65,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every cell of the design.
+    """Return a plan with one training run for each cell of the design.
 
     Args:
         settings: The recipe's settings, such as ``shrink``; :class:`Settings` describes

@@ -117,7 +117,7 @@ class OneLayerTraining(iw.Config):
     def phases(
         self, parts: Sequence[Mapping[str, float]], late: int
     ) -> experiments.Curriculum:
-        """Return the same phases for any facts.
+        """Return a curriculum with the given phases, whatever the facts are.
 
         Args:
             parts: Roles of each phase, with how often each counts.
@@ -271,7 +271,7 @@ class GPTTraining(iw.Config):
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> experiments.Curriculum:
-        """Return the same phases for any facts.
+        """Return a curriculum with the given phases, whatever the facts are.
 
         Args:
             parts: Roles of each phase, with how often each counts.

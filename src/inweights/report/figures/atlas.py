@@ -141,7 +141,7 @@ def atlas(
 
 
 def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
-    """Draw the last frame of one film; nothing where there is none."""
+    """Draw the last frame of a film, or nothing if the film has no frames."""
     axes.set_axis_off()
     axes.patch.set_alpha(0.0)
     axes.view_init(elev=36, azim=-58)

@@ -1,10 +1,11 @@
 """Find the files and code that a value depends on, each with the hash of its content.
 
-:func:`sources_of` lists them; :mod:`inweights.support.keys.plain` makes the data of a
-key with them. Files and code count with their content: a file as bytes; a function or a
-config of a user as the parsed source of its module and of every module that this
-imports from its own folder. Comments, docstrings and formatting do not count. The
-library's own code does not, either: what changes its numbers raises a version.
+:func:`sources_of` lists them; :mod:`inweights.support.keys.plain` builds the data of a
+key from them. Files and code are identified by their content: a file by its bytes, a
+user's function or config by the parsed source of its module and of every module that
+this module imports from the same folder. Comments, docstrings and formatting do not
+matter. The library's own code is left out: a change that alters its results raises a
+version instead.
 """
 
 import sys

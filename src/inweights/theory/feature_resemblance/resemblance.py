@@ -212,7 +212,9 @@ def linear_cosines(
         or (pairs < 0).any()
         or (pairs >= size).any()
     ):
-        raise DataError(f"pairs are tokens from 0 to {size - 1} of shape [P, 2]")
+        raise DataError(
+            f"pairs must have the shape [P, 2] and hold tokens from 0 to {size - 1}"
+        )
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)
     # noise() takes coefficients in units of 1/2n; here the unit is 1, hence n = 1,

@@ -134,6 +134,6 @@ def counted_associations(a: Floats) -> tuple[int, int]:
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
         raise DataError(
-            f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}"
+            f"an adjacency matrix must be square and contain only 0 and 1, got shape {a.shape}"
         )
     return len(a), int(a.sum())

@@ -1,4 +1,4 @@
-"""Count what it costs to store a graph, and store it associatively (Geometric Memory E.2, E.3).
+"""Compute the cost of storing a graph, and its associative storage (Geometric Memory E.2, E.3).
 
 :func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the
 functions named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between

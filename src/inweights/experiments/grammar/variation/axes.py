@@ -134,7 +134,8 @@ def _parts(
 def _changed(part: Any, changes: Sequence[Change]) -> Any:
     """Return a part with several changes, one after another or, where these fail, at once.
 
-    A setting may be refused beside the old value of another one that changes, too.
+    A new setting may be invalid together with the old value of another setting that
+    changes as well.
     """
     made = part
     try:

@@ -140,7 +140,7 @@ def _facts(
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object with the entries of its ``data`` and ``properties`` among its own."""
+    """Return an object with the entries of ``data`` and ``properties`` moved to its top level."""
     flat: dict[str, Any] = {}
     for key in ("properties", "data"):
         inner = record.get(key)
