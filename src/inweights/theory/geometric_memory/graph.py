@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -181,7 +179,7 @@ def whole_hops(
     pairs = np.unique(np.r_[u, v, own] * count + np.r_[v, u, own])
     ends, starts = np.divmod(pairs, count)
     first = np.searchsorted(ends, own)
-    hops: Any = np.full((count, 64 * words), -1, dtype=np.int32)
+    hops = np.full((count, 64 * words), -1, dtype=np.int32)
     hops[sources, place] = 0
     eights = hops.reshape(-1, 8)  # the sources of each byte
     distance = 0
@@ -190,8 +188,7 @@ def whole_hops(
         new = (near ^ reached).view(np.uint8).ravel()
         changed = np.flatnonzero(new)
         if not len(changed):
-            found: Ids = hops[:, : len(sources)]
-            return found
+            return hops[:, : len(sources)]
         distance += 1
         bits = np.unpackbits(new[changed, None], axis=1).view(bool)
         eights[changed] = np.where(bits, np.int32(distance), eights[changed])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inweights.theory.programs.large_scale.pieces import largest_of_gram
-from inweights.worlds.arrays import Float, Floats
+from inweights.worlds.arrays import Float, Floats, Reals
 
 #: Parts that are kept, and those of a program that takes much memory.
 MOST = 12
@@ -40,7 +40,7 @@ class Part:
     """
 
     name: tuple[int, int]
-    slope: Float[Floats, "P K"]
+    slope: Float[Reals, "P K"]
     total: float
 
 
