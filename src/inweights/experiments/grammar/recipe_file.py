@@ -39,10 +39,9 @@ class StatedClaim(Config):
             within a factor of 1.5 of it if left out.
         judged: ``typical`` judges the median; ``reliable`` is for a sentence that says
             *always*, *never* or *fails*; ``mean`` is for a paper that prints a mean.
-        protocol: How closely the test of the claim follows the paper's protocol; the
-            recipe's own if left out.
-        condition: The condition under which the claim is judged; the recipe's own if
-            left out.
+        protocol: How closely the paper's protocol is followed; the recipe's own if left
+            out.
+        condition: Under which condition the claim is judged; the recipe's if left out.
         check: Whether the claim holds by construction.
     """
 
