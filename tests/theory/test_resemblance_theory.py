@@ -260,7 +260,9 @@ def test_what_does_not_fit_is_refused() -> None:
         noise(steps=0)
     world = Analogy(n=3).build()
     for pairs in (np.array([0, 1]), np.array([[0, 14]]), np.array([[-1, 0]])):
-        with pytest.raises(DataError, match=r"the shape \[P, 2\] and hold tokens from 0 to 13"):
+        with pytest.raises(
+            DataError, match=r"the shape \[P, 2\] and hold tokens from 0 to 13"
+        ):
             linear_cosines(world, pairs)
     with pytest.raises(DataError, match="unknown role 'identity'"):
         linear_cosines(world, entity_pairs(world), {"identity": 1.0})
