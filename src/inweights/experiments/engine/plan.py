@@ -172,7 +172,7 @@ def tasks_of(
         for start in range(0, len(members), most):
             task = _learn_task(members[start : start + most])
             sources: dict[str, str] = {}
-            for trial in {id(run.trial): run.trial for run in task.runs}.values():
+            for trial in task.trials:
                 for part in (trial.world, trial.model, trial.learner):
                     sources |= planned(part)
             for measure in task.measures:

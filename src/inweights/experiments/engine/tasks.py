@@ -83,10 +83,14 @@ class LearnTask:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def trials(self) -> list[Trial]:
+        """The trials of the runs, each once."""
+        return list({id(run.trial): run.trial for run in self.runs}.values())
+
+    @property
     def dependencies(self) -> Any:
         """Everything that may name a file or have a source."""
-        trials = {id(run.trial): run.trial for run in self.runs}.values()
-        parts = [[trial.world, trial.model, trial.learner] for trial in trials]
+        parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
 
     @cached_property
