@@ -13,6 +13,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from inweights.errors import check_names
 from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def build_model(
 
     Args:
         kind: The architecture, a key of ``ARCHITECTURES``.
-        config: Its settings, a config of ``inweights.models.configs``.
+        config: Settings of the architecture, a config of ``inweights.models.configs``
+            that was made by the caller and is not changed.
         vocabulary: Number of tokens ``V``.
         seeds: Root seed of each replica; a number is so many seeds, counted from 0.
         inits: Initial scale of each replica; by default ``config.init`` for all.
@@ -55,12 +57,12 @@ def build_model(
             the initial scale.
 
     Returns:
-        The model, with one replica a seed.
+        The model, with one replica per seed.
 
     Raises:
-        ConfigError: No seed is given, the number of initial scales differs from that of
-            seeds, or the architecture does not support the number of tokens or
-            candidates.
+        ConfigError: The architecture is unknown, no seed is given, the number of
+            initial scales differs from that of seeds, or the architecture does not
+            support the number of tokens or candidates.
     """
     from inweights.models.layers import initialise
 
@@ -81,6 +83,7 @@ def build_model(
 
 def _architecture(kind: str) -> Any:
     """Import and return the class of an architecture."""
+    check_names("architecture", [kind], ARCHITECTURES)
     module, _, name = ARCHITECTURES[kind].partition(":")
     return getattr(import_module(module), name)
 

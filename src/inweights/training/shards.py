@@ -151,7 +151,7 @@ class Shards:
         """Return the bytes of the first rank, on every rank.
 
         Args:
-            words: Value that the first rank sends; other ranks pass ``None``.
+            words: Bytes that the first rank sends; what other ranks pass is ignored.
         """
         # The others must know how much they get before they can receive it.
         size = torch.tensor([len(words)])

@@ -56,9 +56,11 @@ class Mended:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of remaining facts, of missing facts, and of changes of each kind.
+        """Number of rows by what they are: ``facts``, ``missing`` and each kind of change.
 
-        ``split`` is counted only if a cell was split.
+        The keys are ``facts`` (facts that remain), ``missing`` (facts that a relation
+        lacks), ``renamed``, ``left out``, ``set apart``, ``to decide``, and ``split``
+        where a cell was split.
         """
         counts = {"facts": self.facts.height, "missing": self.missing.height}
         for kind in ("renamed", "split", "left out", "set apart", "to decide"):

@@ -147,7 +147,8 @@ def replayed(
         config: Amount of replay; with 0 there are no texts.
         seed: Root seed of the random draws.
         progress: Called with the number of texts done, their total and a text.
-        begun: As of :func:`own_text`.
+        begun: Where texts are stored as they are written, so that an interrupted call
+            can go on; ``None`` to store nothing.
 
     Returns:
         Examples that are marked ``old``, of each stage as many tokens as

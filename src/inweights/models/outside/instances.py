@@ -90,7 +90,10 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
 
     Args:
         config: Config of wrapped trained modules.
-        places: Which of its modules.
+        places: Indices of the wanted ones in ``config.weights``.
+
+    Returns:
+        A module for each index.
 
     Raises:
         ConfigError: This process has not wrapped them, or the file holds other weights

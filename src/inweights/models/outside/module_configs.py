@@ -174,12 +174,12 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Where the weights were loaded from is ignored; only their values count."""
+        """Names of the fields that do not change a run: only the weights' values do."""
         return ("source", "path")
 
     @property
     def contents(self) -> dict[str, str]:
-        """The hash of the file that the weights were read from."""
+        """Hash of the file of weights, by its path; empty for modules given directly."""
         return {self.path: fingerprint(self.path)} if self.path else {}
 
     @property

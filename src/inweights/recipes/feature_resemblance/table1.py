@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples, and of two-hop chains.
-        rho: Copies of the similarity premise in the joint course.
+        rho: Number of copies of the similarity premise in the joint course, at least 1.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
     """

@@ -35,7 +35,7 @@ class Tree(iw.Config):
 
     @property
     def name(self) -> str:
-        """Children of the root, children of other nodes, nodes of a path."""
+        """Label of the tree: ``(children of the root, children of a node, nodes of a path)``."""
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:

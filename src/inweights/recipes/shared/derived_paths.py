@@ -15,7 +15,7 @@ def hardest(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def whole(paths: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per run and step: what is known of held-out leaves and of trained ones.
+    """Return the accuracy on held-out and on trained leaves, one row for each run and step.
 
     Args:
         paths: Table of :func:`inweights.probes.path_accuracy`.

@@ -143,6 +143,10 @@ def stage_one(
 class StageOneResult:
     """Result of stage 1: the matrices of one model, with all facts of its world.
 
+    ``N`` is the number of facts, ``T`` that of tokens in a prompt, ``K`` of candidate
+    answers, ``M`` of hidden units per answer, ``D`` the embedding width, and ``V`` the
+    number of tokens.
+
     Attributes:
         world: The world.
         prompts: Tokens of all facts, ``[N, T]``.

@@ -47,10 +47,12 @@ class Point:
 class Problem:
     """Objective of the soft program on factors ``W = L Rᵀ``, its gradient, and both bounds.
 
-    Factors are one array ``[P + K, F]``: ``L`` above ``R``.
+    Factors are one array ``[P + K, F]``: ``L`` ``[P, F]`` above ``R`` ``[K, F]``, where
+    ``P`` is the number of input tokens, ``K`` that of candidate answers, and ``F`` the
+    number of factors. ``M`` is the number of different prompts.
 
     Args:
-        program: Facts.
+        program: The facts, as prompts and the answers that each has.
         decay: ``λ``, the weight of the nuclear norm, above 0.
 
     Example:

@@ -78,7 +78,9 @@ class Facts(iw.Config):
     Attributes:
         world: Invented facts; ``None`` takes real ones of people and substances.
         mix: Which statements are trained.
-        tokens: Tokens of one pass, the same for every mix.
+        tokens: Tokens of one pass, the same for every mix: statements are repeated up
+            to this number, so it must be at least the tokens of all statements. The
+            default is too small for any.
     """
 
     world: Invented | None = None

@@ -119,7 +119,7 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def rises(
     measured: pl.DataFrame, labels: Sequence[str], role: str = "composition"
 ) -> pl.DataFrame:
-    """Return how much likelier answers of a role became, and wrong candidates with them.
+    """Return how much likelier training made the answers of a role, and the wrong candidates.
 
     Args:
         measured: Table of :func:`both_times`.
