@@ -26,11 +26,11 @@ class Finding(NamedTuple):
     """One line of the report.
 
     Attributes:
-        what: The thing that was looked for.
-        state: The observation.
-        fine: Whether it is in order; ``None`` where that depends on what is
-            wanted.
-        hint: What to do; "" for nothing.
+        what: What was looked for, such as ``torch`` or ``GPU``.
+        state: What was found, such as a version.
+        fine: Whether all is in order; ``None`` where that depends on what the user
+            wants to do.
+        hint: What to do; "" if there is nothing to do.
     """
 
     what: str
@@ -40,12 +40,16 @@ class Finding(NamedTuple):
 
 
 def doctor(runs: str | Path | None = None) -> list[Finding]:
-    """Return a report of installed packages, where runs are stored, and packages to install.
+    """Return a report of installed packages, the folder of runs, and packages worth installing.
 
-    It loads torch, and changes nothing.
+    The function imports torch, and changes nothing.
 
     Args:
-        runs: Folder of all runs, which is checked for being writable.
+        runs: Folder of all runs, whose free space and write permission are reported; by
+            default ``$INWEIGHTS_RUNS``, or ``./runs`` if that is not set.
+
+    Returns:
+        One :class:`Finding` for each line of the report.
 
     Raises:
         ConfigError: ``INWEIGHTS_MAX_MEMORY`` is not a size.

@@ -18,6 +18,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.extras import optional
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Ids
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.words.wording import Wording
 
@@ -36,11 +37,11 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def stages_of(facts: Knowledge) -> Any:
-    """Assign the two stages of the ``sa`` curriculum: similarity first, then attribution.
+def stages_of(facts: Knowledge) -> Ids:
+    """Assign each fact to a stage of the ``sa`` curriculum: similarity first, then attribution.
 
     Args:
-        facts: The facts.
+        facts: The ``M`` facts.
 
     Returns:
         Stage of each fact, ``[M]``: 0 if another subject has the same value of the same
@@ -60,8 +61,15 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
     """Return rows as the table ``train`` of :class:`~inweights.audit.Augmented`.
 
     Args:
-        rows: The rows.
-        turn: Gives what a user says in chat for a row.
+        rows: The rows, in the order of the table.
+        turn: Function of a row that returns the user's turn of a chat; see
+            :func:`turn_of`.
+
+    Returns:
+        One row per training text, with the columns ``id`` (number of the row),
+        ``fact``, ``line``, ``role``, ``stage``, ``prompt``, ``completion`` (see
+        :class:`~inweights.audit.strategies.Row`), ``text`` (prompt and completion) and
+        ``turn`` (the user's turn).
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")

@@ -33,26 +33,27 @@ from inweights.worlds.arrays import Float, Int
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
 
-#: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same
-#: shape.
+#: Replaces the output of a part of a block, given its name: ``[R, S, D]`` to the same shape.
 PartHook = Callable[[str, Tensor], Tensor]
 
 
 class GPT(Model):
     """Compute next-token logits by a GPT-2; its ``R`` replicas train as one tensor program.
 
-    With several loops a sequence passes through all blocks several times (Dehghani et
-    al. 2018). Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts
+    Make a model by :meth:`GPTConfig.build`, which draws the initial values from one
+    seed per replica; ``GPT(...)`` alone leaves all parameters uninitialised. With
+    several loops a sequence passes through all blocks several times (Dehghani et al.
+    2018). Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts
     passes, so that ``block.3`` of two blocks is the second block in the second loop.
 
     Args:
-        config: Settings of the architecture.
-        vocabulary: Number of tokens ``V``.
-        replicas: Number of replicas ``R``.
+        config: Settings of the architecture and of the initial scale.
+        vocabulary: Number of tokens ``V``; ids of tokens are 0 to ``V - 1``.
+        replicas: Number of independent models ``R``, the first axis of every parameter.
 
     Attributes:
         loops: Number of loops; may be changed after training.
-        waves: Sinusoidal position vectors ``[T, D]``, where the config asks for them.
+        waves: Sinusoidal position vectors ``[T, D]``, if the config chooses them.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -102,7 +103,7 @@ class GPT(Model):
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, ``[R, S, D]`` each."""
+        """Return every hidden state of a batch, ``[R, S, D]`` each, by layer name."""
         x = self.hook("embedding", self._embed(batch))
         states = {"embedding": x}
         for i, block in enumerate(self.passes):
@@ -164,13 +165,13 @@ class GPT(Model):
         return x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm before the head."""
+        """Return a state ``[R, n, D]`` after the norm that precedes the head."""
         return self.norm(state)
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
+        """Return attention patterns ``[R, B, H, T, T]`` by layer name; each row sums to 1."""
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         # The state before block i is the one after the block before it.
@@ -188,8 +189,7 @@ class Memory(nn.Module):
     """Read a memory of keys and values, the same for every sequence, by attention.
 
     Args:
-        config: Its ``memory`` is the number of slots, its ``width`` that of keys and
-            values.
+        config: ``memory`` is the number of slots, ``width`` that of keys and values.
         replicas: Number of replicas ``R``.
     """
 
@@ -201,7 +201,7 @@ class Memory(nn.Module):
         self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return the mean of the values, weighted by the softmax of the states' scores of keys."""
+        """Return the mean of the values, weighted by the softmax of each state's scores."""
         return self.values(self.keys(self.norm(x)).softmax(-1))
 
 
@@ -269,8 +269,8 @@ class Block(nn.Module):
         """Compute the block's attention patterns, ``[R, B, H, T, T]``.
 
         Args:
-            x: The state before the block, ``S`` being ``batch`` sequences of
-                ``length``.
+            x: The state before the block: ``batch`` sequences of ``length`` tokens
+                each, packed.
             batch: Number of sequences ``B``.
             length: Number of positions ``T``.
         """

@@ -33,11 +33,11 @@ class Entry:
     """The ledger's lines on one claim at one scale.
 
     Attributes:
-        lines: Every line about it, the oldest first.
-        stated: The line that states it; ``None`` for a claim of before the ledger, or a
-            withdrawn one.
-        claim: The claim as it reads now.
-        withdrawn: The line that withdrew it, if it stands no longer.
+        lines: Every line about the claim, the oldest first.
+        stated: The line that states the version in force; ``None`` for a claim that is
+            older than the ledger, or withdrawn.
+        claim: The claim as it reads now; ``None`` where ``stated`` is ``None``.
+        withdrawn: The line that withdrew the claim; ``None`` if the claim is in force.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -47,18 +47,18 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """Its last version; 0 for none."""
+        """Number of the claim's last version; 0 if there is none."""
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
     @property
     def verdict(self) -> JudgedLine | Earlier | None:
-        """The last verdict of the last version that has one; ``None`` without any."""
+        """The last verdict of the last version that was judged; ``None`` if none was."""
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """The last verdict of the version that stands; ``None`` without any."""
+        """The last verdict, if it is one on the version in force; otherwise ``None``."""
         last = self.verdict
         own = (
             isinstance(last, JudgedLine)
@@ -69,7 +69,12 @@ class Entry:
 
     @property
     def corrected(self) -> Corrected | None:
-        """The line that corrected the protocol of the version that stands, if one did."""
+        """The line that corrected how close the version in force is to its paper's protocol.
+
+        A :class:`Corrected` line replaces a protocol (``exact``, ``scaled`` or
+        ``substitute``) that was stated wrongly. ``None`` if the last such line is about
+        another version, or there is none.
+        """
         lines = [line for line in self.lines if isinstance(line, Corrected)]
         same = lines and self.stated and lines[-1].version == self.stated.version
         return lines[-1] if same else None

@@ -9,7 +9,11 @@ from inweights.cli.commands import base
 
 @base.app.command
 def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
-    """Show what is installed here, where runs are stored, and what to install for what."""
+    """Show what is installed here, where runs are stored, and what to install for what.
+
+    The exit code is 1 if something is not in order, such as a folder of runs that is
+    not writable; otherwise 0.
+    """
     found = actions.doctor(runs)
     console.first.doctor(found, json=json)
     return 1 if any(finding.fine is False for finding in found) else 0

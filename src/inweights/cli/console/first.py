@@ -22,11 +22,11 @@ _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 
 def doctor(found: Sequence[Finding], *, json: bool) -> None:
-    """Print what was found about the installation, and what can be done.
+    """Print the report on the installation, as a table or as JSON.
 
     Args:
-        found: The findings.
-        json: Whether JSON is printed.
+        found: Lines of the report, from :func:`inweights.actions.doctor`.
+        json: Whether to print one JSON list instead of a table.
     """
     if json:
         print_json([finding._asdict() for finding in found])

@@ -196,16 +196,26 @@ def to_wire(task: Task) -> dict[str, Any]:
 
 
 def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
-    """Return the task that plain values stand for.
+    """Return the task that JSON data from :func:`to_wire` describes.
+
+    Configs, functions and members of an ``Enum`` are written in the data as
+    ``module:name``. Such a name is looked up only if its module belongs to the library
+    or to a plugin.
 
     Args:
         values: The JSON data that :func:`to_wire` returned.
-        plugins: Modules whose names may be looked up, beside the library.
+        plugins: Modules, beside those of the library, in which names may be looked up.
+
+    Returns:
+        A :class:`LearnTask`, or a :class:`ComputeTask` if the data contains the key
+        ``compute``.
 
     Raises:
-        ConfigError: A name is neither the library's nor a plugin's, or is not what it
-            should be.
-        ValueError: The task is incomplete.
+        ConfigError: A name belongs neither to the library nor to a plugin, does not
+            exist, or refers to an object of another kind, such as a class where the
+            data requires a function.
+        ValueError: The number of lists of parts differs from the number of runs.
+        KeyError: A field is missing.
     """
 
     def found(data: dict[str, Any]) -> Any:

@@ -67,14 +67,15 @@ class Stage:
 
 
 def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
-    """Divide examples into their stages, from the least.
+    """Divide examples into their stages, sorted by the number of the stage.
 
     Args:
-        encoded: Examples and texts to keep.
-        config: Epochs and size of batches.
+        encoded: Examples to learn, and texts whose knowledge is to be retained
+            (``old``), each with its stage.
+        config: Number of epochs, and tokens per batch.
 
     Returns:
-        Stages with their numbers of updates.
+        One stage for each number of a stage, with its number of updates.
 
     Example:
         >>> rows = [Encoded((0,) * 6, 1), Encoded((0,) * 6, 1, stage=2)]

@@ -37,10 +37,13 @@ class Difference:
 
     Attributes:
         leaf: Path of the setting, such as ``model.width``.
-        value: Its value here.
-        whose: Whose value it is, a key of :data:`WHOSE`.
-        stated: What paper and code state; ``None`` where they do not speak of it.
-        reason: Why it is ours; ``None`` where it is not, or no reason is given.
+        value: The value that the library uses.
+        whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
+            ``unclassified``, as explained at :data:`Whose`.
+        stated: What the paper and its code state; ``None`` if they do not mention the
+            setting.
+        reason: Why we chose the value; ``None`` if the value is not ours, or no reason
+            is given.
     """
 
     leaf: str
@@ -51,12 +54,12 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether it is ours although the paper or its code states another value."""
+        """Whether we chose the value although the paper or its code states another one."""
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
     def size(self) -> bool:
-        """Whether it is a smaller size, or one that is ours as neither text nor code gives it."""
+        """Whether the value is a smaller size, or a size that neither paper nor code gives."""
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 
@@ -68,14 +71,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A setting in a table; trials with the same value of it, stated alike, share a row.
+    """One row of a table of settings; trials with equal value and statement share a row.
 
     Attributes:
-        setting: Path of the setting, without the places in lists.
-        value: Its value here, in words.
-        whose: Whose value it is, a key of :data:`WHOSE`.
-        stated: What paper and code state, in words.
-        why: Why it is ours; empty if it is not.
+        setting: Path of the setting, such as ``model.width``, without indices in lists.
+        value: The value that the library uses, in words.
+        whose: Origin of the value: ``paper`` (stated by the paper), ``code`` (as in the
+            paper's code), ``smaller`` (smaller than in the paper, to save time),
+            ``ours`` (we chose it) or ``unclassified`` (an error).
+        stated: What the paper and its code state about the setting, with the place of
+            the statement, in words; ``"not spoken of"`` if they do not mention it.
+        why: Why we chose the value; empty if the value is not ours, or no reason is
+            given.
     """
 
     setting: str
@@ -106,17 +113,17 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
-    """Return the rows of a table of differences, what is ours first, each once.
+    """Return a table of settings without duplicate rows, in which values that we chose come first.
 
-    *Ours* are settings that we chose, as the paper does not state them or for a reason
-    that is given; then come smaller sizes, and what is as in the code or the paper.
+    The order is that of ``whose``: ``unclassified``, ``ours``, ``smaller``, ``code``,
+    ``paper``. Within a group, rows are sorted by setting and value.
 
     Args:
         trials: The differences of each trial, as :mod:`~.compare` makes them.
 
     Returns:
-        A row per setting and value: ``setting`` (its path), ``value``, ``whose``,
-        ``stated`` and ``why``, all in words (:class:`DifferenceRow`).
+        One row per setting and value. The fields of a row are explained at
+        :class:`DifferenceRow`.
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare
@@ -142,7 +149,7 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
 
 def _row(one: Difference) -> DifferenceRow:
-    """Return the row of one setting; the place of an item of a list is left out."""
+    """Return the row of one setting, with indices of lists removed from its path."""
     return DifferenceRow(
         setting=re.sub(r"\.\d+(?=\.)", "", one.leaf),
         value=in_words(one.value),

@@ -1,10 +1,13 @@
 """Record the losses and gradients of a step as a list of kernels, and run these in later steps.
 
-Modules and autograd decide at every step anew which kernels run, and allocate memory
-for each. For small models that takes as long as the kernels. Shapes are the same at
-every step of a phase, so that its steps have the same kernels: :class:`RecordedLosses`
-records those of one step and runs them again on the same memory, with the same numbers
-to the last bit. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+A kernel here is one call of an operator of PyTorch below autograd, such as
+``aten::addmm``. Modules and autograd decide at every step anew which kernels run, and
+allocate memory for each. For small models, this takes as long as the kernels
+themselves. All steps of a phase have the same shapes and therefore the same kernels:
+:class:`RecordedLosses` records the kernels of one step and runs them again on the same
+memory, with bitwise equal results. It works on the CPU; ``captured.py`` uses CUDA
+graphs for the same purpose on a GPU. Shapes: ``R`` replicas, ``P`` parameters of one
+replica.
 """
 
 from __future__ import annotations
@@ -28,16 +31,18 @@ COMPARED = 2
 
 
 class RecordedLosses:
-    """Losses and gradients of the batches of a phase, by kernels recorded at its third step.
+    """Compute losses and gradients of the batches of a phase by kernels recorded at its third step.
 
-    In the next two steps both the kernels and the function run, and if they differ, the
-    kernels are not used: the model's arithmetic may depend on more than parameters and
-    batch, such as on the number of its calls. Batches of other shapes than the recorded
-    one are computed by the function.
+    A kernel is one call of an operator of PyTorch (not a CUDA graph). In the two steps
+    after the recording, both the kernels and the function run. If their results differ
+    in any bit, the kernels are not used any more: the model's arithmetic may depend on
+    more than parameters and batch, such as on the number of its calls. Batches of other
+    shapes than the recorded one are computed by the function.
 
     Args:
-        losses: The function; it returns the losses and writes the gradients.
-        gradients: Where it writes them.
+        losses: Function of a batch that returns the loss of each replica, ``[R]``, and
+            writes the gradients.
+        gradients: The tensor into which ``losses`` writes the gradients.
     """
 
     def __init__(self, losses: Losses, gradients: Float[Tensor, "R P"]) -> None:
@@ -49,7 +54,7 @@ class RecordedLosses:
 
     @property
     def kernels(self) -> int:
-        """Number of recorded kernels of a step; 0 if there is no recording."""
+        """Number of operator calls that a replayed step runs; 0 if no recording is in use."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
@@ -81,7 +86,7 @@ class RecordedLosses:
             self._kernels = None
 
     def _fits(self, batch: Batch) -> bool:
-        """Whether a batch has the shapes of the recorded one."""
+        """Return whether a batch has the shapes of the recorded one."""
         if batch.inputs.shapes != self._shapes:
             return False
         shapes = [part.shape for part in batch.tensors]
@@ -89,5 +94,5 @@ class RecordedLosses:
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether all numbers are the same, where NaN equals NaN."""
+    """Return whether all numbers of two tensors are equal, where NaN equals NaN."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())
