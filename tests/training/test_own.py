@@ -243,7 +243,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
             "third argument",
         ),
         ({"optimizer": own.Langevin}, "draws random numbers.*noise"),
-        ({"optimizer": own.Elsewhere}, "gives parameters other memory"),
+        ({"optimizer": own.Elsewhere}, "replaces the memory of parameters"),
         ({"optimizer": own.halved}, "cannot be made.*named_parameters"),
         (
             {"optimizer": lambda parameters, lr: None},

@@ -1,11 +1,11 @@
 """What follows from edits of stored facts, computed from the world alone: :class:`Consequences`.
 
-For each fact of a role it contains the new answer after an edit, the statements that
-follow from the fact (a composition through an edited hop, the reverse of an edited
-edge), and their answers after the edit. ``editing.py`` changes weights accordingly, and
-the probe of edits measures by it. Shapes: ``N`` facts that may be edited, ``T`` tokens
-of their prompts, ``M`` statements that may follow, trained or not, ``S`` tokens of
-theirs.
+For each fact of a role, an instance contains the new answer after an edit, the
+statements that follow from the fact (a composition through an edited hop, the reverse
+of an edited edge), and the answers of these statements after the edit. ``editing.py``
+changes weights accordingly, and the probe of edits compares a model with it. Shapes:
+``N`` facts that may be edited, ``T`` tokens of a fact's prompt, ``M`` statements that
+may follow (in the training data or not), ``S`` tokens of a statement's prompt.
 """
 
 from __future__ import annotations
@@ -32,16 +32,21 @@ class Consequences:
     """The facts of a role in one world, and the statements that may follow from them.
 
     Attributes:
-        facts: Prompts of the facts.
-        apart: Whether an edit of one fact should leave another one alone.
-        old: Answer of each fact.
-        donors: Index of the fact whose answer each of them gets.
-        queries: Prompts of the statements.
-        through: Whether a statement follows from the edit of a fact.
-        expected: Answer of a statement after the edit of a fact from which it follows.
-        truth: Answer of each statement before any edit.
-        rights: Number of right answers to each fact's prompt.
-        query_rights: Number of right answers to each statement's prompt, at least 1.
+        facts: Token ids of the facts' prompts, ``[N, T]``.
+        apart: ``apart[i, j]``: whether an edit of fact ``i`` should leave the answer of
+            fact ``j`` unchanged.
+        old: Answer token of each fact before any edit, ``[N]``.
+        donors: Index of the fact whose answer each fact gets when it is edited,
+            ``[N]``.
+        queries: Token ids of the statements' prompts, ``[M, S]``.
+        through: ``through[i, j]``: whether statement ``j`` follows from the edit of
+            fact ``i``.
+        expected: ``expected[i, j]``: answer of statement ``j`` after the edit of fact
+            ``i``, where ``through[i, j]``.
+        truth: Answer of each statement before any edit, ``[M]``.
+        rights: Number of right answers to each fact's prompt, ``[N]``.
+        query_rights: Number of right answers to each statement's prompt, at least 1,
+            ``[M]``.
     """
 
     facts: Int[np.ndarray, "N T"]
@@ -59,16 +64,17 @@ class Consequences:
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
         """Return the facts of a role, their new answers, and the statements that follow from them.
 
-        The new answer is the answer of the next fact that is not already right for this
-        fact. In a graph the node itself, and nodes two edges away, are not taken
-        either.
+        The new answer of a fact is the answer of the next fact whose answer is not
+        already right for this one. In a graph, the node itself and nodes two edges away
+        are skipped too.
 
         Args:
-            world: Has the facts.
-            role: Their role: ``first_hop``, ``second_hop``, ``attribution``,
+            world: World that contains the facts.
+            role: Role of the facts: ``first_hop``, ``second_hop``, ``attribution``,
                 ``similarity`` or ``edge``.
-            drawn: Whether facts are in an order that the world's root seed draws, one
-                fact of each prompt first; otherwise they are in the world's order.
+            drawn: If true, facts are in a random order drawn from the world's root
+                seed, in which one fact of each prompt comes first; by default they are
+                in the world's order.
 
         Raises:
             DataError: The world has no facts of the role, or all of its facts have the
@@ -114,7 +120,7 @@ class Consequences:
 
 
 def _right_answers(world: World) -> _Answers:
-    """Return the answers of the facts, by prompt; none for other prompts."""
+    """Return the right answers to each prompt of the facts."""
     right: _Answers = defaultdict(set)
     for fact in world.facts:
         right[tuple(fact.prompt)].add(fact.answer[0])
@@ -122,7 +128,10 @@ def _right_answers(world: World) -> _Answers:
 
 
 def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
-    """Return answers that an edit never gives a fact: its subject, its right answers and theirs."""
+    """Return answers that an edit never gives a fact.
+
+    These are its subject, its right answers, and the right answers to those.
+    """
     near = {prompt[-1], *right[prompt]}
     for answer in right[prompt]:
         near.update(right.get((*prompt[:-1], answer), ()))

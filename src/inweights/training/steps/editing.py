@@ -2,13 +2,13 @@
 
 :class:`Edited` applies the :class:`~inweights.training.Edit` of a phase; the probe of
 edits calls :func:`change` for some facts at a time. A rank-one edit (ROME, Meng et al.
-2022, arXiv:2202.05262) has a closed form in the last block: there the answer depends on
+2022, arXiv:2202.05262) has a closed form in the last block. There the answer depends on
 the residual stream only, so that the MLP has to add the difference between the stream
-of a prompt with the new answer and the stream of the edited prompt. In another block,
-what the MLP has to add is found by a few steps of gradient descent. ``consequences.py``
+of a prompt with the new answer and the stream of the edited prompt. In another block, a
+few steps of gradient descent determine what the MLP has to add. ``consequences.py``
 finds the statements that follow from an edit. Shapes: ``R`` replicas, ``N`` facts that
-may be edited, ``E`` of them that are, ``T`` tokens of a prompt, ``H`` hidden width of
-an MLP, ``D`` width.
+may be edited, ``E`` edited facts, ``T`` tokens of a prompt, ``H`` hidden width of an
+MLP, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -38,25 +38,28 @@ from inweights.worlds.world import World, Worlds
 _PENALTY = 1e-2
 #: Probability of the new answer at which training on an edit ends.
 _HELD = 0.9
-#: Returns an array of the :class:`Consequences` by its name, with a row a replica.
+#: Returns an array of the :class:`Consequences` by its name, with one row per replica.
 Take = Callable[[str], Tensor]
 
 
 class Edited:
-    """The facts that an edit changes, of the worlds of all replicas.
+    """The facts that an edit changes, in the worlds of all replicas.
 
     Args:
         model: The model that is edited.
         worlds: One world for all replicas, or one for each replica.
-        edit: Which facts get other answers, and how.
+        edit: Which facts get other answers, and by which method.
 
     Attributes:
         parts: The consequences of edits in each world.
-        places: Indices of the edited facts: the first ones of the drawn order.
+        places: Indices of the edited facts, which are the first ones of the randomly
+            drawn order.
 
     Raises:
-        ConfigError: The model cannot be edited by the method.
-        DataError: The worlds have no facts of the role, or fewer than are to be edited.
+        ConfigError: The method cannot edit the model, or the facts are too many for a
+            rank-one edit.
+        DataError: The worlds have no facts of the role, fewer than are to be edited, or
+            do not fit the model.
     """
 
     def __init__(self, model: Model, worlds: Worlds, edit: Edit) -> None:
@@ -74,8 +77,8 @@ class Edited:
             size = round(edit.share * len(self.parts[0].facts))
         if not 0 < size <= known:
             raise DataError(
-                f"edit: {size} of {known} prompts of the role '{edit.role}' cannot be edited; "
-                f"give a count of 1 to {known}, or such a share"
+                f"edit: the number of edited facts must be from 1 to {known} (the number of "
+                f"prompts of the role '{edit.role}'), got {size}; change edit.count or edit.share"
             )
         self.places = list(range(size))
         if edit.method == "rank-one":
@@ -90,9 +93,9 @@ class Edited:
 
     @torch.no_grad()
     def apply(self) -> None:
-        """Edit the model in place, one replica after another and independently.
+        """Edit the model in place, each replica independently.
 
-        A replica that has diverged is not changed.
+        A replica with parameters that are not finite is not changed.
         """
         for row in range(self.model.replicas):
             one = self.model.select([row])
@@ -106,7 +109,7 @@ class Edited:
 
 
 def editable(model: Model, layer: int | None) -> GPT:
-    """Return the model as a GPT if it can have a rank-one edit.
+    """Return the model as a GPT, if it supports a rank-one edit.
 
     Args:
         model: Any model.
@@ -126,12 +129,12 @@ def editable(model: Model, layer: int | None) -> GPT:
 
 
 def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
-    """Return an array of :class:`Consequences` as a tensor with a row for each replica.
+    """Return an array of :class:`Consequences` as a tensor with one row per replica.
 
     Args:
-        model: Its number of replicas and its device are those of the tensor.
-        parts: The consequences in one world, or in one for each replica.
-        name: Which attribute of them.
+        model: Model whose number of replicas and device the tensor gets.
+        parts: The consequences in one world, or in one world per replica.
+        name: Name of the array, such as ``facts``.
     """
     values = torch.from_numpy(np.stack([getattr(part, name) for part in parts]))
     return values.expand(model.replicas, *values.shape[1:]).to(model.column.device)
@@ -142,12 +145,13 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
 
     Args:
         model: The model.
-        take: Returns arrays of the consequences, such as ``facts``, by name.
+        take: Function that returns an array of :class:`Consequences` by its name, such
+            as ``facts``, with one row per replica; see :func:`stacked`.
         places: Indices of the edited facts, the same for all replicas.
-        edit: Its method, layer, steps and rate.
+        edit: Method, layer, number of steps and learning rate of the edit.
 
     Raises:
-        ConfigError: The model cannot have a rank-one edit.
+        ConfigError: The model does not support a rank-one edit.
     """
     facts = take("facts")
     donors = take("donors")[:, places]
@@ -176,17 +180,17 @@ def direction(
 ) -> Float[Tensor, "R H E"]:
     """Compute ``(C + λ I)⁻¹ K``, scaled so that its product with each edited key is 1 (ROME).
 
-    ``C`` is the second moment of the keys of all facts, ``K`` the edited keys; products
-    with other keys are small.
+    ``C`` is the second moment of the keys of all facts, ``K`` the keys of the edited
+    facts; products with other keys are small.
 
     Args:
         model: The GPT.
         facts: Prompts of all facts that may be edited.
-        places: Indices of the ``E`` edited ones.
+        places: Indices of the ``E`` edited facts.
         layer: Index of the block; ``None`` for the last.
 
     Returns:
-        One column for each edited fact.
+        One column per edited fact, ``[R, H, E]``.
     """
     every = keys_of(model, facts, layer)[:, :, -1]
     moment = every.mT @ every / every.shape[1]
@@ -200,20 +204,20 @@ def direction(
 
 
 def _down(model: GPT, layer: int | None) -> Linear:
-    """Return the output matrix of a block's MLP; of the last block for ``None``."""
+    """Return the output matrix of a block's MLP, by default that of the last block."""
     return cast("Block", model.blocks[-1 if layer is None else layer]).down
 
 
 def keys_of(
     model: GPT, prompts: Int[Tensor, "R N T"], layer: int | None
 ) -> Float[Tensor, "R N _ H"]:
-    """Compute the inputs of an MLP's output matrix, its keys.
+    """Compute the keys of prompts: the inputs of the output matrix of a block's MLP.
 
     Args:
         model: The GPT.
         prompts: Prompts of one length ``T``.
-        layer: Index of the block; ``None`` for the last, whose keys are computed at the
-            last position only.
+        layer: Index of the block; ``None`` for the last block, whose keys are computed
+            only at the last position.
 
     Returns:
         ``[R, N, T, H]``, or ``[R, N, 1, H]`` for the last block.
@@ -253,10 +257,10 @@ def _descend(
     edit: Edit,
     only: Float[Tensor, "R V 1"] | None = None,
 ) -> None:
-    """Train some parameters on facts by Adam; a replica whose answers are held is frozen.
+    """Train some parameters on facts by Adam, until each replica has learnt its new answers.
 
-    With ``only``, 1 for some rows of the one parameter and 0 for others, the others are
-    kept.
+    ``only`` is 1 for the rows of the single parameter that are trained, and 0 for the
+    rows that do not change.
     """
     optimizer = torch.optim.Adam(parameters, lr=edit.rate)
     batch = pack([prompts])

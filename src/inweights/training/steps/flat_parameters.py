@@ -1,9 +1,9 @@
-"""All parameters of a model as one matrix with a row for each replica: :class:`FlatParameters`.
+"""All parameters of a model as one matrix with one row per replica: :class:`FlatParameters`.
 
-The optimizer, the checkpoint and the stop rule work on rows; the layers use their own
-parameters as before, which become views of the matrix. The only condition is that
-parameters start with the replica axis. Shapes: ``R`` replicas, ``P`` parameters of one
-replica.
+The optimizer, the checkpoint and the stop rule work on rows. The layers use their own
+parameters as before, which become views of the matrix. The only condition is that the
+first axis of every parameter is the replica axis. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from inweights.worlds.arrays import Float
 class FlatParameters:
     """The parameters of a model and their gradients as two matrices ``[R, P]``.
 
-    Columns of matrices come before those of vectors (gains and biases), so that the
-    parameters with weight decay are one contiguous part of a row. Until :meth:`release`
-    the model's parameters are views.
+    Columns of weight matrices come before those of vectors (gains and biases), so that
+    the parameters with weight decay are one contiguous part of a row. The model's
+    parameters are views of the matrix until :meth:`release` is called.
 
     Args:
-        model: Its parameters become views of ``values``.
+        model: The model; its parameters become views of ``values``.
 
     Attributes:
-        values: The parameters.
-        gradients: Their gradients.
+        values: The parameters, ``[R, P]``.
+        gradients: Their gradients, ``[R, P]``.
         names: Name of each parameter, in the order of the columns.
         parameters: The parameters themselves, in the same order.
-        spans: First column of each parameter, and the one after its last.
+        spans: First column of each parameter, and the column after its last one.
         slots: Views of ``gradients`` in the shapes of the parameters.
-        matrices: Number of columns that belong to matrices.
+        matrices: Number of columns that belong to weight matrices.
 
     Raises:
-        ConfigError: A parameter does not start with the replica axis.
+        ConfigError: The first axis of a parameter is not the replica axis.
     """
 
     values: Float[Tensor, "R P"]
@@ -77,14 +77,15 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Return the indices of the parameters that are trained.
+        """Choose the parameters that are trained, and return their indices.
 
-        Only these require a gradient afterwards, and all gradients are 0.
+        Only these require a gradient afterwards, and all gradients are set to 0.
 
         Args:
-            moves: Patterns of names, such as ``blocks.*``; each must match a parameter.
-            freezes: Patterns of parameters among these that are frozen; each must match
-                at least one.
+            moves: Patterns of names of trained parameters, such as ``blocks.*``; each
+                must match a parameter.
+            freezes: Patterns of parameters among these that are not trained; each must
+                match at least one.
 
         Raises:
             ConfigError: A pattern matches nothing, or all parameters are frozen.
@@ -115,8 +116,8 @@ class FlatParameters:
         """Compute the gradient of a loss, and write it into ``gradients``.
 
         Args:
-            loss: A scalar, the sum over replicas.
-            moving: Indices of the parameters that it is computed for.
+            loss: A scalar, the sum of the replicas' losses.
+            moving: Indices of the parameters whose gradient is computed.
         """
         gradients = torch.autograd.grad(
             loss,

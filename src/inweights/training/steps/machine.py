@@ -25,7 +25,7 @@ def use_threads(threads: int) -> Iterator[None]:
     """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block.
 
     Returns:
-        A context manager, which gives nothing.
+        A context manager; its ``with`` statement binds no value.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
@@ -40,12 +40,12 @@ def use_threads(threads: int) -> Iterator[None]:
 def flushed_denormals() -> Iterator[None]:
     """Round denormal numbers to 0 within the ``with`` block; they make a CPU twenty times slower.
 
-    Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds
-    for the calling thread and for threads that it starts; if possible, it is also set
-    for threads that torch started earlier.
+    Late in training, Adam's moments become denormal. ``torch.set_flush_denormal``
+    applies to the calling thread and to threads that it starts; if possible, the
+    setting is also applied to threads that torch started earlier.
 
     Returns:
-        A context manager, which gives nothing.
+        A context manager; its ``with`` statement binds no value.
     """
     torch.set_flush_denormal(True)
     _set_other_threads()
@@ -57,10 +57,10 @@ def flushed_denormals() -> Iterator[None]:
 
 
 def _set_other_threads() -> bool:
-    """Give torch's other threads this one's floating-point settings; return whether it was done.
+    """Copy this thread's floating-point settings to torch's other threads; return whether done.
 
-    GNU's OpenMP runs a C function in every thread of its pool, and ``fesetenv`` of the
-    C library is one.
+    GNU's OpenMP can run a C function in every thread of its pool, and ``fesetenv`` of
+    the C library is such a function.
     """
     threads = torch.get_num_threads()
     runtime = _openmp() if threads > 1 else None
@@ -76,7 +76,7 @@ def _set_other_threads() -> bool:
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """Return the OpenMP library that torch has loaded, if it is GNU's and there is ``fenv.h``."""
+    """Return the OpenMP library that torch has loaded; ``None`` unless it is GNU's on Linux."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -106,11 +106,11 @@ def _openmp() -> ctypes.CDLL | None:
 def keep_memory() -> bool:
     """Let the process keep freed memory for later use, where the C library is glibc.
 
-    Gradients are allocated and freed in every step; to return their pages each time and
-    get new ones costs a third of a step at width 128 and 64 replicas.
+    Gradients are allocated and freed in every step. Returning their pages to the system
+    each time takes a third of a step at width 128 and 64 replicas.
 
     Returns:
-        Whether that was possible.
+        Whether the C library accepted the setting.
     """
     if not sys.platform.startswith("linux"):
         return False

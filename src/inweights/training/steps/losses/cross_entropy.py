@@ -1,6 +1,6 @@
-"""Cross-entropy with gradients written by hand: of given logits, and of a head of many classes.
+"""Cross-entropy with gradients written by hand, from logits or from a head of many classes.
 
-:func:`cross_entropy` takes logits; :func:`log_normaliser` computes logits for some
+:func:`cross_entropy` takes logits. :func:`log_normaliser` computes logits for a few
 positions at a time, so that the logits of all positions are never in memory. Shapes:
 ``R`` replicas, ``n`` labelled positions, ``D`` width, ``K`` candidates.
 """
@@ -23,12 +23,13 @@ def cross_entropy(
     labels: Int[Tensor, "R n"],
     weights: Float[Tensor, "*_ n"],
 ) -> Float[Tensor, " R"]:
-    """Compute the weighted cross-entropy of each replica, in nats.
+    """Compute the weighted cross-entropy of each replica, ``[R]``, in nats.
 
     Args:
-        logits: At ``n`` labelled positions, over ``K`` candidates.
-        labels: Logit column of each label.
-        weights: Weight of each label; with a sum of 1 the result is a mean.
+        logits: Logits at ``n`` labelled positions over ``K`` candidates, ``[R, n, K]``.
+        labels: Logit column of each label, ``[R, n]``.
+        weights: Weight of each label, ``[n]`` or ``[R, n]``; if weights sum to 1, the
+            result is a mean.
 
     Example:
         >>> labels, weights = torch.tensor([[1, 0]]), torch.tensor([[0.5, 0.5]])
@@ -40,7 +41,7 @@ def cross_entropy(
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The gradient by the logits is the probabilities, minus 1 at the label, times the weight."""
+    """Its gradient by the logits: weight times (probabilities, minus 1 at the label)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -66,12 +67,13 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Compute ``Σ_n W_n logsumexp(state_n · readout)`` of each replica.
+    """Compute ``Σ_n W_n logsumexp(state_n · readout)`` of each replica, ``[R]``.
 
     Args:
-        state: The states at ``n`` positions.
-        readout: The head.
-        weights: ``W_n``, the sum of the weights of the labels at each position.
+        state: The states at ``n`` positions, ``[R, n, D]``.
+        readout: Matrix of the head, ``[R, D, K]``.
+        weights: ``W_n``, the sum of the weights of the labels at each position, ``[R,
+            n]``.
         bf16: Whether factors and results of products are rounded to bfloat16.
     """
     total: Tensor = _LogNormaliser.apply(state, readout, weights, bf16)  # type: ignore[no-untyped-call]
@@ -141,5 +143,5 @@ class _LogNormaliser(torch.autograd.Function):
 
 
 def in_single_precision(values: Tensor) -> Tensor:
-    """Return bfloat16 as fp32, and other types unchanged."""
+    """Convert bfloat16 to fp32; return tensors of other types unchanged."""
     return values.float() if values.dtype == torch.bfloat16 else values

@@ -1,17 +1,18 @@
 """Cross-entropy at labelled positions, without all their logits in memory at once.
 
-:class:`Loss` gives the loss of each replica on a batch, by the functions of
-``cross_entropy.py``. With 10^5 classes the logits of
-a batch would fill the memory, and a step would mostly move them. So they are computed
-for some positions at a time, turned into probabilities in place and into their part of
-the gradient at once, in the forward pass; what is kept has the size of the states and
-of the head. Several labels may share a position: a soft target. Its loss is split as
+:class:`Loss` computes the loss of each replica on a batch, by the functions of
+``cross_entropy.py``. With 10^5 classes, the logits of a batch would fill the memory,
+and a step would mostly move them. Therefore the logits of a few positions at a time are
+computed in the forward pass, and turned in place into probabilities and into their part
+of the gradient. The stored results have the size of the states and of the head. Several
+labels may share a position, as a soft target does. Its loss is split as
 
-    ``Σ_l w_l (lse(z_n) - z_n[y_l])  =  Σ_n W_n lse(z_n)  -  Σ_l w_l z_n[y_l]``,  ``W_n = Σ w_l``,
+    ``Σ_l w_l (lse(z_n) - z_n[y_l])  =  Σ_n W_n lse(z_n)  -  Σ_l w_l z_n[y_l]``,  ``W_n
+    = Σ w_l``,
 
-so that the first sum sees each position once and the second only the labelled logits.
-Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K``
-candidates.
+so that the first sum needs each position once and the second only the logits of the
+labels. Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width,
+``K`` candidates.
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ MAX_LOGITS = 2**25
 class Loss:
     """Compute each replica's weighted mean cross-entropy on a batch, ``[R]``, in nats.
 
-    One label a position and few logits take :func:`cross_entropy`. Else
-    :func:`log_normaliser` is used if the model's head is a matrix, and gradient
-    checkpoints over positions if not.
+    With one label per position and few logits, the loss is computed by
+    :func:`cross_entropy`. Otherwise it is computed by :func:`log_normaliser` if the
+    model's head is a matrix, and with gradient checkpoints over positions if not.
 
     Args:
-        model: ``R`` replicas.
+        model: The model, with ``R`` replicas.
         precision: ``fp32``, ``bf16`` or ``bf16-emulated``, as in
-            :class:`~inweights.training.Phase`; emulation holds the logits of all labels
-            at once.
+            :class:`~inweights.training.Phase`; the emulation keeps the logits of all
+            labels in memory at once.
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -81,7 +82,7 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Compute the logits at every label, in fp32; return them, the labels and weights."""
+        """Return the logits at every label in fp32, the labels, and their weights."""
         with (
             RoundedProducts() if self._emulated else nullcontext(),
             torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
@@ -94,7 +95,7 @@ class Loss:
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:
-        """Whether logits equal a product with ``head_matrix``; tried once, on one position."""
+        """Return whether logits are a product with ``head_matrix``, tried once at one position."""
         if self._linear is None:
             readout = self._model.head_matrix
             first = in_single_precision(state[:, :1])
@@ -114,7 +115,7 @@ def _by_matrix(
     batch: Batch,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return the loss by :func:`log_normaliser` and the logits of the labels alone."""
+    """Return the loss by :func:`log_normaliser` and the logits of the labels."""
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device)
     mass.scatter_add_(1, rows, weights)
@@ -133,7 +134,7 @@ def _by_matrix(
 def _by_checkpoints(
     model: Model, state: Float[Tensor, "R n D"], batch: Batch
 ) -> Float[Tensor, " R"]:
-    """Return the loss for any head: logits of a chunk of positions are recomputed for backward."""
+    """Return the loss for any head, by gradient checkpoints over groups of positions."""
     replicas, count = state.shape[:2]
     labels, rows, weights = _spread(batch, replicas)
     size = max(1, MAX_LOGITS // (replicas * len(model.candidates)))

@@ -1,9 +1,9 @@
-"""Matrix products in bfloat16, emulated in fp32: slower, but the same bits for any replicas.
+"""Matrix products in bfloat16, emulated in fp32: slower, but bitwise equal for any replicas.
 
-Kernels for bfloat16 on a CPU sum in another order for several replicas than for one, so
-that a run would not be the same alone and among others. Within :class:`RoundedProducts`
-each product rounds its factors to bfloat16, sums in fp32, and rounds its result,
-forwards and backwards. It is the precision ``bf16-emulated`` of a
+On a CPU, kernels for bfloat16 sum in another order for several replicas than for one,
+so that a replica would get other results alone than among others. Within
+:class:`RoundedProducts`, each product rounds its factors to bfloat16, sums in fp32, and
+rounds its result, forwards and backwards. It is the precision ``bf16-emulated`` of a
 :class:`~inweights.training.Phase`.
 """
 
@@ -18,10 +18,8 @@ from torch.overrides import TorchFunctionMode
 class RoundedProducts(TorchFunctionMode):
     """Within the ``with`` block ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
 
-    Both their inputs and their results are rounded to numbers that bfloat16 has; the
-    tensors stay float32.
-
-    All layers of the library multiply by these two.
+    Their inputs and results are rounded to numbers that bfloat16 can represent; the
+    tensors stay float32. All layers of the library multiply by these two functions.
     """
 
     def __torch_function__(

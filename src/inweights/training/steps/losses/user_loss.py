@@ -29,9 +29,9 @@ class UserLoss:
     """Compute the loss of a phase with a loss function, a penalty, or both, of the user.
 
     Args:
-        model: ``R`` replicas.
-        phase: Names the loss function and the penalty.
-        state: Its step is passed to the penalty.
+        model: The model, with ``R`` replicas.
+        phase: The phase, whose ``loss`` and ``penalty`` are the user's functions.
+        state: State of the training, whose step is passed to the penalty.
 
     Raises:
         ConfigError: At the first call, if a function fails, returns another shape than
@@ -63,7 +63,7 @@ class UserLoss:
         return total
 
     def _by_function(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the losses that the user's function gives, checked at the first call."""
+        """Return the losses that the user's function computes, checked at the first call."""
         function = code.load()
         logits, labels, weights = self._built_in.logits(batch)
         given = {}
@@ -74,8 +74,8 @@ class UserLoss:
             return found
         if not given and not torch.allclose(weights, weights[:, :1]):
             raise ConfigError(
-                f"the loss {code.name} cannot know that roles count unequally; let it take a third "
-                "argument, weights [R, n], which sum up to 1 in each replica"
+                f"roles of the mixture have different weights, which the loss {code.name} ignores; "
+                "give it a third argument, weights [R, n], which sum to 1 in each replica"
             )
         what = f"logits {list(logits.shape)} ([R, n, K]) and targets {list(labels.shape)} ([R, n])"
         try:
@@ -90,8 +90,8 @@ class UserLoss:
         _check_alone(code, function, logits.detach(), labels, given_weights)
         if not found.requires_grad:
             raise ConfigError(
-                f"the loss {code.name} does not depend on the logits by operations that have a "
-                "gradient"
+                f"the loss {code.name} must depend on the logits by differentiable operations; it "
+                "returned a tensor without a gradient"
             )
         return found
 
@@ -113,12 +113,15 @@ class UserLoss:
 
 
 def _check_shape(code: Code, what: str, found: Any, replicas: int) -> None:
-    """Raise an error unless a function returned one number a replica; ``what`` it was given."""
+    """Raise an error unless a function returned one number per replica.
+
+    ``what`` describes the function's input in the message.
+    """
     shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
     if shape != [replicas] or not found.is_floating_point():
         raise ConfigError(
-            f"{code.name} must return a tensor of shape [R], here [{replicas}]: a number of each "
-            f"replica; from {what} it returned {shape}. Average over every axis but the first: "
+            f"{code.name} must return a tensor of shape [R], here [{replicas}], one number per "
+            f"replica; for {what} it returned {shape}. Average over every axis but the first: "
             "values.flatten(1).mean(1)"
         )
 

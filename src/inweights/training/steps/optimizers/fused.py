@@ -1,9 +1,9 @@
 """The built-in optimizers of all replicas: fused kernels on parts of one matrix, and their state.
 
-:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are rows and
-columns of
-:class:`FlatParameters`; :func:`state_of` and :func:`load_state` turn its state into
-matrices for a checkpoint. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are parts of
+the matrix of :class:`FlatParameters`. :func:`state_of` and :func:`load_state` convert
+its state to matrices for a checkpoint and back. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 from __future__ import annotations
@@ -41,17 +41,19 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a phase for all replicas.
 
-    Neighbouring replicas with equal settings form a group of its parameters.
+    Neighbouring replicas with equal settings form one parameter group.
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One for each replica; they differ in rate, decay and what decays only.
+        settings: Settings of each replica; they may differ only in learning rate,
+            weight decay and the parameters that decay.
         moving: Indices of the parameters that are trained.
-        columns: The part of the columns that it updates; by default all.
+        columns: First column that the optimizer updates, and the column after the last
+            one; by default all columns.
 
     Returns:
-        A ``torch.optim`` optimizer with rates in its ``param_groups``, whose ``step``
-        takes no closure.
+        A ``torch.optim`` optimizer with learning rates in its ``param_groups``, whose
+        ``step`` takes no closure.
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
@@ -79,7 +81,7 @@ def build_optimizer(
 
 @dataclass(frozen=True)
 class _Decay:
-    """A decay that is applied before the optimizer's kernel: of which group, what and how much."""
+    """Weight decay applied before an optimizer's kernel: group, tensors and coefficient."""
 
     group: int
     values: Float[Tensor, "r p"]
@@ -89,7 +91,7 @@ class _Decay:
 def _groups(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> tuple[list[dict[str, Any]], list[_Decay]]:
-    """Return the groups of an optimizer, and the decays that are applied before its kernel."""
+    """Return an optimizer's parameter groups, and the weight decays that precede its kernel."""
     groups: list[dict[str, Any]] = []
     decays: list[_Decay] = []
     # Numbers at the end of a tensor that fill no whole register are rounded
@@ -130,17 +132,19 @@ def _groups(
 def one_for_all_rows(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> torch.optim.Optimizer:
-    """Build an optimizer that takes as many kernels for many different rates as for one.
+    """Build an optimizer that needs as few kernels for many different rates as for one.
 
-    Without its rate and decay an update is the same function for all rows: the fused
-    kernel computes it in a matrix of its own, and it is added with the rate of each
-    row. On a GPU, where a kernel costs as much as its launch, 64 rates would otherwise
-    take 64 times as long as one.
+    Without learning rate and weight decay, an update is the same function for all rows.
+    The fused kernel computes the update in a matrix of its own, and the update is then
+    added with the rate of each row. On a GPU, where a kernel costs as much as its
+    launch, 64 rates would otherwise take 64 times as long as one.
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One for each replica; they differ in rate, decay and what decays only.
-        spans: The columns that are trained.
+        settings: Settings of each replica; they may differ only in learning rate,
+            weight decay and the parameters that decay.
+        spans: The columns that are trained, as pairs of first column and the column
+            after the last one.
 
     Returns:
         A ``torch.optim`` optimizer with one group, whose rate is a factor of the
@@ -186,7 +190,7 @@ def _with_gradient(
 
 
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
-    """Return the fused optimizer of a kind for some groups."""
+    """Return a fused optimizer with some parameter groups."""
     if one.kind == "sgd":
         return _uncompiled(torch.optim.SGD)(
             groups, lr=one.rate, momentum=one.momentum, fused=True
@@ -205,8 +209,9 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
 def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
     """Return a subclass of an optimizer that does not import PyTorch's compiler.
 
-    PyTorch wraps these methods to keep its compiler out of them, and imports it for
-    that: 2.6 s, half of the start of a process.
+    PyTorch wraps the methods of optimizers to exclude them from compilation, and
+    imports its compiler for that. The import takes 2.6 s, half of the start of a
+    process.
     """
     own: dict[str, object] = {}
     for name in ("add_param_group", "state_dict", "load_state_dict"):
@@ -220,15 +225,16 @@ def state_of(
 ) -> dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]]:
     """Return the state of an optimizer as matrices and numbers, by name.
 
-    They do not depend on how rows and columns were grouped, or divided among processes.
+    The result does not depend on how rows and columns were grouped, or divided among
+    processes.
 
     Args:
-        optimizer: One of :func:`build_optimizer`.
-        flat: The parameters that it was built for.
+        optimizer: An optimizer from :func:`build_optimizer`.
+        flat: The parameters for which it was built.
 
     Returns:
-        For AdamW the moments ``[R, P]`` and the number of steps, in the names of
-        ``torch.optim``.
+        For AdamW, the moments ``[R, P]`` and the number of steps, under the names that
+        ``torch.optim`` uses.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):
@@ -247,12 +253,12 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Load what :func:`state_of` returned into an optimizer, however its parameters are grouped.
+    """Load a state from :func:`state_of` into an optimizer, however its parameters are grouped.
 
     Args:
-        optimizer: One of :func:`build_optimizer`.
-        flat: The parameters that it was built for.
-        state: Of an optimizer of the same kind; if empty, nothing is loaded.
+        optimizer: An optimizer from :func:`build_optimizer`.
+        flat: The parameters for which it was built.
+        state: State of an optimizer of the same kind; an empty state loads nothing.
     """
     if not state:
         return
@@ -268,7 +274,7 @@ def load_state(
 def _places(
     optimizer: torch.optim.Optimizer, flat: FlatParameters
 ) -> Iterator[tuple[nn.Parameter, tuple[slice, slice]]]:
-    """Yield every parameter of an optimizer with its rows and columns, in its order."""
+    """Yield every parameter of an optimizer with its rows and columns, in the optimizer's order."""
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             row, column = divmod(parameter.storage_offset(), flat.values.shape[1])

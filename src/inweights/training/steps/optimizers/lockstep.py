@@ -1,9 +1,9 @@
 """Run optimizer steps that call a ``closure``, with one computation for all replicas.
 
 A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at
-the current parameters. One computation gives that of all replicas: so
-:func:`in_lockstep` lets each replica's step wait at its call until all others have
-called theirs, or have ended. ``own.py`` uses it. Shapes: ``R`` replicas.
+the current parameters. One computation returns the losses of all replicas. Therefore
+:func:`in_lockstep` lets each replica's step wait at its call until all other steps have
+called their closures or have ended. ``own.py`` uses it. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ def in_lockstep(
     """Run the steps of all replicas, whose closures share one computation.
 
     Args:
-        steps: For each replica a function of a ``closure``, which returns the replica's
-            loss.
-        compute: Returns the losses of all replicas, and writes their gradients. It is
-            called whenever every step that has not ended waits for its closure.
+        steps: One function per replica, which is called with a ``closure`` that returns
+            the replica's loss.
+        compute: Function that returns the losses of all replicas, ``[R]``, and writes
+            their gradients. It is called whenever all steps that have not ended wait
+            for their closures.
 
     Raises:
-        BaseException: Whatever a step or ``compute`` raises; the other steps are then
-            ended.
+        BaseException: The error that a step or ``compute`` raised; the other steps are
+            then ended.
     """
     losses: list[Tensor] = []
     rows = [_Row(step, row, losses) for row, step in enumerate(steps)]
@@ -45,17 +46,17 @@ def in_lockstep(
 
 
 def _resume_all(rows: Sequence[_Row]) -> bool:
-    """Let all steps go on, one after another; return whether any waits for its closure."""
+    """Resume all steps, one after another; return whether any of them waits for its closure."""
     waiting = [row.resume() for row in rows]
     return any(waiting)
 
 
 class _GivenUp(BaseException):
-    """Ends a step that waits for gradients which are not computed any more."""
+    """Ends a step that waits for gradients which will not be computed."""
 
 
 class _Row:
-    """The step of one replica, in a thread that only runs while the calling one waits for it."""
+    """The step of one replica, in a thread that runs only while the calling thread waits for it."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class _Row:
         threading.Thread(target=self._run, daemon=True).start()
 
     def resume(self) -> bool:
-        """Let the step go on; return whether it now waits for its closure (else it has ended)."""
+        """Resume the step; return whether it waits for its closure (otherwise it has ended)."""
         if not self._ended:
             self._go.release()
             self._back.acquire()

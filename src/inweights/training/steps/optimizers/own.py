@@ -39,19 +39,21 @@ Slot = tuple[str, Tensor, Tensor]
 
 
 class OwnOptimizer:
-    """The optimizers that a user's class or function makes for a phase, as one.
+    """The optimizers that a user's class or function makes for a phase, combined into one.
 
     Args:
         flat: The matrices of parameters and gradients.
-        settings: One for each replica, with the same ``kind`` but perhaps other
+        settings: Settings of each replica, with the same ``kind`` but possibly other
             options.
         moving: Indices of the parameters that are trained.
 
     Attributes:
-        param_groups: The groups of all of them, in which the loop sets rates.
+        param_groups: Parameter groups of all the optimizers, in which the loop sets
+            learning rates.
 
     Raises:
-        ConfigError: The optimizer cannot be made, draws random numbers, or is none.
+        ConfigError: The optimizer cannot be made, draws random numbers, or is not a
+            ``torch.optim.Optimizer``.
     """
 
     def __init__(
@@ -90,14 +92,14 @@ class OwnOptimizer:
             self.param_groups += optimizer.param_groups
 
     def step(self, again: Callable[[], Tensor]) -> None:
-        """Make one update by the gradients in the matrix.
+        """Make one update from the gradients in the matrix.
 
         Args:
-            again: Computes losses ``[R]`` and gradients at the current parameters, for
-                optimizers whose ``step`` needs a ``closure``.
+            again: Function that computes losses ``[R]`` and gradients at the current
+                parameters, for optimizers whose ``step`` needs a ``closure``.
 
         Raises:
-            ConfigError: At the first call, if the optimizer replaces the parameters'
+            ConfigError: At the first call: the optimizer replaces the parameters'
                 memory, or its state contains a value that a checkpoint cannot store.
         """
 
@@ -120,14 +122,14 @@ class OwnOptimizer:
             return
         if before != [parameter.data_ptr() for parameter, _ in self._linked]:
             raise ConfigError(
-                f"{self._name} gives parameters other memory (p.data = ...); change them in place, "
-                "p.add_(...)"
+                f"{self._name} replaces the memory of parameters (p.data = ...); change them "
+                "in place, p.add_(...)"
             )
         self.state()  # raises an error now, not at a checkpoint, if it cannot be stored
         self._unchecked = False
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state and the groups of all optimizers as named tensors.
+        """Return the state and the parameter groups of all optimizers as named tensors.
 
         Raises:
             ConfigError: The state contains a value that a checkpoint cannot store.
@@ -189,7 +191,7 @@ def _step(
 def _built(
     one: Optimizer, pairs: list[tuple[str, nn.Parameter]]
 ) -> list[torch.optim.Optimizer]:
-    """Call the user's class or function, and return the optimizers that it gives."""
+    """Call the user's class or function, and return the optimizers that it makes."""
     assert isinstance(one.kind, Code)
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
     make = one.kind.load()
@@ -220,15 +222,15 @@ def _built(
 
 
 def _bare(make: Any) -> Any:
-    """Return the function that a ``functools.partial`` calls; any other value unchanged."""
+    """Return the function that a ``functools.partial`` wraps; any other value unchanged."""
     return make.func if isinstance(make, partial) else make
 
 
 def _is_elementwise(code: Code, one: Optimizer) -> bool:
-    """Find out by trying whether a class updates each number by that number's gradients only.
+    """Return whether a class updates each number by that number's gradients only, found by trying.
 
-    A matrix, its transpose and its first row must get the same update, to the last bit.
-    A function may depend on names and shapes, and so is never taken to be elementwise.
+    A matrix, its transpose and its first row must get bitwise equal updates. A function
+    may depend on names and shapes, and so is never taken to be elementwise.
 
     Raises:
         ConfigError: The class draws random numbers.
@@ -242,7 +244,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
     gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
 
     def updated(view: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return a view of the matrix after the steps, when it is all that is trained."""
+        """Return a view of the matrix after the steps in which only this view is trained."""
         values = nn.Parameter(view(start).clone(memory_format=torch.contiguous_format))
         optimizers = _built(one, [("values", values)])
         for gradient in gradients:
@@ -269,7 +271,7 @@ def _is_elementwise(code: Code, one: Optimizer) -> bool:
 def _blocks(
     flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
 ) -> Iterator[tuple[Optimizer, list[Slot]]]:
-    """Yield settings, and the parts of the matrix that an elementwise optimizer updates by them."""
+    """Yield settings, and the parts of the matrix that an elementwise optimizer updates."""
     spans = joined(flat.spans[i] for i in moving)
     count = flat.values.shape[1]
     for first, last in equal_runs(settings):

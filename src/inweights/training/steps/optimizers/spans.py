@@ -1,7 +1,8 @@
 """Columns of the parameter matrix, and groups of replicas, that are updated in the same way.
 
-Both optimizers, the built-in ones and those of users, group their work by these.
-Shapes: ``R`` replicas, ``P`` parameters of one replica.
+Both the built-in optimizers and those of users group their work by these functions. A
+span is a pair: the first column (or replica), and the one after the last. Shapes: ``R``
+replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ def decays_of(
     """Split columns into a part with and a part without weight decay, each with its coefficient.
 
     Args:
-        flat: Parameters, which determine the columns of matrices.
+        flat: Parameters, which determine the columns that belong to matrices.
         spans: The columns that are divided.
-        one: The settings: how much decays, and whether vectors do.
+        one: Settings of the optimizer: the weight decay, and whether it applies to
+            vectors.
 
     Returns:
-        One or two pairs of columns and decay; no pair is empty.
+        One or two pairs of columns and coefficient of weight decay; no list of columns
+        is empty.
     """
     count = flat.values.shape[1]
     split = count
@@ -41,12 +44,12 @@ def decays_of(
 
 
 def within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
-    """Return the parts of spans that lie in some columns.
+    """Return the parts of spans that lie within a range of columns.
 
     Args:
         spans: The spans.
-        first: The first of the columns.
-        last: The column after the last of them.
+        first: First column of the range.
+        last: The column after the last one of the range.
 
     Example:
         >>> within([(0, 3), (5, 9)], 2, 6)
@@ -77,7 +80,7 @@ def joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
-    """Return the runs of neighbouring replicas with equal settings: the first, and one after each.
+    """Return spans of neighbouring replicas with equal settings.
 
     Example:
         >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)

@@ -1,7 +1,7 @@
-"""The state of optimizers of users as plain values and tensors, and back.
+"""Convert the state of users' optimizers to plain values and tensors, and back.
 
-A checkpoint stores no pickles: :func:`pack_state` writes what is no tensor as JSON, and
-:func:`unpack_state` reads it again.
+A checkpoint contains no pickled objects: :func:`pack_state` writes everything except
+tensors as JSON, and :func:`unpack_state` reads it again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
     """Return a value of an optimizer's state as plain JSON.
 
     Args:
-        value: A number, text, tensor, or a list or table of them.
-        tensors: Gets the tensors of the value, under the names that the JSON has for
-            them.
-        name: What messages call the optimizer.
+        value: A number, string, tensor, ``None``, or a list, tuple or dictionary of
+            these.
+        tensors: Dictionary to which the tensors of the value are added, under the names
+            by which the JSON refers to them.
+        name: Name of the optimizer in messages.
 
     Raises:
-        ConfigError: The value holds what no checkpoint can keep.
+        ConfigError: The value contains an object that a checkpoint cannot store.
     """
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -39,17 +40,17 @@ def pack_state(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
     if isinstance(value, list | tuple):
         return {type(value).__name__: [pack_state(one, tensors, name) for one in value]}
     raise ConfigError(
-        f"the state of {name} holds a {type(value).__name__}, which no checkpoint can keep; use "
-        "tensors, numbers, and lists of them"
+        f"the state of {name} contains a {type(value).__name__}, which a checkpoint cannot store; "
+        "use tensors, numbers, strings, and lists or dictionaries of them"
     )
 
 
 def unpack_state(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return a value that :func:`pack_state` made into JSON.
+    """Return the value that :func:`pack_state` converted to JSON.
 
     Args:
         value: The JSON.
-        tensors: The tensors that it names; they are copied.
+        tensors: The tensors to which the JSON refers, by name; they are copied.
     """
     if not isinstance(value, dict):
         return value

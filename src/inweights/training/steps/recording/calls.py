@@ -1,6 +1,6 @@
-"""One recorded call of a kernel, and the pieces of memory that it reads and makes.
+"""One recorded call of a kernel, and the memory that the call reads and allocates.
 
-``kernels.py`` records the calls, ``memory.py`` plans where their results lie.
+``kernels.py`` records the calls, ``memory.py`` plans the memory of their results.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 
 
 class Call(NamedTuple):
-    """One call of a kernel.
+    """One call of a kernel, which is an operator of PyTorch below autograd.
 
     Attributes:
-        func: The operator of torch.
-        args: Its arguments by position.
-        kwargs: Its arguments by name.
+        func: The operator, such as ``torch.ops.aten.add_.Tensor``.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
         outs: The tensors that it returned.
-        fresh: The pieces of memory that it allocated.
+        fresh: The pieces of memory that it allocated, as :func:`place_of` identifies
+            them.
     """
 
     func: Any
@@ -46,20 +47,20 @@ class Call(NamedTuple):
 
     @property
     def given(self) -> list[Tensor]:
-        """The tensors among its arguments."""
+        """The tensors among the arguments."""
         return only_tensors(tree_leaves((self.args, self.kwargs)))
 
 
 def only_tensors(values: Iterable[Any]) -> list[Tensor]:
-    """Return the tensors among values, in their order."""
+    """Return the tensors among values, in order."""
     return [value for value in values if isinstance(value, Tensor)]
 
 
 def place_of(tensor: Tensor) -> int:
-    """Return the identity of the piece of memory that a tensor is a view of."""
+    """Return an integer that identifies the memory (storage) of which a tensor is a view."""
     return tensor.untyped_storage()._cdata
 
 
 def places_of(tensors: Iterable[Tensor]) -> set[int]:
-    """Return the pieces of memory that tensors are views of, as :func:`place_of` names them."""
+    """Return identities of the storages of which tensors are views; see :func:`place_of`."""
     return set(map(place_of, tensors))

@@ -1,7 +1,8 @@
-"""Capture a training step once as a CUDA graph and replay it, so that its kernels launch as one.
+"""Capture a training step once as a CUDA graph and replay it, so that its kernels launch together.
 
-The loop wraps its update in a :class:`CapturedUpdate` where :func:`can_capture` allows
-it: a small model's step on a GPU takes as long as launching its kernels.
+The loop wraps its update in a :class:`CapturedUpdate` if :func:`can_capture` returns
+true. Otherwise a small model's step on a GPU takes as long as launching its kernels one
+by one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ WARM_UP = 3
 
 
 def can_capture(model: Model) -> bool:
-    """Return whether a model is a built-in one on a GPU; its steps need no host synchronisation."""
+    """Return whether a model is a built-in one on a GPU, whose steps never wait for the host."""
     package = type(model).__module__.rpartition(".")[0]
     return model.column.device.type == "cuda" and package == "inweights.models"
 
@@ -33,16 +34,17 @@ def can_capture(model: Model) -> bool:
 class CapturedUpdate:
     """An update that is captured as a CUDA graph at its fourth call, and replayed afterwards.
 
-    A graph reads and writes the memory that it was captured with: so a batch is copied
-    into that of the captured one, and rates are tensors on the device.
+    A graph reads and writes the memory with which it was captured. Therefore each batch
+    is copied into the memory of the captured batch, and learning rates are tensors on
+    the device.
 
     Args:
-        update: The update; its shapes are the same at every call.
-        optimizer: Its rates are read at each call.
+        update: The update; its shapes must be the same at every call.
+        optimizer: Optimizer whose learning rates are read at each call.
         device: The GPU.
 
     Raises:
-        ConfigError: The device is no GPU.
+        ConfigError: The device is not a GPU.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class CapturedUpdate:
     ) -> None:
         if device.type != "cuda":
             raise ConfigError(
-                f"steps can be captured on a GPU only, got '{device.type}'"
+                f"a training step can be captured on a GPU only, got '{device.type}'"
             )
         self._update = update
         self._groups = optimizer.param_groups

@@ -1,8 +1,8 @@
 """Record the kernels of a computation below autograd, and run them again on planned memory.
 
-:class:`Kernels` records one call of a function; a call of it runs the same kernels on
-the same memory, without Python's and autograd's work between them. ``recorded.py`` uses
-it for the losses and gradients of a training step.
+:class:`Kernels` records one call of a function. Calling the instance runs the same
+kernels on the same memory, without the overhead of Python and autograd. ``recorded.py``
+uses it for the losses and gradients of a training step.
 """
 
 import inspect
@@ -41,11 +41,13 @@ class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which 
 
 
 class Kernels:
-    """The kernels of one call of a function; calling them returns the function's result again.
+    """The kernels of one call of a function; calling an instance computes the result again.
+
+    A kernel is an operator of PyTorch, such as ``aten::bmm``.
 
     Args:
-        compute: Called once, and recorded. It reads and writes the same memory at every
-            call.
+        compute: Function without arguments that is called once, and recorded. It must
+            read and write the same memory at every call.
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
@@ -77,7 +79,7 @@ class Kernels:
 
 
 class _Recorder(TorchDispatchMode):
-    """Record each kernel with its arguments and results, which stay alive."""
+    """Record each kernel with its arguments and results, and keep these alive."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -109,7 +111,7 @@ _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # t
 
 
 def _copies_at_once(calls: Sequence[Call]) -> list[Call]:
-    """Copy each gradient to its place when it is computed, while it is in the cache."""
+    """Copy each gradient to its place as soon as it is computed, while it is in the cache."""
     ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
     if not ends:
         return list(calls)
@@ -133,7 +135,7 @@ def _copies_at_once(calls: Sequence[Call]) -> list[Call]:
 
 
 def _needed(calls: Sequence[Call], result: Tensor) -> list[Call]:
-    """Return the calls that change a tensor, or make one that is read later."""
+    """Return the calls that change a tensor, or make a tensor that is read later."""
     read = {place_of(result)}
     needed = []
     for call in reversed(calls):

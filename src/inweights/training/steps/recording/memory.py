@@ -1,6 +1,7 @@
-"""Where the results of recorded kernels lie: one piece of memory, planned once.
+"""Plan the memory of the results of recorded kernels, in one block that is allocated once.
 
-:class:`Memory` gives each result a place that nothing else needs at the same time.
+:class:`Memory` gives each result a part of the block that no other result needs at the
+same time.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ ALIGNED = 64
 
 
 class Memory:
-    """One piece of memory for all buffers; those that are needed at the same time do not overlap.
+    """One block of memory for all buffers; buffers that are needed at the same time do not overlap.
 
     An elementwise result is written over an input that is not read afterwards.
+
+    Args:
+        calls: The recorded calls, in order.
+        result: Tensor that is returned after the last call.
     """
 
     def __init__(self, calls: Sequence[Call], result: Tensor) -> None:
@@ -55,7 +60,7 @@ class Memory:
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
-        """Return the tensor in its planned memory; one that is no buffer stays where it is."""
+        """Return the tensor in its planned memory; a tensor that is not a buffer is not moved."""
         start = self._starts.get(place_of(tensor))
         if start is None:
             return tensor.detach()
@@ -84,7 +89,7 @@ def _replaceable(call: Call, out: Tensor) -> list[int]:
 
 
 def _lies_as(one: Tensor, out: Tensor) -> bool:
-    """Whether two tensors have the same layout, and each fills its whole storage."""
+    """Return whether two tensors have the same layout, and each fills its whole storage."""
     if (one.shape, one.stride(), one.dtype) != (out.shape, out.stride(), out.dtype):
         return False
     size = one.untyped_storage().nbytes()
@@ -92,14 +97,14 @@ def _lies_as(one: Tensor, out: Tensor) -> bool:
 
 
 def pack_buffers(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
-    """Return the first byte of each buffer, given its first use, last use and size in bytes.
+    """Return the offset of each buffer in a block in which buffers in use at once do not overlap.
 
     Args:
-        buffers: First use, last use and size in bytes, by any number of the buffer.
+        buffers: For each key, the index of the first call that uses the buffer, the
+            index of the last one, and the buffer's size in bytes.
 
     Returns:
-        The first byte, by the same numbers; buffers that are in use at once do not
-        overlap.
+        Offset of the first byte of each buffer, by the same keys.
     """
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
