@@ -1,8 +1,8 @@
 """Find recipes by name: the papers' figures and tables, and our own.
 
-:func:`get_recipe` returns one, :func:`recipe_names` lists them, :func:`register` adds
-one of a plugin. Each built-in recipe is a module and a TOML file of its name, loaded
-when it is needed. ``actions`` runs them.
+:func:`get_recipe` returns a recipe, :func:`recipe_names` lists all, and
+:func:`register` adds a recipe of a plugin. Each built-in recipe is a module and a TOML
+file of its name, loaded when it is needed. ``actions`` runs them.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def is_built_in(name: str) -> bool:
 
 
 def full_name(name: str) -> str:
-    """Return the full name of a recipe; its last part is enough where that is unique.
+    """Return the full name of a recipe, given its full name or a last part that is unique.
 
     Raises:
-        ConfigError: No recipe has the name, or several have; the message names those
-            that fit.
+        ConfigError: No recipe has the name, or several have it; the message lists the
+            recipes that fit.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -110,10 +110,11 @@ def full_name(name: str) -> str:
 
 
 def recipes_like(part: str) -> tuple[str, ...]:
-    """Return the names of the recipes that are called ``part``, or whose names contain it.
+    """Return the names of recipes whose last part is ``part``, or else of those that contain it.
 
     Raises:
-        ConfigError: There is none; the message names the nearest.
+        ConfigError: No name contains ``part``; the message suggests the most similar
+            one.
 
     Example:
         >>> recipes_like("fig2"), recipes_like("reversal-curse")
@@ -126,7 +127,7 @@ def recipes_like(part: str) -> tuple[str, ...]:
 
 
 def get_recipe(name: str) -> Recipe:
-    """Return a recipe by its name, or by the last part of it where only one has that.
+    """Return a recipe, given its full name or a last part that is unique.
 
     Raises:
         ConfigError: No recipe has the name, or several have.
@@ -143,10 +144,10 @@ def _built_in(name: str) -> Recipe:
 
 
 def register(recipe: Recipe) -> Recipe:
-    """Return a recipe of your own after adding it, so that ``inweights run`` finds it.
+    """Register a recipe, so that ``inweights run`` finds it, and return it.
 
     Raises:
-        ConfigError: A recipe of this name exists.
+        ConfigError: A recipe of this name exists already.
     """
     if recipe.name in recipe_names():
         raise ConfigError(

@@ -27,11 +27,13 @@ class PaperEntry(Config):
 
     Attributes:
         title: Full name, or ``inweights`` for recipes of our own.
-        claims_of: Source of its claims, where that is another name.
-        notes: What is ours in several of its recipes, by name.
-        configs: What settings of a scale may ``use``, as ``PAPER/NAME``.
-        citation: Its fields in BibTeX, and ``key``. What is not known is left out, not
-            guessed.
+        claims_of: Name by which claims refer to the paper, if it differs from the short
+            name.
+        notes: Notes on our own choices that several of its recipes share, by name.
+        configs: Groups of settings that a scale of a recipe can include with ``use =
+            "PAPER/NAME"``, by name.
+        citation: Fields of its BibTeX entry, and its ``key``. Unknown fields are left
+            out.
     """
 
     title: str
@@ -47,7 +49,7 @@ class _Papers(Config):
 
 @lru_cache(maxsize=1)
 def papers() -> Mapping[str, PaperEntry]:
-    """Return every paper by its short name, the folder of its recipes.
+    """Return every paper, by its short name, which is also the folder of its recipes.
 
     Example:
         >>> papers()["geometric-memory"].title
@@ -58,18 +60,18 @@ def papers() -> Mapping[str, PaperEntry]:
 
 
 def recipe(module: str) -> Recipe:
-    """Return the recipe of a module, whose words are in the TOML file of the same name beside it.
+    """Return the recipe of a module, described by the TOML file of the same name beside it.
 
-    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their
-    ids in the file, and ``derive`` where it computes further tables. A scale that the
-    file does not have is that of the ``Settings`` with their defaults; without
-    ``seeds`` in it there are 2, 8 and 16 at ``smoke``, ``cpu`` and ``paper``.
+    The module defines ``Settings``, ``plan``, ``SCORES`` (the score of each claim, by
+    the claim's id in the file), and ``derive`` if further tables are computed. A scale
+    that is missing in the file has the default ``Settings``; without ``seeds`` there
+    are 2, 8 and 16 seeds at the scales ``smoke``, ``cpu`` and ``paper``.
 
     Args:
-        module: Its full name; its folder is that of the paper.
+        module: Full name of the module, whose folder is named for the paper.
 
     Raises:
-        ConfigError: The module lacks one of them, or the file does not fit.
+        ConfigError: The module lacks one of these definitions, or the file is invalid.
     """
     own = vars(importlib.import_module(module))
     for needed in ("SCORES", "Settings", "plan"):
@@ -105,13 +107,13 @@ def recipe(module: str) -> Recipe:
 
 @lru_cache
 def protocol(paper: str) -> PaperProtocol | None:
-    """Return what a paper and its code state; ``None`` where no file says it.
+    """Return the settings that a paper and its code state; ``None`` if there is no such file.
 
     Args:
         paper: Short name of the paper.
 
     Raises:
-        ConfigError: The file does not fit.
+        ConfigError: The file is invalid.
 
     Example:
         >>> stated = protocol("geometric-memory")

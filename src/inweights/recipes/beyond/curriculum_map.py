@@ -115,9 +115,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           on it), the prediction ``from_facts`` and its ``error``. Columns: ``model,
           share, rehearsed, seed, cosine, other, success, attribution, from_facts,
           error, phase_2``.
-        - ``predicted``: those rows that have a prediction. Columns as in ``table``.
-        - ``shown``: three of the columns as rows, in the words of the figure. Columns:
-          ``model, share, rehearsed, seed, phase_2, column, value, panel``.
+        - ``predicted``: those rows that have a prediction. Columns: as in ``table``.
+        - ``shown``: three of the columns as rows, with the labels of the figure.
+          Columns: ``model, share, rehearsed, seed, phase_2, column, value, panel``.
     """
     keys = [*LABELS, "seed"]
     kept = tables["accuracy"].filter(pl.col("role") == "attribution")

@@ -89,7 +89,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
           accuracy over chance. Columns: ``second, condition, seed, what, distribution,
           accuracy, before, chance, excess``.
-        - ``shown``: the same in the words of the figure. Columns as in ``accuracy``.
+        - ``shown``: the same with the labels of the figure. Columns: as in
+          ``accuracy``.
         - ``rises``: how the probability of right answers and of others rises. Columns:
           ``second, condition, seed, set, decades, own, rise, share_rise``.
         - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:

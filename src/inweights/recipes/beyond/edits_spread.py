@@ -129,7 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           edit should reach more than the fact. Columns: ``world, seed, holds, reached,
           unmoved, facts, others, overlap, apart, method, role, edited, moved,
           follows``.
-        - ``silent``: edits that should reach nothing else. Columns as in ``edits``.
+        - ``silent``: edits that should reach nothing else. Columns: as in ``edits``.
         - ``sound``: ``holds``, the share of edits that hold, by world, role and method
           (``what``), and the accuracy on facts before, by world. Columns: ``seed,
           holds, what``.

@@ -189,9 +189,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           seed, hops, cosine, bipartite, named, star``.
         - ``zigzag``: ``by_hops`` on bipartite graphs. Columns: ``graph, model, head,
           training, seed, hops, cosine, bipartite, named, star, arm``.
-        - ``shown``: ``order`` of all runs in the words of the figure. Columns: ``graph,
-          model, head, training, seed, spearman, null_mean, null_low, null_high, p,
-          pairs, bipartite, named, star, beyond_chance, arm, panel``.
+        - ``shown``: ``order`` of all runs with the labels of the figure. Columns:
+          ``graph, model, head, training, seed, spearman, null_mean, null_low,
+          null_high, p, pairs, bipartite, named, star, beyond_chance, arm, panel``.
     """
     stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
     order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)

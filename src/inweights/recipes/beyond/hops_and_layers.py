@@ -139,10 +139,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``by_chains``: a row per run with all layers and nothing beside the chains.
           Columns: ``hops, chains, layers, beside, seed, part, role, distribution,
           statements, accuracy, accuracy_among, chance, loss, right_answers, length``.
-        - ``by_layers``: a row per run with the most chains. Columns as in
+        - ``by_layers``: a row per run with the most chains. Columns: as in
           ``by_chains``.
         - ``helped``: runs on three hops, with what is trained ``beside`` the chains.
-          Columns as in ``by_chains``.
+          Columns: as in ``by_chains``.
         - ``growth``: chains that a length needs over those of one hop less. Columns:
           ``hops, beside, seed, chains, alone, growth``.
         - ``saved``: how many ``fewer`` chains are needed with help. Columns: ``hops,

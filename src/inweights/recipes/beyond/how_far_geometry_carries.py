@@ -171,7 +171,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           and mean ``gain``. Columns: ``by, seed, gain, within``.
         - ``cells``: a row per run on edges alone. Columns: ``arms, width, decay, nodes,
           seed, stage, fitted, exact, hardest, trained, edges, nearest, ridge, chance``.
-        - ``read``: a row per run that learns paths after edges. Columns as in
+        - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: measured and predicted reach, as rows. Columns: ``arms, panel,
           seed, what, value``.

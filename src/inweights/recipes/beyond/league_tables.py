@@ -29,7 +29,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           identity, trained, seed, accuracy``.
         - ``league``: accuracy by ``hops``: each kind of query, ``all`` of them, and the
           ``facts``. Columns: ``model, identity, trained, seed, accuracy, hops``.
-        - ``drawn``: accuracy by kind of query, in the words of the figure. Columns:
+        - ``drawn``: accuracy by kind of query, with the labels of the figure. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, hops, panel``.
     """

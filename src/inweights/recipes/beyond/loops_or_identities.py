@@ -178,8 +178,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           accuracy, accuracy_among, chance, loss, right_answers, arm``.
         - ``overall``: accuracy over all queries of a run. Columns: ``model, identity,
           compositions, seed, accuracy``.
-        - ``facts``: accuracy on the facts, of the role that is known least. Columns as
-          in ``overall``.
+        - ``facts``: the accuracy of each run on the facts of its least known role.
+          Columns: as in ``overall``.
         - ``moved``: accuracy after hidden states are moved onto embeddings or onto a
           layer (``onto``). Columns: ``model, identity, compositions, seed, role, layer,
           depth, method, accuracy, decodable, cosine, other, statements, onto``.

@@ -71,7 +71,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model, where its name is that of a file, folder or hub model."""
+        """Hash of the model's files, by its name; empty for models that are made from a seed."""
         return contents_of(self.model)
 
 

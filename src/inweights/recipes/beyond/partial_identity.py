@@ -90,7 +90,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           agrees``.
         - ``shown``: accuracy and similarity as rows. Columns: ``model, fraction, seed,
           from_facts, column, value``.
-        - ``memorised``: accuracy on the facts, of the role that is known least.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, fraction, seed, accuracy``.
     """
     trials = ["model", "fraction", "seed"]

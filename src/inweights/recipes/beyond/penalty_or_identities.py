@@ -186,8 +186,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``composed``: accuracy on each role of two-hop queries. Columns: ``model,
           remedy, compositions, seed, part, role, distribution, statements, accuracy,
           accuracy_among, chance, loss, right_answers``.
-        - ``memorised``: accuracy on the facts, of the role that is known least. Columns:
-          ``model, remedy, compositions, seed, accuracy``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, remedy, compositions, seed, accuracy``.
         - ``ranks``: mean effective rank and nuclear norm of query and key matrices, and
           both as shares of what they are with nothing beside (``rank_left``,
           ``norm_left``). Columns: ``model, remedy, compositions, seed, rank, norm,

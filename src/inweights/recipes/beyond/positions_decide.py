@@ -167,7 +167,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the paths are found. Columns: ``world, model, condition, seed, step, hardest,
           exact, easiest_last, trained, chance, ratio, gradient, began, nearest, half``.
         - ``drowned``: ``final`` of the two conditions with long position vectors.
-          Columns as in ``final``.
+          Columns: as in ``final``.
         - ``ends``: three accuracies of GPTs as rows. Columns: ``condition, seed, what,
           accuracy``.
         - ``dose``: rank correlation of the length of positions with the step at which

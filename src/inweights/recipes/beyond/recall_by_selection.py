@@ -217,7 +217,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``needed``: the least ``width`` of full recall, twice the largest where none
           has it, and its ``growth`` over that of the smallest size. Columns: ``n, seed,
           width, growth``.
-        - ``recall``: recall of known and of new subjects. Columns as in ``swept``.
+        - ``recall``: recall of known and of new subjects. Columns: as in ``swept``.
     """
     recall = tables["accuracy"].select(
         "n", "width", "arm", "seed", "role", recall="accuracy"

@@ -82,8 +82,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``accuracy_among`` the subjects. Columns: ``beside, told, model, seed, part,
           role, distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers``.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least. Columns: ``model, beside, told, seed, accuracy``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, beside, told, seed, accuracy``.
     """
     return {
         "reversals": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -126,8 +126,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           random_offset, tied_head, small_initialisation, decay, layers, width, steps,
           facts, seed, part, role, distribution, statements, accuracy, accuracy_among,
           chance, loss, right_answers``.
-        - ``recall``: accuracy on the facts, of the role that is known least. Columns:
-          ``cell, seed, recall``.
+        - ``recall``: the accuracy of each run on the facts of its least known role.
+          Columns: ``cell, seed, recall``.
         - ``effects``: a row per term and seed: mean accuracy at the high level minus
           that at the low one. Columns: ``term, order, seed, effect``.
         - ``main_effects``: ``effects`` of single factors. Columns: ``term, order, seed,

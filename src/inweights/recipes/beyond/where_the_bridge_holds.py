@@ -139,11 +139,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``map_c1``: ``final`` with identity at complexity one. Columns: ``axis, value,
           init, world, seed, part, role, distribution, statements, accuracy,
           accuracy_among, chance, loss, right_answers, step, contrast, nearest``.
-        - ``map_harder``: ``final`` with identity at the higher complexity. Columns as
+        - ``map_harder``: ``final`` with identity at the higher complexity. Columns: as
           in ``map_c1``.
-        - ``map_without``: ``final`` without identity. Columns as in ``map_c1``.
+        - ``map_without``: ``final`` without identity. Columns: as in ``map_c1``.
         - ``final``: a row per run at its last step: ``accuracy``, and ``contrast`` and
-          ``nearest`` of the alignment. Columns as in ``map_c1``.
+          ``nearest`` of the alignment. Columns: as in ``map_c1``.
         - ``alignment_tells``: correlation of accuracy and contrast over the runs with
           identity. Columns: ``world, seed, correlation``.
         - ``leads``: by how many steps alignment comes before accuracy (half-times), of

@@ -97,7 +97,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: accuracy on compositions. Columns: ``head, control, seed,
           part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers``.
-        - ``memorised``: accuracy on the facts, of the role that is known least.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``head, control, seed, accuracy``.
         - ``influence``: effect of patching without a bridge, as a ``part`` of that with
           one. Columns: ``head, control, seed, part, role, length, layer, depth,

@@ -130,7 +130,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
           accuracy over chance. Columns: ``condition, seed, what, accuracy, chance,
           excess``.
-        - ``shown``: the same in the words and order of the figure. Columns as in
+        - ``shown``: the same in the words and order of the figure. Columns: as in
           ``accuracy``.
         - ``kept``: what of the general knowledge is ``lost``, and the ``rise`` of the
           loss on other text in bits. Columns: ``condition, seed, lost, rise, repeats,

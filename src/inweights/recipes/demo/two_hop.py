@@ -95,9 +95,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: a row per run, with ``accuracy``. Columns: ``model,
           identity, seed, part, role, distribution, statements, accuracy,
           accuracy_among, chance, loss, right_answers``.
-        - ``learning``: accuracy by step and role, in the words of the figure. Columns:
-          ``model, identity, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers, step, bridge, asked``.
+        - ``learning``: accuracy by step and role, with the labels of the figure.
+          Columns: ``model, identity, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, step, bridge, asked``.
         - ``panels``: templates of Emb-MLP, with and without identity. Columns: ``model,
           identity, seed, row, row_group, column, column_group, value, top, answer,
           panel``.

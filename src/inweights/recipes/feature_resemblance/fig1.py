@@ -23,9 +23,9 @@ class Settings(iw.Config):
     Values of other scales are in ``fig1.toml``.
 
     Attributes:
-        world: Labels, and how many inputs share one.
+        world: World of labels and inputs, several of which share a label.
         linear: Width and depth of the linear network; its readout is frozen.
-        rate: Rate of the gradient descent of the linear network.
+        rate: Learning rate of the linear network.
         steps: Updates of each layer of the linear network, one layer after the other.
         gpt: Architecture of the GPT, which is trained end to end with AdamW.
         gpt_rate: Learning rate of the GPT.
@@ -58,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return the linear network layer by layer, with its prediction, and the GPT at once.
+    """Plan the linear network (trained layer by layer), its prediction, and the GPT.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``linear`` and ``rate``;
@@ -109,7 +109,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how similarity rises from layer to layer, and the prediction beside it.
+    """Return the rise of similarity from layer to layer, and its prediction.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines`` (``layer,
@@ -117,11 +117,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``losses`` (``phase, step, loss``). All have the columns ``model, seed``.
 
     Returns:
-        - ``steps``: a row per run; the ``least`` rise from one layer to the next.
+        - ``steps``: a row per run, with the ``least`` rise from one layer to the next.
           Columns: ``model, seed, least``.
-        - ``ends``: the ``rise`` from first to last layer, the last layer's ``contrast``
-          of same and other label, and ``other_rise``. Columns: ``model, seed, rise,
-          contrast, other_rise``.
+        - ``ends``: the ``rise`` from first to last layer, the ``contrast`` of the last
+          layer (cosine within a label minus absolute cosine between labels), and
+          ``other_rise``, the rise of the absolute cosine between labels. Columns:
+          ``model, seed, rise, contrast, other_rise``.
         - ``predicted``: the first layers of the linear network, with the absolute
           ``error`` of the prediction. Columns: ``model, seed, layer, depth, same,
           other, other_size, foretold, error``.

@@ -1,4 +1,4 @@
-"""Late training on the similarity premise (AS), in every reading that the words allow."""
+"""Late training on the similarity premise (AS), in every reading that the paper's text allows."""
 
 from itertools import product
 
@@ -27,7 +27,7 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        rho: Copies of the similarity premise in the joint course.
+        rho: Number of copies of the similarity premise in joint training.
         late: Steps of the second phase of the one-layer transformer that is trained by
             layers.
         one_layer: Training of the one-layer transformer of Table 1.
@@ -54,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each reading with both models of Table 1, and the courses of Table 3 at each start.
+    """Plan each reading with both models of Table 1, and the curricula of Table 3 at each start.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``late``;
@@ -64,9 +64,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (one-layer, GPT, end-to-end), ``course`` (AS,
         AS-pair, AS-target, joint, SA), ``std`` (0.001, 0.02, 0.0025, 0.0075, 0.01); the
         measures ``accuracy`` and ``resemblance``. Values of labels are those of the
-        default settings. ``course`` is what is trained in which order: joint, all
-        premises together; SA, the similarity premise before the attribution; AS, the
-        similarity last (:func:`~.trainings.phase_roles`).
+        default settings. ``course`` is the order of training: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        premise last (:func:`~.trainings.phase_roles`).
     """
     world = fr.world_of("AS", settings.n)
     one_layer = settings.one_layer
@@ -122,13 +122,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
           the conclusion. Columns: ``model, course, std, seed, cosine, other, success``.
-        - ``shown``: the same with the words of the figure. Columns: ``model, course,
+        - ``shown``: the same with the labels of the figure. Columns: ``model, course,
           std, seed, cosine, success, start``.
-        - ``given``: a row per seed; ``most``, how many of the six printed numbers the
-          best reading gives. Columns: ``seed, most``.
-        - ``starts``: a row per reading and seed; at how many starts all three
-          similarities are as printed (``matching``). Columns: ``course, seed,
-          matching``.
+        - ``given``: a row per seed, with ``most``, the number of the six printed
+          numbers that the best reading gives. Columns: ``seed, most``.
+        - ``starts``: a row per reading and seed, with ``matching``, the number of
+          initial scales at which all three similarities are as printed. Columns:
+          ``course, seed, matching``.
     """
     table = fr.similarities(tables, LABELS)
     printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)
@@ -160,7 +160,7 @@ _PRINTED_SCHEMA = ("model", "row", "similarity", "tolerance")
 
 
 def _printed_rows() -> list[tuple[str, str, float, float]]:
-    """Return the printed similarities of the rows that are trained, and how near is near."""
+    """Return the printed similarities of the trained rows, and the tolerance of each."""
     rows = [
         (model, "AS", table1.PRINTED[model, "AS"][1], fr.NEAR[model])
         for model in (tasks.ONE_LAYER, tasks.GPT)
@@ -192,7 +192,7 @@ def _given(near: pl.DataFrame) -> pl.DataFrame:
 
 
 def _starts(near: pl.DataFrame) -> pl.DataFrame:
-    """Return at how many starts all three similarities of Table 3 are as printed, by reading."""
+    """Return, by reading, at how many initial scales all similarities of Table 3 are as printed."""
     rows = near.filter(pl.col("model") == END_TO_END)
     others = rows.filter(pl.col("row") != "AS").group_by(
         "std", "seed", maintain_order=True

@@ -30,7 +30,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return a random network of each width, walked layer by layer.
+    """Plan the computation of the states of a random network of each width, layer by layer.
 
     Args:
         settings: The recipe's settings, such as ``widths``, ``layers`` and ``labels``;
@@ -62,7 +62,7 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the widest network, its nearness to the limit, and curves by layer.
+    """Return the distances of the networks from the limit, by layer and width.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``states`` with the columns

@@ -1,4 +1,4 @@
-"""Lemmas of Feature Resemblance about starts and convergence, and how fast things go."""
+"""Lemmas of Feature Resemblance about initialisation and convergence, and rates of convergence."""
 
 from functools import partial
 from itertools import product
@@ -37,18 +37,18 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples, and of chains.
-        few: Number of tuples where stage 2 is followed step by step; its stage 1 is
-            shorter in proportion.
-        rho: Copies of the similarity premise.
-        slower: Factor by which the rate of stage 2 is smaller where it is followed step
-            by step.
-        steps: Steps of each phase of stage 2 where it is followed step by step; a
-            fiftieth of them at the rate itself.
-        widths: Widths ``d`` at which the cosine of unlike entities is measured.
+        few: Number of tuples of the worlds in which stage 2 is followed step by step;
+            stage 1 is shorter in proportion.
+        rho: Number of copies of the similarity premise.
+        slower: Factor by which the learning rate of stage 2 is divided if it is
+            followed step by step.
+        steps: Steps of each phase of stage 2 if it is followed step by step; a fiftieth
+            of this number at the undivided learning rate.
+        widths: Widths ``d`` at which the cosine of dissimilar entities is measured.
         deep: Widths of the deep linear network.
         layers: Number of layers of the deep linear network.
         labels: Number of labels of the deep linear network.
-        delta: Probability with which a bound about a start may fail.
+        delta: Probability with which a bound on the initialisation may fail.
         training: Training of the one-layer transformer.
     """
 
@@ -66,7 +66,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return starts, stage 1 at several widths, and stage 2 step by step at two rates.
+    """Plan initialisations, stage 1 at several widths, and stage 2 step by step at two rates.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``few`` and ``rho``;
@@ -144,7 +144,7 @@ def plan(settings: Settings) -> experiments.Plan:
 def _descent(
     settings: Settings, course: str, slower: float, steps: int
 ) -> dict[str, Any]:
-    """Options of stage 2 on few tuples, whose features are as large as on many."""
+    """Return options of stage 2 on few tuples that keep features as large as on many."""
     how = settings.training
     phases = tasks.phase_roles(course, settings.rho)
     return {
@@ -159,7 +159,7 @@ def _descent(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return where each descent ends beside its bound, and cosines of the unlike over 1/√d.
+    """Return losses of each descent with its bound, and cosines of dissimilar entities times √d.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``alike`` (``course, width,
@@ -169,13 +169,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             phase, guess``). All have the columns ``seed``.
 
     Returns:
-        - ``proven``: a row per course and phase of the descents at the small rate:
-          largest ``ratio`` of loss to bound, ``exponent`` of the fall of the loss,
-          ``step_size``, and ``says`` (bound over the loss of a guess). Columns:
-          ``course, phase, slower, seed, ratio, exponent, step_size, says``.
-        - ``as_in_table_1``: the same at the rate of Table 1. Columns as in ``proven``.
-        - ``unlike``: mean size of the cosine of unlike entities; ``scaled``, times √d.
-          Columns: ``course, width, seed, size, scaled``.
+        - ``proven``: a row per course and phase of the descents at the small rate: the
+          largest ``ratio`` of loss to bound, the ``exponent`` with which the loss
+          falls, ``step_size``, and ``says`` (the bound over the loss of a uniform
+          prediction). Columns: ``course, phase, slower, seed, ratio, exponent,
+          step_size, says``.
+        - ``as_in_table_1``: the same at the rate of Table 1. Columns: as in ``proven``.
+        - ``unlike``: the mean absolute cosine of dissimilar entities (``size``), and
+          this times √d (``scaled``). Columns: ``course, width, seed, size, scaled``.
         - ``curves``: loss and bound by step, in powers of ten (``digits``). Columns:
           ``panel, seed, steps, what, value, digits``.
     """

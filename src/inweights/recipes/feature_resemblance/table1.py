@@ -31,7 +31,8 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples, and of two-hop chains.
-        rho: Number of copies of the similarity premise in the joint course, at least 1.
+        rho: Number of copies of the similarity premise in the joint curriculum, at
+            least 1.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
     """
@@ -43,7 +44,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every course with both models, and what the facts alone predict of it.
+    """Plan every curriculum with both models, and the prediction from the facts alone.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``one_layer``;
@@ -53,10 +54,10 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (one-layer, GPT), ``course`` (joint, SA, AS,
         two-hop, two-hop without identity); the measures ``accuracy`` and
         ``resemblance``; the computation ``foretold``. Values of labels are those of the
-        default settings. ``course`` is what is trained in which order: joint, all
-        premises together; SA, the similarity premise before the attribution; AS, the
-        similarity last (:func:`~.trainings.phase_roles`). ``foretold`` is the
-        similarity that the facts alone predict, without training.
+        default settings. ``course`` is the order of training: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        premise last (:func:`~.trainings.phase_roles`). ``foretold`` is the similarity
+        that the facts alone predict, without training.
     """
     one = settings.one_layer
     rho = settings.rho
@@ -74,7 +75,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table itself, predictions beside measurements, and recall by statement.
+    """Return the table, predictions and measurements, and recall by role.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -91,9 +92,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           success, loss, from_facts, closed_form, from_facts_error, closed_form_error``.
         - ``shown``: measured, predicted and printed similarities, as rows. Columns:
           ``model, course, seed, similarity, what``.
-        - ``kept``: accuracy by ``role``, in the words of the figure. Columns: ``model,
-          course, seed, part, role, distribution, statements, accuracy, accuracy_among,
-          chance, loss, right_answers``.
+        - ``kept``: accuracy by ``role``, with the labels of the figure. Columns:
+          ``model, course, seed, part, role, distribution, statements, accuracy,
+          accuracy_among, chance, loss, right_answers``.
     """
     table = fr.similarities(tables, LABELS)
     table = table.join(

@@ -16,10 +16,9 @@ class Settings(iw.Config):
     Values of other scales are in ``table2.toml``.
 
     Attributes:
-        model: Folder, hub name (downloaded before), ``@smollm2`` or ``@tiny``.
-        rows: Number of rows of the data, as equal a number of each relation as
-            possible; 0 for all.
-        training: How every stage is trained.
+        model: Folder, hub name in the local cache, ``@smollm2`` or ``@tiny``.
+        rows: Number of rows of the data, spread evenly over its relations; 0 for all.
+        training: Settings of the fine-tuning in every stage.
         conditions: Names of the conditions that are run, some of ``CONDITIONS`` of
             :mod:`inweights.recipes.shared.language.analogies`.
     """
@@ -38,7 +37,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model, where its name is that of a file, folder or hub model."""
+        """Hash of the model's files, by its name; empty for models that are made from a seed."""
         return contents_of(self.model)
 
     def __post_init__(self) -> None:
@@ -48,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition; in the one without training the model answers as it is.
+    """Plan every condition, including one without training.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``rows`` and ``training``;
@@ -93,10 +92,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``table``: a row per run: ``success``, ``recall``, ``chance``, ``similarity``,
-          that of ``other`` pairs, ``contrast`` and ``gain``. Columns: ``condition,
-          seed, success, recall, chance, similarity, other, contrast, gain``.
-        - ``shown``: four of its columns as rows, in the words of the figure. Columns:
-          ``condition, seed, column, value``.
+          the similarity of ``other`` pairs, ``contrast`` (their difference) and
+          ``gain``. Columns: ``condition, seed, success, recall, chance, similarity,
+          other, contrast, gain``.
+        - ``shown``: four columns of ``table`` as rows, with the labels of the figure.
+          Columns: ``condition, seed, column, value``.
     """
     keys = ["condition", "seed"]
     analogy, recall = (pl.col("role") == role for role in ("analogy", "recall"))

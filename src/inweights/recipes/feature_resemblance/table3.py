@@ -24,12 +24,12 @@ NEAR = 0.03
 
 
 class Grid(iw.Config):
-    """Values of what appendix A sets and the text at hand lost.
+    """Values of settings that appendix A states but that are missing in our copy of the text.
 
     Attributes:
         stds: Initial scales ``σ0``.
         rates: Learning rates ``η``.
-        hidden: Neurons ``m`` of each label.
+        hidden: Numbers ``m`` of neurons for each label.
     """
 
     stds: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
@@ -44,9 +44,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        rho: Copies of the similarity premise in the joint course.
+        rho: Number of copies of the similarity premise in joint training.
         training: Training of the one-layer transformer.
-        grid: Other settings of the course AS.
+        grid: Further settings with which the curriculum AS is trained.
     """
 
     n: int = 100
@@ -56,7 +56,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return three courses, and the course AS over the grid; everything moves in every phase.
+    """Plan three curricula, and the curriculum AS over the grid; all parameters are always trained.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``training``;
@@ -65,9 +65,9 @@ def plan(settings: Settings) -> Plan:
     Returns:
         Trials with the labels ``course`` (joint, SA, AS), ``setting``; the measures
         ``accuracy`` and ``resemblance``. Values of labels are those of the default
-        settings. ``course`` is what is trained in which order: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the similarity
-        last (:func:`~.trainings.phase_roles`).
+        settings. ``course`` is the order of training: joint, all premises together; SA,
+        the similarity premise before the attribution; AS, the similarity premise last
+        (:func:`~.trainings.phase_roles`).
     """
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
@@ -98,7 +98,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, its columns beside the printed ones, and the grid with its extremes.
+    """Return the table, measured and printed values, and the grid with its extremes.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -113,9 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           what, column, value``.
         - ``grid``: ``cosine`` and ``success`` of the course AS at every setting, as
           rows. Columns: ``setting, seed, column, value``.
-        - ``extremes``: a row per seed: ``least_success`` on the grid, and how many
-          settings are ``matching`` the printed row. Columns: ``seed, least_success,
-          matching``.
+        - ``extremes``: a row per seed: ``least_success`` on the grid, and ``matching``,
+          the number of settings that match the printed row. Columns: ``seed,
+          least_success, matching``.
     """
     every = fr.similarities(tables, ["course", "setting"])
     table = every.filter(pl.col("setting") == TABLE).drop("setting")

@@ -1,4 +1,4 @@
-"""Table 4 of Feature Resemblance: how often the similarity premise is told (appendix B)."""
+"""Table 4 of Feature Resemblance: the number of copies of the similarity premise (appendix B)."""
 
 import msgspec
 import polars as pl
@@ -49,7 +49,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the joint course for every ρ with both models, and what the facts alone predict.
+    """Return the joint curriculum for every ρ with both models, and the prediction from the facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rhos`` and ``one_layer``;
@@ -59,11 +59,11 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``model`` (one-layer, GPT), ``rho`` (1, 3, 5); the
         measures ``accuracy`` and ``resemblance``; the computation ``foretold``. Values
         of labels are those of the default settings. The world and the training task are
-        those of the joint course: all premises (category, similarity, attribution) are
-        trained together, in one phase. ``rho`` is the number ρ of copies of the two
-        sentences of the similarity premise for one of the attribution; the paper varies
-        it. ``foretold`` is the similarity that the facts alone predict, without
-        training.
+        those of the joint curriculum: all premises (category, similarity, attribution)
+        are trained together, in one phase. ``rho`` is the number ρ of copies of the two
+        sentences of the similarity premise for each sentence of the attribution; the
+        paper varies it. ``foretold`` is the similarity that the facts alone predict,
+        without training.
     """
     world = fr.world_of("joint", settings.n)
     one = settings.one_layer
@@ -80,7 +80,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the table, predictions beside measurements, and both beside the printed numbers.
+    """Return the table, predictions and measurements, and both with the printed numbers.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,

@@ -43,10 +43,10 @@ LOSSES: dict[str, tuple[float, ...]] = {
 
 
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
-    """Return what each phase of a task trains: roles, with how often each counts (§4 to §6).
+    """Return the roles of facts that each phase of a task trains, with their weights (§4 to §6).
 
-    A count is a weight of the loss; weights are normalised, so that a full batch is
-    that of the multiset of ``ρ`` copies.
+    A weight is the number of copies of each fact of the role. The loss of a full batch is
+    the mean over all copies.
 
     Args:
         course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``, ``AS-target``,
@@ -82,16 +82,16 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
 
 
 class OneLayerTraining(iw.Config):
-    """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
+    """Settings of layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
     Attributes:
         model: Architecture.
-        rate: ``η``.
+        rate: Learning rate ``η``.
         attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and
             ``W_V``.
         mlp: Steps ``T2`` of stage 2, which moves the MLP.
-        late: Steps of the second phase, which moves the MLP alone, by course; ``mlp``
-            where a course is not named.
+        late: Steps of the second phase, which trains only the MLP, by task; tasks that
+            are not named have ``mlp`` steps.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="folded")
@@ -104,7 +104,7 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the phases of a task: both stages of its first facts, then the MLP on the second.
+        """Return the phases of a task: both stages on its first facts, then the MLP on the second.
 
         Args:
             course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
@@ -120,7 +120,7 @@ class OneLayerTraining(iw.Config):
         """Return a curriculum with the given phases, whatever the facts are.
 
         Args:
-            parts: Roles of each phase, with how often each counts.
+            parts: Roles that each phase trains, with the weight of each.
             late: Updates of each phase after the first.
         """
         # Stage 1 moves the attention alone and stage 2 the MLP alone, as the theorems
@@ -153,7 +153,7 @@ class OneLayerTraining(iw.Config):
 
         Args:
             world: The world.
-            roles: Roles of its facts, with how often each counts.
+            roles: Roles of its facts, with the weight of each.
         """
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
         return {"world": world, "roles": roles, **learnt}
@@ -170,7 +170,7 @@ class OneLayerTraining(iw.Config):
         Args:
             labels: Its labels in the tables.
             world: The world.
-            roles: Roles of its facts, with how often each counts.
+            roles: Roles of its facts, with the weight of each.
             **options: Further options of
                 :func:`inweights.probes.resemblance.predicted_similarity`.
         """
@@ -187,13 +187,13 @@ class OneLayerTraining(iw.Config):
 
 
 class EndToEndTraining(iw.Config):
-    """Full-batch gradient descent of all of a one-layer transformer at once (appendix A).
+    """Settings of gradient descent of all parameters of a one-layer transformer (appendix A).
 
     Attributes:
         model: Architecture.
         rate: Learning rate.
         loss: Training loss at which a phase stops.
-        steps: Most updates of a phase.
+        steps: Largest number of updates of a phase.
     """
 
     model: OneLayerConfig = OneLayerConfig(mlp="relu", init=iw.Init(std=2.5e-3))
@@ -204,7 +204,7 @@ class EndToEndTraining(iw.Config):
     def curriculum(
         self, course: str, rho: float = 3.0, *, frozen: bool = False
     ) -> experiments.Curriculum:
-        """Return the phases of a task, each of all parameters.
+        """Return the phases of a task, each of which trains all parameters.
 
         Args:
             course: Name of the task: ``joint``, ``SA``, ``AS``, ``AS-pair``,
@@ -229,13 +229,13 @@ class EndToEndTraining(iw.Config):
 
 
 class GPTTraining(iw.Config):
-    """A GPT, trained end to end until a training loss.
+    """Settings of a GPT that is trained end to end until its training loss is low enough.
 
     Attributes:
         model: Architecture.
-        rate: Peak rate of AdamW; weight decay 0.01.
-        losses: Training loss at which each phase of a course stops.
-        steps: Most updates of a phase.
+        rate: Peak learning rate of AdamW, whose weight decay is 0.01.
+        losses: Training losses at which the phases of each task stop.
+        steps: Largest number of updates of a phase.
     """
 
     model: iw.GPTConfig = iw.GPTConfig(
@@ -254,7 +254,7 @@ class GPTTraining(iw.Config):
         check_names("course", self.losses, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """Return the phases of a task; everything is trained.
+        """Return the phases of a task, each of which trains all parameters.
 
         Args:
             course: Name of the task, a key of ``losses``: ``joint``, ``SA``, ``AS``,
@@ -274,7 +274,7 @@ class GPTTraining(iw.Config):
         """Return a curriculum with the given phases, whatever the facts are.
 
         Args:
-            parts: Roles of each phase, with how often each counts.
+            parts: Roles that each phase trains, with the weight of each.
             losses: Training loss at which each phase stops.
         """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

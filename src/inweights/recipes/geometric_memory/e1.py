@@ -99,7 +99,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step), ``trained``, and recall of edges at the ``root`` and elsewhere
           (``recall``). Columns: ``embeddings, seed, step, hardest, exact, easiest_last,
           trained, chance, best, recall, root``.
-        - ``learnt``: the same for runs with learnt embeddings. Columns as in
+        - ``learnt``: the same for runs with learnt embeddings. Columns: as in
           ``frozen``.
         - ``curves``: ``accuracy`` at every step, in two ``series``. Columns:
           ``embeddings, seed, step, series, accuracy``.

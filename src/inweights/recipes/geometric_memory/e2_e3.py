@@ -130,7 +130,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
           Columns: ``graph, directions, size, seed, measure, tied, nodes, associations,
           associative, geometric, ratio, storage, panel``.
-        - ``ratios``: those, and the norms of the complete bipartite graph. Columns as
+        - ``ratios``: those, and the norms of the complete bipartite graph. Columns: as
           in ``sparse``.
         - ``growth``: the last ratio over the first, by size, of each graph and measure.
           Columns: ``seed, graph, measure, directions, tied, storage, growth``.
@@ -138,7 +138,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           edges and off them. Columns: ``graph, seed, construction, nodes, edges, width,
           on_edges, off_edges, across, itself, recall, width_over_edges,
           width_over_nodes, error``.
-        - ``three``: the same for proposition 3 alone. Columns as in ``built``.
+        - ``three``: the same for proposition 3 alone. Columns: as in ``built``.
         - ``widths``: width of each construction over the number of nodes. Columns:
           ``seed, graph, construction, value``.
     """

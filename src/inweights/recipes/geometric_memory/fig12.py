@@ -58,7 +58,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``final``: a row per run at its last step
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           condition, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``exact``: the same for every step. Columns as in ``final``.
+        - ``exact``: the same for every step. Columns: as in ``final``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
           Columns: ``graph, condition, seed, part, place, hardest, accuracy, exact,
           statements, chance, step, token, panel``.

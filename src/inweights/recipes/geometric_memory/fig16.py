@@ -103,10 +103,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``curves``: a row per run and step. Columns: ``graph, condition, split, seed,
           step, hardest, exact, easiest_last, trained, chance, panel``.
-        - ``final``: its rows of the last step. Columns as in ``curves``.
-        - ``judged``: the same; ``exact`` and ``hardest`` are not a number where the run
-          knows less than :data:`KNOWN` (.95) of its trained paths. Columns as in
-          ``curves``.
+        - ``final``: its rows of the last step. Columns: as in ``curves``.
+        - ``judged``: the same; ``exact`` and ``hardest`` are NaN where the run knows
+          less than :data:`KNOWN` (.95) of its trained paths. Columns: as in ``curves``.
         - ``ends``: accuracy of the last token of each path. Columns: ``graph,
           condition, split, seed, part, place, hardest, accuracy, exact, statements,
           chance, step``.

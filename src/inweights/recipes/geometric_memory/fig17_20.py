@@ -96,13 +96,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``top``: a row per run; energy in the top eigenspaces
           (:func:`~.derived.top_energy`). Columns: ``graph, architecture, seed, first,
           top, by_chance, beyond_chance``.
-        - ``flat``: ``correlation`` on the grid and the cycle. Columns as in
+        - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
           ``correlation``.
-        - ``stored``: ``recall`` of all architectures but Node2Vec. Columns as in
+        - ``stored``: ``recall`` of all architectures but Node2Vec. Columns: as in
           ``recall``.
-        - ``correlations``: ``correlation`` with rows of random vectors. Columns as in
+        - ``correlations``: ``correlation`` with rows of random vectors. Columns: as in
           ``correlation``.
-        - ``energies``: ``top`` with rows of random vectors. Columns as in ``top``.
+        - ``energies``: ``top`` with rows of random vectors. Columns: as in ``top``.
         - ``spectra``: energy by eigenspace, ``number`` from 1, with rows of random
           vectors. Columns: ``graph, architecture, seed, space, eigenvalue, size,
           energy, cumulative, degenerate, null_mean, null_low, null_high, number``.

@@ -85,7 +85,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           the paper's code trains) (:func:`~.derived.far_correlation`). Columns:
           ``graph, architecture, seed, all, far, near, drop``.
         - ``early``: the same for TinyNN at the step at which the code's notebook draws
-          it. Columns as in ``far``.
+          it. Columns: as in ``far``.
         - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
           hops, cosine``.
         - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed. Columns:

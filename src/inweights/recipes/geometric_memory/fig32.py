@@ -105,9 +105,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           null_mean, null_low, null_high, p, size, beyond_chance``.
         - ``top``: energy in the top eigenspaces. Columns: ``graph, architecture, edges,
           seed, first, top, by_chance, beyond_chance``.
-        - ``one_way``: ``correlation`` of the runs on one direction. Columns as in
+        - ``one_way``: ``correlation`` of the runs on one direction. Columns: as in
           ``correlation``.
-        - ``one_way_top``: ``top`` of the runs on one direction. Columns as in ``top``.
+        - ``one_way_top``: ``top`` of the runs on one direction. Columns: as in ``top``.
         - ``far``: ρ over pairs two hops apart or more
           (:func:`~.derived.far_correlation`), of the runs on one direction. Columns:
           ``graph, architecture, edges, seed, all, far, near, drop``.

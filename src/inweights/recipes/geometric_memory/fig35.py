@@ -75,7 +75,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``final``: its rows of the last step. Columns as in ``curves``.
+        - ``final``: its rows of the last step. Columns: as in ``curves``.
         - ``mean``: ``exact``, the mean over the steps of a run. Columns: ``graph,
           pauses, seed, exact``.
         - ``when``: ``first``, the first step at which half of the held-out paths are

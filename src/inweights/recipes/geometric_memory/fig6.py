@@ -163,7 +163,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``ratio`` (positive over stored). Columns: ``graph, architecture, horizon,
           seed, stored, positive, half_time, lag, ratio``.
         - ``free``: ``times`` of TinyNN with free embeddings over its first steps.
-          Columns as in ``times``.
+          Columns: as in ``times``.
         - ``gpt``: half-time of TinyGPT's geometry, and its ``lag``. Columns: ``graph,
           architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: half-time of Node2Vec. Columns: ``graph, architecture, horizon,
@@ -171,7 +171,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``soon``: smallest margins at the first step of the long runs that is
           measured. Columns: ``graph, architecture, horizon, condition, seed, rivals,
           over, margin, worst, positive, step, stored``.
-        - ``end``: smallest margins at the last step. Columns as in ``soon``.
+        - ``end``: smallest margins at the last step. Columns: as in ``soon``.
         - ``margins``: those of every step, with the ``moment`` of AdamW. Columns:
           ``graph, architecture, horizon, condition, seed, rivals, over, margin, worst,
           positive, step, stored, moment``.

@@ -116,9 +116,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``top``: a row per run; energy in the top eigenspaces
           (:func:`~.derived.top_energy`). Columns: ``graph, axis, value, seed, first,
           top, by_chance, beyond_chance``.
-        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards. Columns as in
+        - ``wide``: ``top`` of Node2Vec from the number of nodes upwards. Columns: as in
           ``top``.
-        - ``swept``: ``top`` of Node2Vec at all widths and scales. Columns as in
+        - ``swept``: ``top`` of Node2Vec at all widths and scales. Columns: as in
           ``top``.
         - ``dimensions``: dimensions whose energy is more than :data:`USED` times that
           of chance; ``extra``, beyond those of the top eigenspaces. Columns: ``graph,

@@ -112,7 +112,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           step, loss, outside_c, outside_s, outside_v, outside_random, s_low, s_high,
           s_trace, walk_low, walk_high, c_top, c_second, null_size, null_gap,
           null_angle, top, degenerate, norm, change``.
-        - ``starts``: the same at step 0. Columns as in ``ends``.
+        - ``starts``: the same at step 0. Columns: as in ``ends``.
         - ``extremes``: least and largest values over a run. Columns: ``graph, seed,
           s_low, walk_low, s_high, s_trace, walk_high, c_top, c_second, outside_c,
           outside_v``.
@@ -128,7 +128,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           s_low, s_high, s_trace, walk_low, walk_high, c_top, c_second, null_size,
           null_gap, null_angle, top, degenerate, norm, change, degenerate_before,
           norm_before, share, growth``.
-        - ``uneven``: ``longer`` without the cycle. Columns as in ``longer``.
+        - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
     """
     moments = tables["moments"]
     by = ["graph", "seed"]

@@ -114,7 +114,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``bottom_excess`` over random vectors. Columns: ``graph, model, self_edges,
           seed, zigzag, bottom, null_mean, null_low, null_high, bottom_null, condition,
           excess, bottom_excess``.
-        - ``beside_chance``: ``zigzags`` with rows of random vectors. Columns as in
+        - ``beside_chance``: ``zigzags`` with rows of random vectors. Columns: as in
           ``zigzags``.
         - ``trained_spectra``: energy by eigenspace of TinyNN and untied Node2Vec.
           Columns: ``graph, model, self_edges, seed, space, eigenvalue, size, energy,

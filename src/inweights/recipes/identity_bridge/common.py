@@ -1,4 +1,4 @@
-"""What the recipes of Identity Bridge share: conditions, trainings, and where they come from."""
+"""Define the conditions and trainings that the recipes of Identity Bridge share."""
 
 from msgspec.structs import replace
 
@@ -13,15 +13,17 @@ FIXED = "gpt-fixed"
 
 
 class EmbMLPTraining(iw.Config):
-    """Full-batch gradient descent of an Emb-MLP until its direction has settled.
+    """Settings of full-batch gradient descent of an Emb-MLP, until its direction has converged.
 
     Attributes:
         width: Embedding width.
-        rate: Learning rate; with ``per_fact``, of each fact.
+        rate: Learning rate; with ``per_fact``, the learning rate divided by the number
+            of facts.
         steps: Number of updates.
-        weight_decay: Of both matrices.
-        per_fact: Whether the rate grows with the number of facts. The loss is a mean
-            over them, so that with more facts each one pulls less.
+        weight_decay: Weight decay of both matrices.
+        per_fact: Whether the learning rate is proportional to the number of facts. The
+            loss is a mean over the facts, so that each fact contributes less if there
+            are more.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}
@@ -39,11 +41,11 @@ class EmbMLPTraining(iw.Config):
 
     @property
     def curriculum(self) -> iw.Curriculum:
-        """One phase over all facts."""
+        """A curriculum with one phase over all facts."""
         return self.of_world(1)
 
     def of_world(self, facts: int) -> iw.Curriculum:
-        """Return the curriculum for a world of so many facts.
+        """Return the curriculum for a world with the given number of facts.
 
         Returns:
             One phase of full-batch gradient descent; with ``per_fact`` its rate is
@@ -56,7 +58,7 @@ class EmbMLPTraining(iw.Config):
 
 
 class GPTTraining(iw.Config):
-    """A GPT and how it is trained.
+    """Settings of a GPT and its training.
 
     Attributes:
         model: Architecture.
@@ -77,7 +79,7 @@ class GPTTraining(iw.Config):
 
     @property
     def scaled(self) -> iw.Phase:
-        """The phase with its rate scaled to the model's width."""
+        """The phase, with its learning rate scaled to the model's width."""
         # A rate that suits one width is too large for a wider model: it falls as one over
         # the width.
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
@@ -120,9 +122,10 @@ def trial(
 ) -> Trial:
     """Return the trial of a condition of Figure 2, labelled ``model``.
 
-    ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
-    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong
-    weight decay; ``gpt-fixed``: as ``gpt``, without random offsets of positions.
+    The conditions are ``emb-mlp``; ``gpt``, with standard initialisation;
+    ``gpt-small``, with small initialisation; ``gpt-tied``, with standard initialisation
+    and a tied head; ``gpt-tied-decay``, also with strong weight decay; ``gpt-fixed``,
+    the same as ``gpt`` without random offsets of positions.
 
     Args:
         name: Name of the condition.

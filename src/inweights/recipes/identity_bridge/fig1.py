@@ -24,7 +24,7 @@ MIXES = {
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the model as it is, asked about real people, and a fine-tune for each training mix.
+    """Plan the evaluation of the untrained model on real facts, and fine-tuning with each mix.
 
     Args:
         settings: The recipe's settings; the fields are described at
@@ -51,7 +51,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies by kind of question, and whether they were trained.
+    """Return accuracies by kind of question, and by whether the answer was trained.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
@@ -62,10 +62,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``accuracy``: a row per run, kind of question (``what``) and ``distribution``,
-          with ``accuracy``, that ``before`` training, and ``excess`` over chance.
-          Columns: ``facts, condition, seed, what, distribution, accuracy, before,
-          chance, excess``.
-        - ``shown``: those of two-hop questions, with the words of the figure
+          with ``accuracy``, the accuracy ``before`` training, and the ``excess`` over
+          chance. Columns: ``facts, condition, seed, what, distribution, accuracy,
+          before, chance, excess``.
+        - ``shown``: the rows of two-hop questions, with the labels of the figure
           (``asked``). Columns: ``facts, condition, seed, what, distribution, accuracy,
           before, chance, excess, asked``.
     """

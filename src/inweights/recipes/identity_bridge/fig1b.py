@@ -1,4 +1,4 @@
-"""Figure 1b of Identity Bridge from scratch: two hops of half, and identities of all."""
+"""Figure 1b of Identity Bridge from scratch: half of the two-hop facts, and all identities."""
 
 from itertools import product
 
@@ -39,7 +39,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both models in worlds of one and more second relations, with and without identity.
+    """Plan both models in worlds with one or more second relations, with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``told``;
@@ -84,12 +84,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``queries``: a row per run and ``distribution``, with ``accuracy``. Columns:
           ``model, relations, told, identity, seed, part, role, distribution,
           statements, accuracy, accuracy_among, chance, loss, right_answers``.
-        - ``shown``: the same with the words of the figure, ``given`` and ``world``.
+        - ``shown``: the same with the labels of the figure, ``given`` and ``world``.
           Columns: ``model, relations, told, identity, seed, part, role, distribution,
           statements, accuracy, accuracy_among, chance, loss, right_answers, given,
           world``.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least. Columns: ``model, relations, told, identity, seed, accuracy``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, relations, told, identity, seed, accuracy``.
     """
     queries = tables["accuracy"].filter(pl.col("part") == "queries")
     given = (

@@ -24,8 +24,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, objects that a subject leads to, with identity.
-        controls: Values of ``C`` without identity.
+        complexities: Values of ``C``, the number of objects per subject, with
+            identities.
+        controls: Values of ``C`` without identities.
         models: Models with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
         tied_models: Models with a tied head: ``gpt-tied``, ``gpt-tied-decay``.
         tied_complexities: Values of ``C`` with identity for models with a tied head.
@@ -53,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with identity, and without it at fewer complexities.
+    """Plan every model with identities, and without them at fewer complexities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and
@@ -83,7 +84,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on compositions beside 1/C, its excess over it, and recall of the facts.
+    """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
@@ -95,15 +96,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``model, identity, complexity, seed, part, role, distribution,
           statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
           bridge``.
-        - ``excess``: those of complexity above 1, with ``excess``, accuracy minus 1/C.
-          Columns: ``model, identity, complexity, seed, part, role, distribution,
-          statements, accuracy, accuracy_among, chance, loss, right_answers, one_over_c,
-          excess``.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least. Columns: ``model, identity, complexity, seed, accuracy``.
-        - ``known``: ``compositions``; accuracy is not a number where the accuracy on a
-          role of facts is below .99. Columns: ``model, identity, complexity, seed,
-          part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
+        - ``excess``: the rows of ``compositions`` with complexity above 1, with
+          ``excess``, the accuracy minus 1/C. Columns: ``model, identity, complexity,
+          seed, part, role, distribution, statements, accuracy, accuracy_among, chance,
+          loss, right_answers, one_over_c, excess``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, identity, complexity, seed, accuracy``.
+        - ``known``: ``compositions``; the accuracy is NaN if the accuracy on a role of
+          facts is below .99. Columns: ``model, identity, complexity, seed, part, role,
+          distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers, one_over_c, recall``.
         - ``controls``: ``compositions`` of the runs without identity, by ``head``.
           Columns: ``model, identity, complexity, seed, part, role, distribution,

@@ -25,13 +25,14 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, objects that a subject leads to, for ``emb-mlp``
-            and the GPTs with a tied head, ``gpt-tied`` and ``gpt-tied-small``.
+        complexities: Values of ``C``, the number of objects per subject, for
+            ``emb-mlp`` and the GPTs with a tied head, ``gpt-tied`` and
+            ``gpt-tied-small``.
         untied_complexities: Values of ``C`` for the GPTs with an untied head, ``gpt``
             and ``gpt-small``, which take three times as long.
         gpt: The GPTs with an untied head, and their training.
-        tied: The GPTs with a tied head, and their training; they start as GPT-2 does,
-            or with a small initialisation.
+        tied: The GPTs with a tied head, and their training; they have GPT-2's
+            initialisation or a small one.
         emb_mlp: The Emb-MLP and its training.
     """
 
@@ -48,7 +49,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with identity, the untied GPTs at fewer complexities.
+    """Plan every model with identities; the GPTs with an untied head at fewer complexities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``tied``;
@@ -87,7 +88,7 @@ def _trial(settings: Settings, name: str, complexity: int) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on compositions beside 1/C, its excess over it, and recall of the facts.
+    """Return accuracy on compositions, its excess over 1/C, and recall of the facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
@@ -98,13 +99,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: a row per run, with ``accuracy`` and ``one_over_c``.
           Columns: ``model, complexity, seed, part, role, distribution, statements,
           accuracy, accuracy_among, chance, loss, right_answers, one_over_c``.
-        - ``excess``: those of complexity above 1, with ``excess``, accuracy minus 1/C.
-          Columns: ``model, complexity, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, one_over_c, excess``.
-        - ``excess_among``: the same of the accuracy among the objects. Columns as in
+        - ``excess``: the rows of ``compositions`` with complexity above 1, with
+          ``excess``, the accuracy minus 1/C. Columns: ``model, complexity, seed, part,
+          role, distribution, statements, accuracy, accuracy_among, chance, loss,
+          right_answers, one_over_c, excess``.
+        - ``excess_among``: the same for the accuracy among the objects. Columns: as in
           ``excess``.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least. Columns: ``model, complexity, seed, accuracy``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

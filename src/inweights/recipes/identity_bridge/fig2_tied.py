@@ -1,4 +1,4 @@
-"""Figure 2 with the tied head that the paper has, from GPT-2's own initialisation."""
+"""Figure 2 with the tied head used in the paper, starting from GPT-2's initialisation."""
 
 from itertools import product
 
@@ -24,11 +24,11 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexities: Values of ``C``, the number of objects that a subject leads to,
-            with identity.
+        complexities: Values of ``C``, the number of objects per subject, with
+            identities.
         controls: Values of ``C`` without identity.
-        uniform_controls: Values of ``C`` without identity, where all matrices start
-            alike.
+        uniform_controls: Values of ``C`` without identities, if all matrices have the
+            same initial standard deviation.
         tied: The GPTs with a tied head, and their training.
     """
 
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings with identity, without it, and without it from a uniform start.
+    """Plan trainings with identities, without them, and without them from a uniform start.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and
@@ -83,7 +83,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on compositions beside 1/C, and recall of the facts.
+    """Return accuracy on compositions, with 1/C for comparison, and recall of the facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
@@ -96,8 +96,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           (its identity and start). Columns: ``model, start, identity, complexity, seed,
           part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers, one_over_c, arm``.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least. Columns: ``model, start, identity, complexity, seed, accuracy``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
+          Columns: ``model, start, identity, complexity, seed, accuracy``.
     """
     queries = compositions(tables["accuracy"]).with_columns(
         one_over_c=1.0 / pl.col("complexity")

@@ -108,7 +108,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``compositions``: accuracy on compositions. Columns: ``n, identity, seed,
           part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers``.
-        - ``memorised``: accuracy on the facts, of the role that is known least.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``n, identity, seed, accuracy``.
     """
     tokens = tables["tokens"]

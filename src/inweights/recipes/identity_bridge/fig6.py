@@ -35,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return the GPTs on one world with identity.
+    """Plan the trainings of the GPTs on one world with identities.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -63,7 +63,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return mean alignment over the blocks, and how far each projection can be trusted.
+    """Return the mean alignment over the blocks, and the trustworthiness of each projection.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -80,11 +80,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           seed, place, layer, depth, cosine, other, contrast, nearest, compared``.
         - ``by_model``: mean ``cosine``, ``contrast`` and ``nearest`` over the blocks.
           Columns: ``model, seed, place, cosine, contrast, nearest``.
-        - ``known``: accuracy on compositions; not a number where the accuracy on a role
-          of facts is below .99.
-          Columns: ``model, seed, part, role, distribution, statements, accuracy,
-          accuracy_among, chance, loss, right_answers, recall``.
-        - ``memorised``: accuracy on the facts, of the role that is known least.
+        - ``known``: accuracy on compositions; NaN if the accuracy on a role of facts is
+          below .99. Columns: ``model, seed, part, role, distribution, statements,
+          accuracy, accuracy_among, chance, loss, right_answers, recall``.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, seed, accuracy``.
     """
     # Neighbours in the plane need not be neighbours before: the picture says how far
@@ -113,7 +112,7 @@ contrast = number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """Return by how much one model's states are closer, and stand out more, than another's.
+    """Return two scores: by how much alignment and contrast of one model exceed another's.
 
     Args:
         more: Label of the model.

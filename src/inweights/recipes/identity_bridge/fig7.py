@@ -22,11 +22,10 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number ``N`` of subjects and of objects.
-        complexity: ``C``, the number of objects that a subject leads to; the paper
-            takes 2.
+        complexity: ``C``, the number of objects per subject; 2 in the paper.
         models: Names of the conditions, as in Figure 2: ``emb-mlp``, ``gpt``,
             ``gpt-small``, ``gpt-tied``, ``gpt-tied-decay``; the first is shown in the
-            film.
+            animation.
         every: Steps between measurements.
         gpt: The GPTs and their training.
     """
@@ -39,7 +38,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return two GPTs on one world with identity, measured all along.
+    """Plan two GPTs on one world with identities, measured throughout training.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``models``;
@@ -70,7 +69,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves between 0 and 1 for the film, half-times, and correlations over training.
+    """Return curves between 0 and 1 for the animation, half-times, and correlations over training.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -84,18 +83,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``curves``: ``value`` of five ``series`` by step. Columns: ``model, seed,
           step, series, value``.
-        - ``film_curves``: those of the model that is filmed. Columns as in ``curves``.
-        - ``leads``: a row per run; by how many steps alignment and memory reach half of
-          their rise before accuracy does. Columns: ``model, seed, accuracy, recall,
-          alignment at r1, alignment at r2, memory a → c, alignment_r1_leads,
-          memory_leads``.
+        - ``film_curves``: the curves of the model that the animation shows. Columns: as
+          in ``curves``.
+        - ``leads``: a row per run, with the number of steps by which alignment and
+          memory reach half of their rise before accuracy does. Columns: ``model, seed,
+          accuracy, recall, alignment at r1, alignment at r2, memory a → c,
+          alignment_r1_leads, memory_leads``.
         - ``at_recall``: accuracy at the first step at which the facts are known (recall
-          of :data:`KNOWN`, .99, or more); not a number where they never are. Columns:
-          ``model, seed, step, accuracy``.
+          of :data:`KNOWN`, .99, or more); NaN if they never are. Columns: ``model,
+          seed, step, accuracy``.
         - ``in_step``: ``correlation`` of accuracy with cosine and with contrast over
           the steps of a run. Columns: ``model, seed, place, correlation, by``.
-        - ``states``: projections of the hidden states, each turned to fit the frame
-          before. Columns: ``model, seed, pair, kind, layer, depth, x, y,
+        - ``states``: projections of the hidden states, each rotated to match the
+          previous frame. Columns: ``model, seed, pair, kind, layer, depth, x, y,
           trustworthiness, step``.
     """
     keys = ["model", "seed", "step"]

@@ -37,7 +37,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig8.toml``.
 
     Attributes:
-        models: Models that are fine-tuned: folders, hub names that are on this disk, or
+        models: Models that are fine-tuned: folders, hub names in the local cache, or
             ``@smollm2``.
         device: Device of the models, such as ``cpu`` or ``cuda``.
         tokens: Tokens of one pass, the same in every condition.
@@ -56,7 +56,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of each model whose name is that of a file, folder or hub model."""
+        """Hash of the files of each model, by its name, if it is not made from a seed."""
         return contents_of(*self.models)
 
 
@@ -85,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how the answer rises under the prompt ``(e1, r2)``, by set, and accuracies.
+    """Return the rise of the answer's probability for the prompt ``(e1, r2)``, and accuracies.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
@@ -95,16 +95,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question; ``gain``, accuracy minus
-          that before training. Columns: ``model, condition, seed, what, distribution,
-          accuracy, before, chance, excess, gain``.
+        - ``accuracy``: a row per run and kind of question; ``gain`` is the accuracy
+          minus that before training. Columns: ``model, condition, seed, what,
+          distribution, accuracy, before, chance, excess, gain``.
         - ``sets``: rises of probability by ``set`` of questions (correct, partial,
           incorrect). Columns: ``model, condition, seed, set, decades, own, rise,
           share_rise``.
-        - ``all``: the same over all questions. Columns as in ``sets``.
-        - ``shown``: ``sets`` as rows, with the words of the figure. Columns: ``model,
+        - ``all``: the same over all questions. Columns: as in ``sets``.
+        - ``shown``: ``sets`` as rows, with the labels of the figure. Columns: ``model,
           condition, seed, set, what, value``.
-        - ``kept``: ``accuracy`` with the words of the figure. Columns: ``model,
+        - ``kept``: ``accuracy`` with the labels of the figure. Columns: ``model,
           condition, seed, what, distribution, accuracy, before, chance, excess``.
     """
     measured = both_times(tables["before"], tables["after"], ["model"])

@@ -1,4 +1,4 @@
-"""What Figures 4 and 5 of Identity Bridge share: the optimum of program (2), drawn."""
+"""Plan and derive Figures 4 and 5 of Identity Bridge: the optimum of program (2)."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings, identity: bool) -> Plan:
-    """Return a plan of the optimum of every size; nothing is trained.
+    """Plan the solution of program (2) for every size; nothing is trained.
 
     Args:
         settings: Sizes and gap.
@@ -73,7 +73,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return panels of the figure, peaks of its rows, worst margins, and gaps of the norms.
+    """Return the panels of the figure, the peaks of its rows, extreme margins, and gaps of norms.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``tokens`` (``row,
@@ -85,18 +85,17 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             (``check, value``). All have the columns ``n, seed``.
 
     Returns:
-        - ``panels``: templates of the world that is drawn, with their ``panel``.
-          Columns: ``n, seed, row, row_group, column, column_group, value, top, answer,
-          panel``.
+        - ``panels``: templates of the world in the figure, with the name of their
+          ``panel``. Columns: ``n, seed, row, row_group, column, column_group, value,
+          top, answer, panel``.
         - ``peaks``: share of the rows that peak on their ``own`` bridge or object.
           Columns: ``seed, n, row_group, column_group, own``.
         - ``blocks``: ``contrast`` and ``spread`` of each block of logits. Columns:
           ``seed, n, row_group, column_group, contrast, spread``.
         - ``extremes``: ``least`` and ``largest`` margin over the compositions of a
           world. Columns: ``n, seed, least, largest``.
-        - ``norms``: nuclear norm of each solution; ``gap``, its distance from the
-          proven bound, as a share. Columns: ``n, seed, least_margin, norm, bound,
-          gap``.
+        - ``norms``: the nuclear norm of each solution; ``gap`` is its relative distance
+          from the proven bound. Columns: ``n, seed, least_margin, norm, bound, gap``.
     """
     bounds = tables["bounds"].select("n", bound="value")
     shown = tables["composition"]["n"].min()

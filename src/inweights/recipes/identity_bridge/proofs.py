@@ -1,4 +1,4 @@
-"""The proofs of Identity Bridge (§4.3, App. A): what each step computes, and its score."""
+"""Define what each step of the proofs of Identity Bridge (§4.3, App. A) computes, and its score."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -16,8 +16,8 @@ def computations(
 
     Args:
         sizes: Numbers of entities.
-        small: The same for steps with random matrices.
-        worlds: Numbers of entities, and complexities, of further worlds.
+        small: Numbers of entities for steps with random matrices.
+        worlds: Number of entities and complexity of each further world.
     """
     one_size: dict[str, Callable[..., pl.DataFrame]] = {
         "with": proof.with_identity,

@@ -28,7 +28,7 @@ class Settings(iw.Config):
         sizes: Values of ``N`` at which the steps of the proofs are checked.
         full: Values of ``N`` at which the full program is compared with the symmetric
             one.
-        ties: ``N`` of the worlds of higher complexity.
+        ties: ``N`` of the worlds with complexity above 1.
         complexities: Values of ``C`` of those worlds.
         trained: ``N`` of the worlds that are trained.
         steps: Updates of every training.
@@ -54,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every step of the proofs at every size, and trainings with and without identity.
+    """Plan every step of the proofs at every size, and trainings with and without identities.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``full`` and ``ties``;
@@ -95,13 +95,14 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return margins by ``n``, expected accuracy beside 1/C, and whether signs agree.
+    """Return margins by ``n``, the expected accuracy minus 1/C, and whether signs agree.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``directions`` (``identity,
             training, cosine, least_margin, excess, query_margin, expected, step``),
             ``ends`` (``identity, training, cosine, least_margin, excess, query_margin,
-            expected``) and 9 more like the second. All have the columns ``seed``.
+            expected``) and nine more tables with the columns of the second. All have
+            the columns ``seed``.
 
     Returns:
         - ``margins``: margins of theorems 1 and 2 by ``n``. Columns: ``n, seed, check,

@@ -99,8 +99,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``questions``: the rows of ``accuracy`` for queries, with the same columns.
-        - ``memorised``: a row per run; ``accuracy`` on the facts, of the role that is
-          known least. Columns: ``model, members, told, seed, accuracy``.
+        - ``memorised``: the ``accuracy`` of each run on the facts of its least known
+          role. Columns: ``model, members, told, seed, accuracy``.
     """
     return {
         "questions": tables["accuracy"].filter(pl.col("part") == "queries"),

@@ -142,8 +142,7 @@ def derive(
         - ``agreement``: share of the queries for which predicted and trained margin
           have one sign (``agrees``); queries that the prediction calls tied are left
           out.
-        - ``memorised``: a row per run; accuracy on the facts, of the role that is known
-          least.
+        - ``memorised``: the accuracy of each run on the facts of its least known role.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(

@@ -14,13 +14,13 @@ def roc_auc(
 ) -> pl.DataFrame:
     """Return the area under the ROC curve of a score for every group.
 
-    It is the chance that a random hit has a higher score than a random miss; ties count
-    half. Groups with hits alone, or without any, are left out.
+    The area is the probability that a random hit has a higher score than a random miss;
+    ties count half. Groups with only hits or only misses are left out.
 
     Args:
         table: A row per query, with the columns ``score``, ``hit`` and ``by``.
         score: Column of the score.
-        hit: Column that is above .5 where the query was answered rightly.
+        hit: Column that is above .5 if the query was answered correctly.
         by: Columns that name the groups, at least one.
 
     Returns:
@@ -48,15 +48,15 @@ def roc_auc(
 
 
 def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of predictions that came true, without predicted ties.
+    """Return the share of predictions that came true, excluding predicted ties.
 
     Args:
-        queries: A row per query with ``verdict`` (predicted) and ``hit`` (above .5
-            where answered).
+        queries: A row per query with ``verdict`` (the prediction) and ``hit`` (above .5
+            if answered correctly).
         by: Columns that name the groups.
 
     Returns:
-        The columns ``by``, and ``agrees``.
+        A row per group: the columns ``by``, and ``agrees``, the share.
     """
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)

@@ -20,7 +20,7 @@ def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFr
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Return the accuracy on the facts, of the role that is known least, for each run.
+    """Return the accuracy of each run on the facts of its least known role.
 
     Args:
         accuracy: Table of :func:`inweights.probes.accuracy`.
@@ -41,16 +41,16 @@ def where_known(
     labels: Sequence[str],
     least: float = 0.99,
 ) -> pl.DataFrame:
-    """Return ``accuracy`` of queries; not a number for runs that do not know their facts.
+    """Set the ``accuracy`` of queries to NaN for runs that have not memorised their facts.
 
-    A claim that rests on one of these is not judged: what fails there may have failed
-    to remember.
+    A claim that depends on such a run is not judged, because a failure to answer may be
+    a failure to memorise.
 
     Args:
         queries: A row per run with ``accuracy``.
         accuracy: Table of :func:`inweights.probes.accuracy`.
         labels: Columns that name the trials.
-        least: Accuracy on facts from which on they count as known.
+        least: Accuracy on facts from which on they count as memorised.
 
     Returns:
         ``queries`` with a further column ``recall``, the accuracy on the least known
@@ -73,14 +73,15 @@ def where_known(
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
-    """Return rows of complexity above 1, with the ``excess`` of an accuracy over ``one_over_c``.
+    """Return rows of complexity above 1, with the ``excess`` of an accuracy over ``1/C``.
 
     Args:
         queries: A row per run with ``complexity``.
-        column: The accuracy.
+        column: Column of the accuracy.
 
     Returns:
-        Those rows of ``queries`` with two more columns.
+        Rows of ``queries`` with the additional columns ``one_over_c`` (``1/C``) and
+        ``excess``.
     """
     return queries.filter(pl.col("complexity") > 1).with_columns(
         one_over_c=1.0 / pl.col("complexity"),
@@ -107,7 +108,7 @@ def over_blocks(
 
     Args:
         layers: A row per layer, whose name is in ``layer``.
-        columns: The columns.
+        columns: Columns to average.
         by: Columns that name the groups.
 
     Returns:
@@ -121,7 +122,7 @@ def over_blocks(
 
 
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
-    """Return the first step at which a column has gone half-way from its start to its peak.
+    """Return the first step at which a column is half-way from its initial value to its maximum.
 
     Args:
         curves: A row per ``step`` of each curve.
@@ -158,9 +159,10 @@ def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def beside_chance(
     table: pl.DataFrame, column: str, null: str, *, label: str, name: str
 ) -> pl.DataFrame:
-    """Return a table with rows of random vectors added, called ``name`` in column ``label``.
+    """Return a table with additional rows for random vectors, whose ``label`` is ``name``.
 
-    Their value is that of the trials whose label comes first, in the column ``null``.
+    The rows of the trials with the first label are copied, with the mean of their null
+    distribution as the measured value.
 
     Args:
         table: The rows.
@@ -200,16 +202,17 @@ def gain(
     over: Mapping[str, str | float | bool],
     by: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a table with ``gain``: a column minus its value in the row that matches ``over``.
+    """Add the column ``gain``: a column minus its value in the group's row that matches ``over``.
 
     Args:
         table: The rows.
         column: The column.
-        over: Values of columns in the row that is subtracted.
+        over: Values of columns, by name, that identify the subtracted row in each
+            group.
         by: Columns that name the groups.
 
     Returns:
-        The rows of ``table`` for whose ``by`` such a row exists.
+        The rows of ``table`` whose group has such a row, with ``gain``.
     """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
@@ -231,7 +234,7 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def first_step(
     table: pl.DataFrame, column: str, keys: Sequence[str], least: float = 0.5
 ) -> pl.DataFrame:
-    """Return when a column first reaches a value, as ``first``; a step beyond the last if never.
+    """Return the first step at which a column reaches a value.
 
     Args:
         table: A row per run and ``step``.
@@ -240,7 +243,8 @@ def first_step(
         least: The value.
 
     Returns:
-        A row per run: the columns ``keys``, and ``first``.
+        A row per run: the columns ``keys``, and ``first``, the step; one step beyond
+        the last if the value is never reached.
     """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     # Later than any step that was seen, so that a run which never gets there is the
@@ -254,18 +258,20 @@ def first_step(
 def linear_law(
     table: pl.DataFrame, column: str, factors: Sequence[str], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Return a least-squares fit of a column in base-2 logarithms of factors, by group.
+    """Fit a column by least squares, linearly in the base-2 logarithms of factors, in each group.
 
     Args:
-        table: Has the column, the factors (above 0), and ``fitted``: rows that the law
-            is fitted on. The others are foretold.
-        column: What the law is of.
-        factors: At least one more of the rows to fit than there are factors.
-        by: What tells groups apart.
+        table: Table with the column, the factors (above 0), and ``fitted``: whether the
+            law is fitted to a row. The column is predicted in every row.
+        column: Column that the law predicts.
+        factors: Columns of the factors. Each group needs at least one more row to fit
+            than there are factors.
+        by: Columns that name the groups.
 
     Returns:
-        ``table`` with ``foretold``, ``error`` (column minus foretold) and, for each
-        factor, ``per_<factor>``: what the law adds where it doubles.
+        ``table`` with ``foretold`` (the prediction), ``error`` (the column minus the
+        prediction) and, for each factor, ``per_<factor>``: by how much the prediction
+        grows when the factor doubles.
 
     Example:
         >>> rows = {"x": [1, 2, 4, 16], "fitted": [True, True, True, False], "y": [3.0, 5, 7, 10]}

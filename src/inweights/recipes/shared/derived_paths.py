@@ -21,10 +21,10 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
         paths: Table of :func:`inweights.probes.path_accuracy`.
 
     Returns:
-        The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of
-        held-out leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last``
-        (the last token of held-out leaves), ``trained`` (whole answers of trained
-        leaves).
+        The labels, ``seed`` and ``step`` (if the table has it), and four accuracies:
+        ``hardest`` (hardest token of held-out leaves), ``exact`` (exact match on
+        held-out leaves), ``easiest_last`` (last token of held-out leaves) and
+        ``trained`` (exact match on trained leaves).
     """
     about = (
         "part",
@@ -60,11 +60,11 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
         half: The accuracy.
 
     Returns:
-        A row per run and place: ``step``; and of the run ``order``, the rank
-        correlation of that step with the place, −1 for a reverse cascade (the last
-        token first) and 1 for one from the root, not a number where all come at once;
-        ``hardest`` and ``last``, the steps of the first and last token; ``lead``, their
-        difference.
+        A row per run and place: ``step``; and for the run ``order``, the rank
+        correlation of ``step`` and place, which is −1 for a reverse cascade (the last
+        token first), 1 for a cascade from the root, and NaN if all tokens are learnt at
+        the same step; ``hardest`` and ``last``, the steps of the first and the last
+        token; ``lead``, their difference.
     """
     held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
     reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
@@ -84,7 +84,7 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 
 
 def token_names() -> pl.Expr:
-    """Return the name of a token of a path, ``token``, by its ``place`` from the root."""
+    """Return the expression ``token``, the name of a token by its ``place`` from the root."""
     ranks = {0: "root", 1: "hardest (1st node)"}
     place = pl.col("place")
     others = pl.format("node {}", "place")
@@ -94,7 +94,7 @@ def token_names() -> pl.Expr:
 
 
 def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Return the recall of the edges of each run, ``recall``: the mean over both directions.
+    """Return the ``recall`` of the edges for each run, averaged over both directions.
 
     Args:
         edges: A row per run and direction, with ``recall``.
@@ -106,17 +106,19 @@ def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """Return how close a leaf is to the first node of its path, and to those of other paths.
+    """Return the mean cosine of a leaf and the first node of its own path, and of other paths.
 
     Args:
-        cosines: A row per run and pair, with ``cosine``, and ``own`` for a node of the
-            own path.
-        navigation: A row per run and depth, with ``nearest`` and ``ridge``.
+        cosines: A row per run and pair, with ``cosine``, and ``own``: whether the first
+            node is on the leaf's own path.
+        navigation: A row per run and depth, with the shares ``nearest`` and ``ridge``,
+            as :func:`inweights.probes.navigation` returns it.
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: ``own`` and ``others``, mean cosines, and their ``gap``; how
-        often the first node is the ``nearest`` of all, and found by a ``ridge`` map.
+        A row per run: the mean cosines ``own`` and ``others``, and their difference
+        ``gap``; the share of leaves whose own first node is the ``nearest`` of all
+        first nodes, and the share for which a ``ridge`` regression finds it.
     """
     own = pl.col("own")
     cosine = pl.col("cosine")
@@ -130,16 +132,17 @@ def own_and_other_arms(
 
 
 def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-    """Return what each run ends with.
+    """Return the accuracies of each run at the end of training.
 
     Args:
-        tables: ``places`` (stepwise) and ``navigation``.
+        tables: The tables ``places`` (accuracy by step and token) and ``navigation``.
         keys: Columns that name the runs.
 
     Returns:
-        A row per run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the
-        hardest token on trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and
-        ``chance`` (of the first node).
+        A row per run: ``hardest`` and ``exact`` (accuracy of the hardest token, and
+        exact match, on held-out leaves), ``trained`` (the hardest token on trained
+        leaves), ``edges`` (recall of edges), ``nearest`` and ``ridge`` as in
+        :func:`own_and_other_arms`, and ``chance`` (of guessing the first node).
     """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)

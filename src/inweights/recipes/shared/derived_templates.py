@@ -6,22 +6,22 @@ import polars as pl
 
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
-    """Add whether row and column have one number: at complexity one a3, b3 and c3 belong."""
+    """Add whether row and column have the same number, such as ``a3`` and ``c3``."""
     number = [pl.col(c).str.slice(1) for c in ("row", "column")]
     return table.with_columns(own=number[0] == number[1])
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the share of the rows of subjects and bridges that peak on their own bridge or object.
+    """Return the share of rows of subjects and bridges that peak on their own bridge or object.
 
     Args:
-        tokens: Table of :func:`inweights.probes.templates` at complexity one; among the
-            columns of each group.
+        tokens: Table of :func:`inweights.probes.templates` at complexity one. The
+            maximum is taken over the columns of each group.
         by: Columns that name the runs.
 
     Returns:
         A row per run, ``row_group`` (``subject`` or ``bridge``) and ``column_group``:
-        ``own``, the share.
+        ``own``, the share of such rows.
     """
     from inweights.probes.templates import winners
 
@@ -34,15 +34,15 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return each block of templates at complexity one: contrast and spread of its logits.
+    """Return contrast and spread of the logits in each block of the templates at complexity one.
 
     Args:
         tokens: Table of :func:`inweights.probes.templates`.
         by: Columns that name the runs.
 
     Returns:
-        A row per block: ``contrast``, own minus other, and ``spread``, the range of the
-            others.
+        A row per block: ``contrast``, the mean of the own entries minus that of the
+        others, and ``spread``, the range of the other entries.
     """
     other = pl.col("value").filter(~pl.col("own"))
     keys = [*by, "row_group", "column_group"]

@@ -1,4 +1,4 @@
-"""How positions and Mamba's block differ: what each condition changes in a GPT or in Mamba."""
+"""Define the conditions for positions of a GPT and for the block of a Mamba."""
 
 import inweights as iw
 from inweights.models.configs import MambaConfig
@@ -56,7 +56,7 @@ ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
-    """Return a GPT in one condition.
+    """Return the config of a GPT in one condition of its positions.
 
     Args:
         name: The condition, a key of :data:`CHANGES`.
@@ -70,7 +70,7 @@ def gpt_of(name: str, **sizes: object) -> iw.GPTConfig:
 
 
 def mamba_of(name: str, **sizes: object) -> MambaConfig:
-    """Return a Mamba in one condition.
+    """Return the config of a Mamba in one condition of its block.
 
     Args:
         name: The condition, a key of :data:`BLOCKS`.

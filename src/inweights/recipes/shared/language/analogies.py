@@ -1,4 +1,4 @@
-"""Train and ask real-world analogies: two things are alike, one's category is stated.
+"""Train and evaluate real-world analogies: two similar things, one with a trained category.
 
 Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 """
@@ -35,15 +35,16 @@ _STAGES: dict[str, tuple[int | None, ...]] = {
 
 
 class Analogies(iw.Config):
-    """Analogies, trained in one of the orders.
+    """Config of analogies that are trained in one of several orders.
 
-    Questions have the role ``analogy`` (of the first subject, never trained) or
-    ``recall`` (of the second); pairs are the questions about both subjects of a row.
+    Questions have the role ``analogy`` (about the first subject, whose category is
+    never trained) or ``recall`` (about the second subject). A pair consists of the
+    questions about both subjects of a row.
 
     Attributes:
-        rows: Rows of the data, as many of each relation as goes; 0 for all.
-        condition: One of ``CONDITIONS``, or of ``READINGS``; ``zero-shot`` tells
-            nothing.
+        rows: Number of rows of the data, spread evenly over its relations; 0 for all.
+        condition: An order of training, of ``CONDITIONS`` or ``READINGS``; with
+            ``zero-shot`` nothing is trained.
     """
 
     rows: int
@@ -60,7 +61,7 @@ class Analogies(iw.Config):
         return self.condition.startswith(SHUFFLED)
 
     def quiz(self, seed: int) -> Quiz:
-        """Return questions for the category of either subject of every row, among all of them."""
+        """Return questions for the category of each subject of a row, among all categories."""
         data = self._data(seed)
         categories = tuple(dict.fromkeys(row.category for row in data))
         questions = []
@@ -73,7 +74,7 @@ class Analogies(iw.Config):
         return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:  # noqa: ARG002  # no budget
-        """Return the sentences, with their stages.
+        """Return the training sentences, each with its stage.
 
         Args:
             lm: Not used, as there is no budget of tokens.
@@ -87,7 +88,7 @@ class Analogies(iw.Config):
 
 
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
-    """Return what a condition trains, with its stages; every sentence is in one stage.
+    """Return the training sentences of a condition; each is in exactly one stage.
 
     Args:
         rows: The analogies.

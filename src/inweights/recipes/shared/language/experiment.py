@@ -1,10 +1,9 @@
 """Run a fine-tuning experiment: a model is evaluated, trained on some facts, and evaluated again.
 
-What is trained and asked is a :class:`Lesson`. What the model says before is a
-computation of its own, so that it is done once, however many lessons follow, in
-whichever process or recipe.
-:func:`inweights.recipes.shared.language.tables.both_times` puts both times side by
-side.
+A :class:`Lesson` defines the training texts and the questions. The evaluation before
+training is a computation of its own, so that its result is shared by all lessons and
+recipes. :func:`inweights.recipes.shared.language.tables.both_times` joins the results
+before and after training.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,12 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 
 class Quiz(NamedTuple):
-    """What a model is asked.
+    """Questions on which a model is evaluated.
 
     Attributes:
         questions: Questions with candidates.
-        pairs: Prompts that belong together, whose states are compared layer by layer.
-        told: Chains whose conclusion is itself trained.
+        pairs: Pairs of prompts whose hidden states are compared layer by layer.
+        told: Ids of chains whose conclusion is stated in the training texts.
     """
 
     questions: Sequence[Question]
@@ -34,19 +33,19 @@ class Quiz(NamedTuple):
 
 
 class Lesson(Protocol):
-    """What a model is trained on and asked: a config, by which its results are stored."""
+    """Config of the training texts and the questions of an experiment; results are stored by it."""
 
     @property
     def drawn(self) -> bool:
-        """Whether the seed decides what is asked."""
+        """Whether the questions depend on the seed."""
         ...
 
     def quiz(self, seed: int) -> Quiz:
-        """Return what is asked, before and after."""
+        """Return the questions, which are the same before and after training."""
         ...
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return what is trained.
+        """Return the training texts.
 
         Args:
             lm: The model, whose tokens are counted.
@@ -64,13 +63,13 @@ def computations(
     tuning: FineTune,
     device: str = "cpu",
 ) -> list[Computation]:
-    """Return the computations that make the tables ``before`` and ``after``.
+    """Return the computations whose results are the tables ``before`` and ``after``.
 
     Args:
         labels: Columns that are added to all rows.
-        lessons: What is trained, by the name of the condition, in the column
-            ``condition`` of ``after``; all ask the same.
-        asked: A lesson that asks the same and trains nothing, for ``before``.
+        lessons: The lesson of each condition, by the name that it gets in the column
+            ``condition`` of ``after``. All lessons have the same questions.
+        asked: A lesson with the same questions and no training texts, for ``before``.
         model: A folder, a hub name in the local cache, or ``@smollm2``.
         tuning: How it is fine-tuned.
         device: Where it lives.
@@ -105,7 +104,7 @@ def tell_and_ask(
     device: str = "cpu",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a lesson, and return one tidy table of what it says then.
+    """Fine-tune a model on a lesson, and return its answers and states in one tidy table.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
@@ -115,12 +114,13 @@ def tell_and_ask(
         seed: Root seed.
 
     Returns:
-        Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives.
-        ``thought``: the same of questions that were answered step by step, where
-        questions have steps. ``layer``: what :func:`inweights.lm.resemblance_by_layer`
-        gives. ``training``, where there was one: ``steps, trained`` (tokens) and
-        ``loss``, the mean over the last pass. ``told`` is whether the conclusion of a
-        question's chain was itself trained.
+        Rows of four kinds, by the column ``kind``. ``question``: the rows of
+        :func:`inweights.lm.ask`. ``thought``: the same for questions that are answered
+        step by step, if they have steps. ``layer``: the rows of
+        :func:`inweights.lm.resemblance_by_layer`. ``training``, if the model was
+        trained: ``steps``, ``trained`` (number of tokens) and ``loss``, the mean over
+        the last pass. ``told`` says whether the answer to a question was stated in the
+        training texts.
     """
     lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)
@@ -140,13 +140,13 @@ def tell_and_ask(
                 }
             )
         ]
-    # What a seed invents cannot be thought about before it is told.
+    # Facts that the seed invents cannot be reasoned about before they are trained.
     thoughts = tuning is not None or not lesson.drawn
     return pl.concat([_answers(lm, quiz, thoughts), *training], how="diagonal_relaxed")
 
 
 def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
-    """Return what a model says to a quiz, and how alike its states are."""
+    """Return the answers of a model to a quiz, and how similar its states are for each pair."""
     from inweights.lm.exams.evaluate import ask, ask_with_thought
     from inweights.lm.exams.states import resemblance_by_layer
 

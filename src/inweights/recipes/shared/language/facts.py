@@ -1,4 +1,4 @@
-"""Train and ask facts in two hops, real or invented."""
+"""Train and evaluate chains of two facts, real or invented."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,16 +34,18 @@ _REAL = structs.replace(
 
 
 class TrainingMix(iw.Config):
-    """Which statements a model is trained on.
+    """Selection of the statements on which a model is trained.
 
     Attributes:
-        identity: Whether each bridge's identity ``b → b``.
-        reverse: Whether each fact from its object, too.
-        paraphrase: In how many wordings each statement.
-        hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop
-            alone.
-        composed: Share of the bridges whose compositions are trained outright.
-            Questions through these are in distribution, the others out of it.
+        identity: Whether the identity ``b → b`` of each bridge is trained.
+        reverse: Whether each fact is also stated in reverse, from its object to its
+            subject.
+        paraphrase: Number of wordings of each statement.
+        hops: Which facts are trained: those of ``both`` hops, or only those of the
+            ``first`` or the ``second`` hop.
+        composed: Share of the bridges whose two-hop facts are trained as well.
+            Questions through these bridges are in distribution, all others out of
+            distribution.
     """
 
     identity: bool = False
@@ -60,7 +62,7 @@ class TrainingMix(iw.Config):
 
     @property
     def strategies(self) -> tuple[str, ...]:
-        """Their names, as :func:`inweights.audit.augment` takes them."""
+        """Names of the strategies of :func:`inweights.audit.augment` that make these statements."""
         chosen = {
             "paraphrases": self.paraphrase > 1,
             "reversals": self.reverse,
@@ -70,14 +72,15 @@ class TrainingMix(iw.Config):
 
 
 class Facts(iw.Config):
-    """Facts in two hops, trained in some mix of statements.
+    """Config of chains of two facts, trained with a mix of statements.
 
-    Questions are compositions, both of their hops, and prompts that skip the first one;
-    pairs are the prompts of a composition and of its second hop.
+    The questions are compositions, both of their hops, and prompts that skip the first
+    hop. A pair consists of the prompts of a composition and of its second hop.
 
     Attributes:
-        world: Invented facts; ``None`` takes real ones of people and substances.
-        mix: Which statements are trained.
+        world: Config of invented facts; ``None`` for real facts about people and
+            substances.
+        mix: Selection of the statements that are trained.
         tokens: Tokens of one pass, the same for every mix: statements are repeated up
             to this number, so it must be at least the tokens of all statements. The
             default is too small for any.
@@ -93,7 +96,7 @@ class Facts(iw.Config):
         return self.world is not None
 
     def quiz(self, seed: int) -> Quiz:
-        """Return questions, the same for every mix, with those whose bridge the mix trains."""
+        """Return the questions (the same for all mixes), and which answers the mix states."""
         questions = asked_of(*facts_of(self.world, seed))
         through = trained_bridges(questions, self.mix, seed)
         return Quiz(
@@ -119,7 +122,7 @@ class Facts(iw.Config):
 
 
 def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
-    """Return facts and their words: of an invented world, or real ones.
+    """Return the facts of an invented world, or real facts, and the wording of their statements.
 
     Args:
         world: The invented world; ``None`` for real facts.
@@ -149,7 +152,7 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions with their hops and skips; the same for every mix, of 12 candidates.
+    """Return compositions, their hops and prompts that skip a hop, each with 12 candidates.
 
     Args:
         facts: The facts.
@@ -162,7 +165,7 @@ def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
 
 
 def without_bridge(question: Question) -> Question:
-    """Return a question among names of the answer's kind alone, as the recipes ask it."""
+    """Return the question with candidates of the answer's kind only, as the recipes use it."""
     if question.role != "composition" or question.bridge not in question.candidates:
         return question
     names = tuple(name for name in question.candidates if name != question.bridge)
@@ -172,11 +175,11 @@ def without_bridge(question: Question) -> Question:
 def trained_bridges(
     questions: Sequence[Question], mix: TrainingMix, seed: int
 ) -> set[str]:
-    """Return the bridges whose compositions are trained, drawn by the seed.
+    """Return the bridges whose two-hop facts are trained, drawn at random from the seed.
 
     Args:
-        questions: Questions with their bridges.
-        mix: Says which share of the bridges.
+        questions: Questions, each with its bridge.
+        mix: Mix of statements, whose ``composed`` is the share of the bridges.
         seed: Root seed.
     """
     bridges = sorted({q.bridge for q in questions if q.bridge})
@@ -192,13 +195,13 @@ def statements(
     questions: Sequence[Question],
     seed: int,
 ) -> list[Example]:
-    """Return the statements of a mix, each once.
+    """Return each statement of a mix once.
 
     Args:
         facts: The facts.
         words: Their wording.
-        mix: Which statements.
-        questions: Compositions, of which some may be trained.
+        mix: Selection of the statements.
+        questions: Compositions, some of which the mix may train.
         seed: Root seed of what is drawn.
 
     Example:
@@ -255,7 +258,7 @@ def fill_budget(
         seed: Root seed of the order.
 
     Raises:
-        ConfigError: The statements have more tokens than that.
+        ConfigError: The statements together have more than ``tokens`` tokens.
     """
     lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())
@@ -275,7 +278,7 @@ def fill_budget(
 
 
 def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:
-    """Return the examples, without the second hops that a model is to know of itself."""
+    """Return the examples without second hops that the model should know from pretraining."""
     if world is None or world.second == "invented":
         return examples
     known = {

@@ -1,4 +1,4 @@
-"""Invent people and places that do not exist, so that nothing is known of them beforehand."""
+"""Invent people and places that do not exist, so that no model knows anything about them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,12 +33,13 @@ _END = ("n", "l", "r", "s", "th", "k", "m")
 
 
 class Invented(iw.Config):
-    """People who were born in towns that lie in countries.
+    """Config of invented people, who were born in towns, which are in countries.
 
     Attributes:
-        people: Number of people; each town has as many of them, as far as it goes.
+        people: Number of people, spread evenly over the towns.
         towns: Number of towns: the bridges.
-        countries: Number of countries, which are real ones; each has as many towns.
+        countries: Number of countries, which are real; the towns are spread evenly over
+            them.
         second: ``invented``: towns have invented names, and the model is told their
             country. ``known``: they are real cities, and it is not told: the second hop
             is its own.
@@ -102,12 +103,12 @@ def knowledge(
     relations: Sequence[str],
     facts: Sequence[tuple[str, str, str]],
 ) -> Knowledge:
-    """Return facts as knowledge, as if read from a file: a line per fact, one stage.
+    """Return facts as :class:`Knowledge`, as if they were read from a file with one line per fact.
 
     Args:
         entities: Names of all entities.
         relations: Names of all relations.
-        facts: ``(subject, relation, object)`` of each.
+        facts: ``(subject, relation, object)`` of each fact.
     """
     place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
     triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
@@ -118,7 +119,7 @@ def knowledge(
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
-    """Yield names of two syllables, no two alike.
+    """Yield distinct names of two syllables.
 
     Example:
         >>> from itertools import islice
@@ -135,15 +136,14 @@ def names(rng: np.random.Generator) -> Iterator[str]:
 
 
 class InventedSettings(iw.Config):
-    """What is fine-tuned, on whom, and how.
+    """Settings of an experiment that fine-tunes a model on an invented world.
 
     Attributes:
-        model: What is asked and fine-tuned: a folder, a hub name on this disk, or
-            ``@smollm2``.
-        device: Where it lives.
+        model: The model: a folder, a hub name in the local cache, or ``@smollm2``.
+        device: Device of the model.
         world: The invented people and towns.
         tokens: Tokens of one pass, the same in every condition.
-        tuning: How it is fine-tuned.
+        tuning: Settings of fine-tuning.
     """
 
     model: str = "@smollm2"
@@ -159,5 +159,5 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model, where its name is that of a file, folder or hub model."""
+        """Hash of the model's files, by its name; empty for models that are made from a seed."""
         return contents_of(self.model)

@@ -19,14 +19,14 @@ _ASKED = 2
 
 
 class Taught(iw.Config):
-    """Facts of an invented world, trained by strategies.
+    """Config of the facts of an invented world, stated with strategies of ``augment``.
 
     Attributes:
         world: The facts.
         strategies: Names of strategies of :func:`inweights.audit.augment`.
-        wordings: In how many wordings a strategy states the same; the third of a fact
-            is asked.
-        hold_out: Share of the bridges whose chains no strategy states.
+        wordings: Number of wordings in which a strategy states the same content.
+            Questions use the third wording of a fact.
+        hold_out: Share of the bridges whose chains are stated by no strategy.
         tokens: Tokens of one pass, the same for every strategy.
     """
 
@@ -40,7 +40,7 @@ class Taught(iw.Config):
         strategies_of(self.strategies)
 
     def examples(self, lm: LanguageModel, facts: Knowledge, seed: int) -> list[Example]:
-        """Return what is trained in one pass.
+        """Return the training texts of one pass.
 
         Args:
             lm: The model, whose tokens are counted.
@@ -73,7 +73,7 @@ class Taught(iw.Config):
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
-    """Return what a model knows of the world before it is trained: a row per question.
+    """Evaluate the general knowledge of a model before it is trained, with one row per question.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
@@ -95,11 +95,11 @@ def teach(
     device: str = "cpu",
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Fine-tune a model on a lesson, and ask it everything.
+    """Fine-tune a model on a lesson, and evaluate it on all questions.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
-        lesson: What is trained.
+        lesson: Config of the training texts.
         tuning: How it is fine-tuned.
         device: Where the model lives.
         seed: Root seed.
@@ -166,7 +166,7 @@ def teach(
 def _questions(
     facts: Knowledge, lesson: Taught, seed: int
 ) -> tuple[list[Question], set[str]]:
-    """What is asked, the same for every strategy; and which chains are held out."""
+    """Return the questions, the same for every strategy, and the ids of those that are held out."""
     made = augment(facts, wording=WORDING, seed=seed)
     asked = [
         without_bridge(q)

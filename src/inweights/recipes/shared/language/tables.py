@@ -1,4 +1,4 @@
-"""Derive what recipes draw and judge: what a model says before and after it is fine-tuned."""
+"""Derive tables that recipes judge from a model's answers before and after fine-tuning."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", 
 def both_times(
     before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
 ) -> pl.DataFrame:
-    """Put what a model says before and after side by side.
+    """Join the answers of a model before and after fine-tuning.
 
     Both are tables of
     :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single seed of
@@ -35,10 +35,11 @@ def both_times(
         shared: Columns of labels that both have.
 
     Returns:
-        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what
-        was said; what was not asked before is null. ``distribution`` of a question is
-        ``in`` where its conclusion was itself trained, otherwise ``out``; ``set`` is
-        that of its composition (Identity Bridge, §4.5).
+        The rows of ``after``, in which the names of measured columns end in ``_after``
+        or ``_before``; values of questions that were not evaluated before training are
+        null. ``distribution`` of a question is ``in`` if its answer was stated in the
+        training texts, otherwise ``out``; ``set`` is the set of its composition
+        (Identity Bridge, §4.5).
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
@@ -78,7 +79,7 @@ def both_times(
 def _every_seed(
     before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
 ) -> pl.DataFrame:
-    """Repeat what no seed decided, and bears one only, for every seed."""
+    """Repeat the rows of results that do not depend on the seed for every seed."""
     alone = pl.col("seed").n_unique().over(shared) == 1
     seeds = after.select(*shared, "seed").unique(maintain_order=True)
     repeated = before.filter(alone).drop("seed").join(seeds, on=shared)
@@ -149,5 +150,5 @@ def rises(
 
 
 def _log10(column: pl.Expr) -> pl.Expr:
-    """Decimal logarithm; what underflowed counts as the smallest number there is."""
+    """Return the decimal logarithm; a probability of 0 counts as the smallest positive number."""
     return column.clip(lower_bound=_TINY).log10()
