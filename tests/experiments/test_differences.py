@@ -143,8 +143,8 @@ def test_an_option_without_effect_is_no_setting() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({}, "give one of"),
-        ({"paper": 1, "place": "§1", "unstated": True}, "give one of"),
+        ({}, "give exactly one of"),
+        ({"paper": 1, "place": "§1", "unstated": True}, "give exactly one of"),
         ({"paper": 1}, "place"),
         ({"unstated": True, "code": 3}, "at"),
     ],
@@ -162,7 +162,7 @@ def test_a_file_that_does_not_fit_is_named(tmp_path) -> None:
 
 
 def test_a_recipe_without_a_protocol_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no protocol is stated"):
+    with pytest.raises(ConfigError, match="has no protocol file"):
         compare(replace(recipe({}), protocol=None), "cpu")
 
 

@@ -1,7 +1,7 @@
-"""Say in sentences what the conditions of a study cannot show.
+"""State what the conditions of a study cannot show.
 
-:func:`cautions` looks at trials and their tables; pages and sweeps print what it
-returns.
+:func:`cautions` examines trials and their tables; pages and sweeps print the sentences
+that it returns.
 """
 
 import math
@@ -35,17 +35,21 @@ _NAMED = 3
 
 
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return sentences that a reader has to know before comparing the conditions of a study.
+    """Return warnings that a reader needs before comparing the conditions of a study.
 
-    Named are conditions whose facts are not known; conditions whose compositions vary
-    so much by seed that the seeds cannot separate them, and how many would; learners of
-    GPTs that differ from the named one in a setting that decides; and files of facts
-    with chains of three facts about which nothing is asked.
+    A warning is returned for: conditions in which the model does not know its facts;
+    conditions whose accuracy on compositions varies too much between the seeds to be
+    compared, with the number of seeds that would suffice; GPTs whose learner differs
+    from ``learners.two_hop`` in a setting that can decide whether they compose; and
+    files of facts with chains of three facts that no query is about.
 
     Args:
         trials: The conditions.
-        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are
-            looked at.
+        tables: Tables of results, by name. Only tables of
+            :func:`~inweights.probes.accuracy` are examined.
+
+    Returns:
+        The warnings, each one or two sentences; empty if there are none.
     """
     labels = list(dict.fromkeys(chain.from_iterable(one.labels for one in trials)))
     found = _of_learners(trials) + _of_facts(trials)
@@ -60,7 +64,7 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
 
 def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return conclusions that the accuracies of a table do not support."""
+    """Return warnings about conclusions that the accuracies of a table do not support."""
     if CONTROL in table.columns:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:
@@ -101,7 +105,7 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
 
 
 def _of_learners(trials: Sequence[Trial]) -> list[str]:
-    """Return cautions on settings that decide and differ from the named learner's."""
+    """Return warnings about decisive settings that differ from those of ``learners.two_hop``."""
     differing: dict[str, tuple[object, object]] = {}
     seen: dict[str, set[object]] = {}
     for trial in trials:
@@ -132,7 +136,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
 
 
 def _of_facts(trials: Sequence[Trial]) -> list[str]:
-    """Return cautions on chains of three facts that no query is about."""
+    """Return warnings about chains of three facts that no query is about."""
     own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
     worlds = {world.path: world for world in own if world.kinds == ("composition",)}
     return [
@@ -144,7 +148,7 @@ def _of_facts(trials: Sequence[Trial]) -> list[str]:
 
 
 def _deciding(phase: Phase) -> dict[str, object]:
-    """Return the settings of a phase that decide whether a GPT composes."""
+    """Return the settings of a phase that can decide whether a GPT composes."""
     return {
         "random_offset": phase.random_offset,
         "loss": getattr(phase.loss, "at", phase.loss),
@@ -154,14 +158,14 @@ def _deciding(phase: Phase) -> dict[str, object]:
 
 
 def _differs(value: object, usual: object) -> bool:
-    """Return whether a setting is unusual; a rate is, by :data:`FACTOR` or more."""
+    """Return whether a setting is unusual: a rate by a factor of :data:`FACTOR`, others at all."""
     if isinstance(value, float) and isinstance(usual, float):
         return max(value, usual) >= FACTOR * min(value, usual)
     return value != usual
 
 
 def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
-    """Return a few conditions in words."""
+    """Return the first few conditions as text."""
     if not labels:
         return "every condition"
     rows = table.select(labels).unique(maintain_order=True).rows(named=True)

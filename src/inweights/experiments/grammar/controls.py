@@ -1,8 +1,8 @@
-"""Compare trials with controls: the same trials without what should matter.
+"""Compare trials with controls: the same trials without the part that should matter.
 
-:func:`with_controls` adds them to the trials of a study, :func:`beyond_control` says
-how far its conditions exceed them. :mod:`~.cautions` names other things that a
-comparison cannot show.
+:func:`with_controls` adds controls to the trials of a study, and :func:`beyond_control`
+computes how far the conditions exceed them. :mod:`~.cautions` states other limits of a
+comparison.
 """
 
 import math
@@ -31,26 +31,28 @@ _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
 
 
 def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
-    """Return the trials, and each of them once more for every control.
+    """Return the trials, followed in each case by a copy of the trial for every control.
+
+    The controls are:
 
     - ``untrained``: the same architecture before its first update.
-    - ``shuffled``: the same prompts with their answers permuted, so that the number of
-      facts stays and their structure does not.
-    - ``no-bridge``: without the facts that should matter: identities, otherwise
-      similarities, otherwise edges.
-    - ``frozen``: token embeddings stay at their random start.
+    - ``shuffled``: the same prompts with their answers permuted, which keeps the number
+      of facts and destroys their structure.
+    - ``no-bridge``: the facts that should matter are left out: the identities if there
+      are any, otherwise the similarities, otherwise the edges.
+    - ``frozen``: the token embeddings keep their random initial values.
 
     Args:
         trials: The conditions.
-        names: Controls; if empty, the trials are returned as they are.
+        names: Names of controls; if empty, the trials are returned unchanged.
 
     Returns:
         The trials with a further label ``control``, which is ``none`` for the trials
         themselves.
 
     Raises:
-        ConfigError: A control is unknown, or makes no sense for a trial; the label is
-            taken.
+        ConfigError: A control is unknown or does not apply to a trial, or a trial
+            already has a label ``control``.
 
     Example:
         >>> import inweights as iw
@@ -59,7 +61,9 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
         ['none', 'untrained', 'no-bridge']
     """
     if isinstance(names, str):
-        raise ConfigError(f"controls are a list of names, [{names!r}], got {names!r}")
+        raise ConfigError(
+            f"controls must be a list of names, such as [{names!r}], got {names!r}"
+        )
     if not names:
         return list(trials)
     if any(CONTROL in trial.labels for trial in trials):
@@ -77,17 +81,21 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     """Return how far each condition exceeds its controls at the end of training.
 
     Args:
-        table: Table of a probe, from trials with controls: labels, ``control``,
-            ``seed``, and the probe's own columns.
-        value: Column that is compared; by default the one that the probe declares.
+        table: Table of a probe over trials with controls: the labels, ``control``,
+            ``seed``, then the probe's own columns.
+        value: Column that is compared; by default the one that the probe declares as
+            its measure (:class:`~.shown.Shown`).
 
     Returns:
-        A row for each condition, control and place that the probe tells apart:
-        ``beyond``, the median over seeds of the value less that of the control; ``low``
-        and ``high``, its exact 95% interval, null for fewer than six seeds; ``seeds``.
+        One row for each condition and control, and for each combination of the probe's
+        own text and integer columns, such as ``role``. Columns: these labels;
+        ``beyond``, the median over seeds of the value minus that of the control;
+        ``low`` and ``high``, the exact 95% confidence interval of this median, null for
+        fewer than six seeds; and ``seeds``, the number of seeds.
 
     Raises:
-        DataError: The table has no controls, or no probe declares its measure.
+        DataError: The table has no controls, or ``value`` is needed, since no probe
+            declares a measure for this table.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
@@ -148,13 +156,13 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
 
 def _untrained(trial: Trial) -> Trial:
-    """Return the trial without any update."""
+    """Return the trial with a learner that makes no update."""
     phase = _curriculum(trial, "untrained").phases[0]
     return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
 
 
 def _no_bridge(trial: Trial) -> Trial:
-    """Return the trial without the first kind of facts that its finding may rest on."""
+    """Return the trial without the first kind of facts on which its result may rest."""
     roles = trial.world.build(0).facts.role_names
     for bridge in _BRIDGES:
         without = tuple(role for role in bridge if role in roles)
@@ -169,7 +177,7 @@ def _no_bridge(trial: Trial) -> Trial:
 
 
 def _frozen(trial: Trial) -> Trial:
-    """Return the trial with token embeddings that stay at their start."""
+    """Return the trial with token embeddings that are frozen at their initial values."""
     learner = _curriculum(trial, "frozen")
     table = _embedding(trial)
     phases = [structs.replace(p, freezes=(*p.freezes, table)) for p in learner.phases]
@@ -177,7 +185,7 @@ def _frozen(trial: Trial) -> Trial:
 
 
 def _embedding(trial: Trial) -> str:
-    """Return the parameters that embed tokens; a wrapped module has its own name for them."""
+    """Return the name of the parameters that embed tokens, which differs in a wrapped module."""
     if not isinstance(trial.model, WrapConfig | TrainedConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
@@ -205,7 +213,7 @@ CONTROLS: dict[str, Callable[[Trial], Trial]] = {
 
 
 def _curriculum(trial: Trial, name: str) -> Curriculum:
-    """Return the curriculum of a trial; another kind of learner is refused."""
+    """Return the curriculum of a trial, or raise an error if its learner is of another kind."""
     learner = trial.learner
     if not isinstance(learner, Curriculum):
         raise ConfigError(
@@ -215,7 +223,7 @@ def _curriculum(trial: Trial, name: str) -> Curriculum:
 
 
 def _without(trial: Trial, roles: Sequence[str]) -> Any:
-    """Return the learner with phases that do not name the roles."""
+    """Return the learner with phases that do not mention the given roles."""
     if not isinstance(trial.learner, Curriculum):
         return trial.learner
     phases = []

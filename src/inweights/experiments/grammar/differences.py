@@ -1,11 +1,11 @@
-"""The former place of the comparison with a paper's protocol: it still works, with a warning."""
+"""Former module of the comparison with a paper's protocol, which still works with a warning."""
 
 import warnings
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return what compares recipes with their protocols, under its former name."""
+    """Return a name of :mod:`~.protocols` that was in this module before."""
     from inweights.experiments.grammar.protocols import compare, differences
 
     for module in (compare, differences):

@@ -1,8 +1,8 @@
-"""Describe figures as data: which drawing shows which tables.
+"""Describe figures as data: which drawing function shows which tables.
 
-:class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`,
-which checks its options; a user's own drawing takes ``Figure(kind="mine",
-options={...})``.
+:class:`Figure` names a drawing function of :mod:`inweights.report.figures.draw`, which
+checks the options of the figure. A user's own drawing function is used by
+``Figure(kind="mine", options={...})``.
 :class:`~inweights.experiments.grammar.shown.Shown` describes a probe's table, so that a
 figure can be chosen for it.
 """
@@ -30,19 +30,18 @@ __all__ = [
 
 
 class Figure(Config):
-    """A figure, as data.
+    """Description of a figure: the drawing function, its tables and its options.
 
     Attributes:
-        id: Short name, also the file's.
+        id: Short name, which is also the name of the figure's file.
         kind: Name of the drawing function.
         title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        sources: Names of the tables that it draws, in the order of the function's
-            arguments.
-        options: Keyword arguments of the drawing function; those that are left out have
-            its defaults.
-        finds: The last sentences of ``caption``, word for word: those that say what is
-            found, and not how to read the figure; empty where none does.
+        caption: How to read the figure, and what it shows.
+        sources: Names of the tables that are drawn, in the order of the drawing
+            function's arguments.
+        options: Keyword arguments of the drawing function; others have their defaults.
+        finds: The last sentences of ``caption``, word for word, if they state the
+            result and not how to read the figure; otherwise empty.
     """
 
     id: str
@@ -55,7 +54,7 @@ class Figure(Config):
 
     @property
     def in_question(self) -> Figure:
-        """The figure before its result is known: title and caption describe the plotted quantities.
+        """The figure before its result is known: a neutral title, the result as an expectation.
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -90,7 +89,7 @@ class Figure(Config):
 
 
 def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
-    """Return the constructor of the figures of one drawing."""
+    """Return a function that makes figures of one drawing function."""
 
     def make(
         id: str,  # noqa: A002
@@ -155,14 +154,18 @@ def auto(
     caption: str = "",
     **options: Any,
 ) -> Figure:
-    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
+    """Describe a figure of a sweep's table, whose axis, lines and panels are the varied settings.
 
     Args:
-        id: Short name, also the file's.
+        id: Short name, which is also the name of the figure's file.
         table: The table that is drawn; by default the one called ``id``.
         title: Title of the figure; by default ``id``.
         caption: How to read the figure; by default an explanation of dots and bands.
-        **options: Options of :func:`inweights.report.figures.draw.auto`.
+        **options: Options of :func:`inweights.report.figures.draw.auto`, such as
+            ``where``.
+
+    Returns:
+        The figure, of the kind ``auto``.
 
     Example:
         >>> auto("accuracy", where={"role": "composition"}).sources

@@ -1,7 +1,7 @@
-"""Make computations of a function that returns rows: ``function(seed, **settings)``.
+"""Make computations of a user's function that returns rows: ``function(seed, **settings)``.
 
-:func:`computations_of` serves sweeps over a user's own function; what the function
-returns becomes a table, or an error that says what to return.
+:func:`computations_of` is for sweeps over such a function. The function's result
+becomes a table; if that is not possible, an error says what to return.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ RESULT = "result"
 def computations_of(
     function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
 ) -> list[Computation]:
-    """Return a computation for each condition of a function ``function(seed, **settings)``.
+    """Return one computation per condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a
-            polars frame.
-        points: The conditions; each is a list of (argument, value, label in the
-            tables).
-        replicated: Whether the function takes all seeds at once, as ``seeds``.
+        function: A function that returns one number, truth value or text, one row (a
+            mapping), several rows, or a polars frame.
+        points: The conditions; each is a list of triples: name of the argument, its
+            value, its label in the tables.
+        replicated: Whether the function takes a list of all seeds as ``seeds`` and
+            returns a column ``seed``, instead of taking one ``seed`` per call; by
+            default it does not.
+
+    Returns:
+        The computations in the order of ``points``.
 
     Raises:
         ConfigError: The function does not take the seed, does not take a setting, or
@@ -59,17 +64,21 @@ def computations_of(
 def rows_of(
     function: Callable[..., Any], settings: Mapping[str, Any], seed: int
 ) -> pl.DataFrame:
-    """Return the result of a function for one seed as a table.
+    """Call a function with one seed and return its result as a table.
 
     Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a
-            polars frame.
-        settings: Its keyword arguments besides the seed.
-        seed: The seed that it is called with.
+        function: A function that returns one number, truth value or text, one row (a
+            mapping), several rows, or a polars frame.
+        settings: Its keyword arguments besides ``seed``.
+        seed: The value of its argument ``seed``.
+
+    Returns:
+        The rows as a table. A single number, truth value or text becomes one row with
+        the column :data:`RESULT`.
 
     Raises:
-        DataError: The result is not a table, is empty, or has a column that the sweep
-        adds.
+        DataError: The result is not a table, is empty, has values that no column can
+            contain, or has a column named as a setting or ``seed``.
     """
     return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
@@ -77,16 +86,19 @@ def rows_of(
 def rows_together(
     function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
 ) -> pl.DataFrame:
-    """Return the result of a function for several seeds as a table with a column ``seed``.
+    """Call a function once with several seeds and return its result as a table.
 
     Args:
-        function: Returns rows for every seed.
-        settings: Its keyword arguments besides the seeds.
-        seeds: The seeds that it is called with.
+        function: A function that returns rows for every seed.
+        settings: Its keyword arguments besides ``seeds``.
+        seeds: The value of its argument ``seeds``.
+
+    Returns:
+        The rows as a table with a column ``seed``.
 
     Raises:
         DataError: The result is not a table, or does not have rows for exactly these
-        seeds.
+            seeds.
     """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     found = set(table["seed"].to_list()) if "seed" in table.columns else set()
@@ -110,9 +122,10 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
             "{'score': 0.9}, a list of mappings, or a polars frame"
         )
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
+        kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
-            "keeps; return numbers, texts or lists of them"
+            f"{name} returned in '{held[0]}' an object of type {kind}, which no column can contain; "
+            "return numbers, texts or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):
         raise DataError(
@@ -122,10 +135,10 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
 
 
 def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
-    """Rows as a table, and what is wrong with them; nothing if they are one.
+    """Return rows as a table, and a description of what is wrong with them, empty if nothing is.
 
-    A mapping is a row, or has lists as columns; a number, truth value or text is a row
-    of one column, :data:`RESULT`.
+    A mapping is one row, or has lists as columns. A number, truth value or text is one
+    row with the single column :data:`RESULT`.
     """
     import polars as pl
 
@@ -157,7 +170,7 @@ def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
 def _check(
     function: Callable[..., Any], settings: Mapping[str, Any], seed: str
 ) -> None:
-    """Refuse a function that does not take the seed and the settings."""
+    """Raise an error if a function does not take the seed and the settings."""
     parameters = inspect.signature(function).parameters
     if any(one.kind == inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return

@@ -1,8 +1,8 @@
 """Describe a figure or table of a paper as one object: a plan, tables, figures and claims.
 
-A :class:`Recipe` gives settings at several scales and the functions that use them; a
-:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads one from TOML,
-the engine runs it (:func:`inweights.run`).
+A :class:`Recipe` contains settings at several scales and the functions that use them; a
+:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads a recipe from
+TOML, and the engine runs it (:func:`inweights.run`).
 """
 
 import re
@@ -33,43 +33,47 @@ Tables = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One figure or table of a paper: what it trains, judges and draws.
+    """One figure or table of a paper: what is trained, judged and drawn.
 
     Attributes:
-        name: ``<paper>/<figure>``.
-        title: What it shows, in one sentence.
+        name: Name, as ``<paper>/<figure>``.
+        title: What the recipe shows, in one sentence.
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
-        place: Where in the paper.
+        place: Place in the paper, such as ``Figure 3, §4``.
         summary: What is done, in a few sentences.
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of replicates of each scale.
-        plan: Makes the plan from the settings.
-        claims: What is judged.
-        figures: What is drawn.
-        derive: Computes further tables from the measured ones, for claims and figures.
-        ours: Settings that the paper does not give and that are our choice: dotted
-            names, which are marked wherever settings are listed, and sentences that say
-            more.
-        first_seed: First root seed. Settings are chosen on other seeds than they are
-            judged on.
-        root_seeds: The root seeds, where they do not count on from the first.
-        version: Raised by hand when the recipe's results change; part of a run's
-            identity.
-        whole: The recipe of which this one is a part, with some of its claims.
-        versions: Version of each claim in the ledger, for claims that stand there
-            unchanged; ``None`` where no ledger is kept.
-        cautions: Returns from settings and tables what a reader has to know, in
-            sentences.
-        results: Returns from the same what came out, in sentences; for a page without
-            claims.
-        meanings: What settings decide, by name; others say it in the docstring of their
-            config.
-        reasons: Why settings that differ from the paper's do.
-        protocol: What the paper and its code state, where that is known.
+        scales: Settings of each scale (``smoke``, ``cpu``, ``paper``), all of one
+            config class.
+        seeds: Number of seeds of each scale.
+        plan: Function that returns the plan for given settings.
+        claims: Claims that are judged.
+        figures: Figures that are drawn.
+        derive: Function that returns further tables for claims and figures, computed
+            from the measured tables; ``None`` for none.
+        ours: Choices of ours that the paper does not give: dotted names of settings,
+            which are marked wherever settings are listed, and explanatory sentences.
+        first_seed: First root seed; the others follow it. It is 100 by default, since
+            settings were chosen on other seeds than those on which claims are judged.
+        root_seeds: The root seeds themselves, if they are not consecutive; empty by
+            default.
+        version: Version number, raised by hand when the recipe's results change. It is
+            part of a run's identity.
+        whole: The complete recipe, if this one has only some of its claims; otherwise
+            ``None``.
+        versions: Version of each claim in the ledger, by id, for claims that the ledger
+            states in the same words; ``None`` if no ledger is used.
+        cautions: Function of settings and tables that returns sentences of warning for
+            the reader; ``None`` for none.
+        results: Function of settings and tables that returns the results as sentences,
+            for a page without claims; ``None`` for none.
+        meanings: Meaning of settings, by name; those of other settings are in the
+            docstring of their config.
+        reasons: Reasons for settings that differ from the paper's.
+        protocol: What the paper and its code state about the settings; ``None`` if
+            unknown.
 
     Raises:
-        ConfigError: A scale has settings and no seeds, or the reverse; a scale is
-            unknown; or a claim's id is of another recipe.
+        ConfigError: A scale has settings but no seeds, or seeds but no settings; a
+            scale is unknown; or a claim's id begins with another recipe's name.
     """
 
     name: str
@@ -115,20 +119,22 @@ class Recipe:
         seeds: int | Sequence[int] | None = None,
         overrides: Sequence[str] = (),
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
-        """Return the settings and seeds of a run, and the config that names it.
+        """Return the settings, the seeds and the identifying config of a run.
 
         Args:
-            scale: ``smoke``, ``cpu`` or ``paper``.
-            seeds: Number of replicates, or root seeds; by default the recipe's own.
-            overrides: Changes of settings, as on the command line: ``n=10``.
+            scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+            seeds: Number of seeds, or a list of root seeds; by default those of the
+                recipe.
+            overrides: Changes of settings, written as on the command line: ``n=10``.
 
         Returns:
-            Settings, root seeds, and the config: recipe, version, scale, seeds,
-            settings, and the sources that decide the tables.
+            Three values: the settings; the root seeds; and the config whose hash
+            identifies the run, with recipe, version, scale, seeds, settings, and hashes
+            of files and user code on which the tables depend.
 
         Raises:
             ConfigError: There is no such scale, an override does not fit, or the seeds
-            are not valid.
+                are not valid.
         """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
@@ -147,7 +153,7 @@ class Recipe:
         return settings, chosen, config
 
     def _sources(self, settings: Config) -> dict[str, str]:
-        """Return the files, users' modules and raised versions that decide the tables."""
+        """Return hashes of files and users' modules, and raised versions, by name."""
         if self.plan.__module__.startswith("inweights.recipes."):
             # All of those: which of them a recipe uses its plan alone says, and that
             # loads torch.
@@ -162,17 +168,20 @@ class Recipe:
         )
 
     def derived(self, tables: Tables) -> Tables:
-        """Return the tables together with the tables derived from them."""
+        """Return the given tables together with those that ``derive`` computes from them."""
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(
         self, scale: str, overrides: Sequence[str] | Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """Return changes of a scale's settings as they are written on the command line.
+        """Return changes of a scale's settings as texts, as they are written on the command line.
 
         Args:
-            scale: ``smoke``, ``cpu`` or ``paper``.
-            overrides: Texts such as ``n=10``, or values by name.
+            scale: Scale whose settings are changed: ``smoke``, ``cpu`` or ``paper``.
+            overrides: Texts such as ``n=10``, or new values by name.
+
+        Returns:
+            One text such as ``n=10`` per changed setting.
 
         Raises:
             ConfigError: There is no such scale, or a change does not fit.
@@ -180,20 +189,21 @@ class Recipe:
         return as_overrides(self._settings(scale), overrides)
 
     def _settings(self, scale: str) -> Config:
-        """Return the settings of a scale; an unknown one is refused."""
+        """Return the settings of a scale, or raise an error if there is no such scale."""
         check_names("scale", [scale], self.scales, hint=f"Recipe {self.name}.")
         return self.scales[scale]
 
 
 class Code(TypedDict):
-    """Attributes of a :class:`Recipe` that its code gives.
+    """Attributes of a :class:`Recipe` that are given in its Python code.
 
     Attributes:
         scales: Settings of each scale, by name: ``smoke``, ``cpu``, ``paper``.
-        seeds: Number of replicates of each scale by name, or one number.
-        plan: Returns the plan for some settings.
-        derive: Returns further tables made of the measured ones; ``None`` for none.
-        version: Version of the recipe, 1 where it is left out.
+        seeds: Number of seeds of each scale by name, or one number for all scales.
+        plan: Function that returns the plan for given settings.
+        derive: Function that returns further tables, computed from the measured ones;
+            by default none.
+        version: Version of the recipe; by default 1.
     """
 
     scales: Mapping[str, Config]
@@ -210,8 +220,8 @@ class Paper:
     Attributes:
         source: Short name of the paper, the first part of its recipes' names.
         title: Full name of the paper.
-        claims_of: ``source`` of its claims, where that is another name.
-        ours: Deprecated; give it to each recipe.
+        claims_of: ``source`` of the paper's claims, if it is not the name above.
+        ours: Deprecated; pass ``ours`` to each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -230,12 +240,16 @@ class Paper:
             warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
-        """Return a function that makes the claims of a recipe.
+        """Return a function that makes the claims of one recipe.
 
         Args:
             name: Short name of the recipe.
-            place: Where in the paper, for claims that do not say it.
-            condition: Under which condition its claims are judged; by default none.
+            place: Place in the paper, for claims without their own.
+            condition: Condition under which the claims are judged, for claims without
+                their own; by default none.
+
+        Returns:
+            A :class:`Stating`, which is called once for each claim.
         """
         return Stating(
             f"{self.source}/{name}", self.claims_of or self.source, place, condition
@@ -253,18 +267,18 @@ class Paper:
         ours: Sequence[str] = (),
         **code: Unpack[Code],
     ) -> Recipe:
-        """Return a recipe of the paper.
+        """Make a recipe of the paper.
 
         Args:
-            name: Its short name, the second part of the name.
-            title: What it shows, in one sentence.
-            place: Where in the paper.
+            name: Short name of the recipe, the part after the slash.
+            title: What the recipe shows, in one sentence.
+            place: Place in the paper.
             summary: What is done, in a few sentences.
-            claims: What is judged.
-            figures: What is drawn.
-            ours: What is our choice and not the paper's; see :class:`Recipe`.
-            **code: ``scales``, ``seeds`` and ``plan``, and if wanted ``derive`` and
-                ``version``.
+            claims: Claims that are judged.
+            figures: Figures that are drawn.
+            ours: Choices of ours that the paper does not give; see :class:`Recipe`.
+            **code: ``scales``, ``seeds`` and ``plan``; optionally ``derive`` and
+                ``version`` (see :class:`Code`).
 
         Raises:
             ConfigError: Scales, seeds and claims do not fit each other.
@@ -286,13 +300,13 @@ class Paper:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Split a recipe's list of choices that no paper gives into names of settings, and sentences.
+    """Split the list of a recipe's own choices into names of settings and sentences.
 
     Args:
         ours: Dotted names and sentences, as in :attr:`Recipe.ours`.
 
     Returns:
-        The dotted names, and the sentences.
+        Two lists: the dotted names, and the sentences.
     """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

@@ -1,9 +1,9 @@
 """Read the texts and settings of a recipe from the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, the figures,
-and the settings of each scale; the code has their defaults, the plan and a score for
-each claim.
-:func:`read_recipe` joins both sides, which have to name the same claims.
+The file contains the title, the claims with their sentences and places, the figures,
+and the settings of each scale. The code contains the default settings, the plan, and a
+score for each claim. :func:`read_recipe` combines both and checks that they name the
+same claims.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,24 +25,27 @@ _SAME = ("place", "source", "check", "condition", "close")
 
 
 class StatedClaim(Config):
-    """A claim as a recipe's file states it: all but its score, which the code has.
+    """A claim as written in a recipe's file, without its score, which is in the code.
 
     Attributes:
         says: The claim, as a sentence.
-        place: Where in the paper; the recipe's own if left out.
-        source: Short name of the paper, or ``ours``; the recipe's own if left out.
-        quote: The paper's own words, 25 at most; ``none in words``, or ``text not at
-            hand``.
-        published: The number that the paper prints, or the relation (``> 1/C``); ``none
-            printed``, or ``lost in the text at hand``.
+        place: Place in the paper; by default that of the recipe.
+        source: Short name of the paper, or ``ours``; by default that of the recipe.
+        quote: The paper's own words, at most 25 of them; or ``none in words`` or ``text
+            not at hand``.
+        published: The number or relation that the paper prints (``> 1/C``); or ``none
+            printed`` or ``lost in the text at hand``.
         close: Smallest and largest value that count as close to the published number;
-            within a factor of 1.5 of it if left out.
-        judged: ``typical`` judges the median; ``reliable`` is for a sentence that says
-            *always*, *never* or *fails*; ``mean`` is for a paper that prints a mean.
-        protocol: How closely the paper's protocol is followed; the recipe's own if left
-            out.
-        condition: Under which condition the claim is judged; the recipe's if left out.
-        check: Whether the claim holds by construction.
+            by default within a factor of 1.5 of it.
+        judged: Statistic over seeds that is judged: ``typical``, the median;
+            ``reliable``, every seed, for a sentence that says *always*, *never* or
+            *fails*; ``mean``, for a paper that prints a mean.
+        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
+            ``substitute``; by default as the recipe says.
+        condition: Condition under which the claim is judged; by default that of the
+            recipe.
+        check: Whether the claim holds by construction, so that it only checks the
+            computation.
     """
 
     says: str
@@ -58,16 +61,16 @@ class StatedClaim(Config):
 
 
 class StatedFigure(Config):
-    """A :class:`Figure` as a recipe's file states it.
+    """A :class:`Figure` as written in a recipe's file.
 
     Attributes:
-        drawing: Its kind, the name of the drawing function.
-        tables: The tables that it draws.
+        drawing: Name of the drawing function.
+        tables: Names of the drawn tables.
         title: What the figure shows.
-        caption: How to read it.
-        options: Keyword arguments of the drawing function.
-        finds: The result, at the end of the caption; shown as an expectation until the
-            claims hold.
+        caption: How to read the figure.
+        options: Keyword arguments of the drawing function; others have their defaults.
+        finds: The result, which ends the caption. It is shown as an expectation until
+            the claims hold.
     """
 
     drawing: str
@@ -79,31 +82,33 @@ class StatedFigure(Config):
 
 
 class RecipeFile(Config):
-    """Everything that a recipe says in its file.
+    """The contents of a recipe's TOML file.
 
     Attributes:
         title: What the recipe shows, in one sentence.
-        place: Where in the paper.
-        cited: Its ``place`` in short, for its claims; the same if left out.
+        place: Place in the paper.
+        cited: Short form of ``place`` for the claims; by default the same.
         summary: What is done, in a few sentences.
-        condition: Under which condition its claims are judged, where their scores do
-            not say so.
-        protocol: How near to the paper's protocol its claims are judged.
-        published: What the paper prints, for claims without their own.
+        condition: Condition under which claims are judged, for claims whose scores do
+            not name one.
+        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
+            ``substitute``.
+        published: Number or relation that the paper prints, for claims without their
+            own.
         quote: The paper's words, for claims without their own.
-        seeds: Number of replicates, by scale or at all; as the code says if left out.
-        version: Of the recipe; as the code says if left out.
-        ours: Names of settings that are ours; sentences; and reasons why settings of a
-            world, a model, a learner or a measure are not the paper's.
+        seeds: Number of seeds, by scale or for all scales; by default as in the code.
+        version: Version of the recipe; by default as in the code.
+        ours: Choices of ours: names of settings, sentences, and reasons why settings of
+            a world, a model, a learner or a measure are not the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
-        settings: What each setting decides, by its name.
-        scales: Settings by scale, where the code does not give them; others have their
-            defaults. A table ``{ use = "NAME" }`` is a config of the code, or several,
-            with what else it has.
-        configs: Further configs, or lists of some, that settings of a scale may
-            ``use``, by name.
-        claims: What is judged, by id; each is a :class:`StatedClaim`.
-        figures: What is drawn, by id; each is a :class:`StatedFigure`.
+        settings: Meaning of each setting, by its name.
+        scales: Settings that differ from the defaults, by scale, unless they are in the
+            code. A table ``{ use = "NAME" }`` stands for a config or list of configs of
+            the code, whose fields the table may change.
+        configs: Further configs, or lists of configs, by the name that ``use`` refers
+            to.
+        claims: Claims that are judged, by id.
+        figures: Figures that are drawn, by id.
     """
 
     title: str
@@ -135,22 +140,23 @@ def read_recipe(
     protocol: PaperProtocol | None = None,
     **code: Unpack[Code],
 ) -> Recipe:
-    """Return the recipe whose words are in a TOML file; it is named as the file is.
+    """Read a recipe from a TOML file and its Python code; its name is that of the file.
 
     Args:
-        path: The file.
-        paper: What the recipes of the paper share.
+        path: Path of the TOML file.
+        paper: The paper of the recipe.
         scores: Score and target of each claim, by the claim's id.
-        notes: Sentences that recipes share, by the name of the note.
-        names: Configs of the code that settings of a scale may ``use``, such as its
-            ``globals()``.
-        protocol: What the paper and its code state, where that is known.
-        **code: ``scales``, at least one, ``seeds`` and ``plan``, and if wanted
-            ``derive`` and ``version``.
+        notes: Sentences that several recipes share, by the name of the note; ``None``
+            for none.
+        names: Configs of the code to which ``use`` refers, such as the module's
+            ``globals()``; ``None`` for none.
+        protocol: What the paper and its code state; ``None`` if unknown.
+        **code: ``scales`` (at least one), ``seeds`` and ``plan``; optionally ``derive``
+            and ``version`` (see :class:`Code`).
 
     Raises:
-        ConfigError: The file does not fit, or file and code do not name the same
-            claims; the message says where.
+        ConfigError: The file is not valid, or file and code do not name the same
+            claims. The message says where.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims = file.claims.items()
@@ -218,7 +224,7 @@ def _check_names(
 
 
 def _ours(file: RecipeFile, notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return all that is said of choices of ours: reasons, sentences, and shared notes."""
+    """Return everything that is stated about our own choices: reasons, sentences, shared notes."""
     texts = [one.why if isinstance(one, Reason) else one for one in file.ours]
     for note in file.notes:
         texts += notes[note]
@@ -231,7 +237,7 @@ def _decoded(
     where: str,
     names: Mapping[str, Any] | None = None,
 ) -> C:
-    """Return values of a file as a config; errors name the place in the file."""
+    """Decode values of a file as a config; errors name the place in the file."""
     try:
         return decode(kind, _with_used(values, names) if names else values)
     except ConfigError as error:
@@ -239,7 +245,7 @@ def _decoded(
 
 
 def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
-    """Return plain values, with configs in place of ``use = "NAME"``."""
+    """Return plain values in which ``use = "NAME"`` is replaced by the config of that name."""
     if isinstance(value, list | tuple):
         return [_with_used(one, names) for one in value]
     if isinstance(value, Config):
@@ -266,7 +272,7 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
 def _claim(
     state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile
 ) -> Claim:
-    """Return a claim; what its statement leaves out is as the recipe says."""
+    """Return a claim; what the file does not say of it is taken from the recipe."""
     general = StatedClaim(says="") if said.source == "ours" else file
     published = general.published if said.published is None else said.published
     same = {name: getattr(said, name) for name in _SAME}
@@ -283,7 +289,7 @@ def _claim(
 
 
 def _figure(id_: str, said: StatedFigure) -> Figure:
-    """Return the figure of a stated one."""
+    """Return the figure that a recipe's file describes."""
     return Figure(
         id=id_,
         kind=said.drawing,
@@ -296,5 +302,5 @@ def _figure(id_: str, said: StatedFigure) -> Figure:
 
 
 def _folded(text: str) -> str:
-    """Return a paragraph: the lines of a file joined by spaces."""
+    """Return a paragraph, with the line breaks of the file replaced by spaces."""
     return " ".join(text.split())

@@ -10,7 +10,14 @@ MAX_SEEDS = 100_000
 
 
 def parse_seeds(text: str) -> int | tuple[int, ...]:
-    """Read seeds as they are written on the command line: a number, a range or a list.
+    """Parse seeds written on the command line: a number, a range or a list.
+
+    Args:
+        text: A number of seeds (``8``), a range of seeds (``900..907``) or a list of
+            seeds (``7,8,9``).
+
+    Returns:
+        The number of seeds, or the seeds of the range or list.
 
     Raises:
         ConfigError: The text is none of these, the range decreases, or there are too
@@ -39,15 +46,15 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return root seeds: a number of them from ``first`` on, or the given ones.
+    """Return the root seeds of a run: a number of consecutive seeds, or the given ones.
 
     Args:
-        seeds: How many, or which.
-        first: The first seed, if a number is given.
+        seeds: Number of seeds, or the seeds themselves.
+        first: The first seed, if ``seeds`` is a number.
 
     Raises:
-        ConfigError: There is none, there are too many, one is given twice, or one is
-            not a whole number from 0 to 2^63 - 1.
+        ConfigError: There are no seeds or too many, a seed is given twice, or one is
+            not an integer from 0 to 2^63 - 1.
     """
     seeds = as_list(seeds)
     if isinstance(seeds, bool | str | float | None):

@@ -1,7 +1,7 @@
-"""Say what a probe measures, so that figures, captions and controls can be chosen for its table.
+"""Describe what a probe measures, so that figures and controls can be chosen for its table.
 
-:class:`Shown` is the declaration, :func:`shows` makes one for a probe of a user's own,
-and :func:`shown_in` finds it by the columns of a table.
+:class:`Shown` is the description, :func:`shows` attaches one to a user's own probe, and
+:func:`shown_in` finds the description that fits the columns of a table.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class Shown(Config):
     """Description of the table that a probe returns.
 
     Attributes:
-        value: Column of the number that figures draw.
-        columns: All columns of the probe's table, with spaces between, without
-            ``replica``. A table is recognised by them.
-        label: Name of the number on an axis.
-        null: The value expected by chance, or the reason why no control makes sense;
+        value: Column with the number that figures draw.
+        columns: All columns of the probe's table except ``replica``, separated by
+            spaces. A table is recognised by its columns.
+        label: Label of the axis of ``value``.
+        null: The value expected by chance, or the reason why no control makes sense, as
             one sentence.
-        caption: How to read the figure; one sentence.
-        low: Least possible value; ``None`` if there is none.
+        caption: How to read the figure, as one sentence.
+        low: Smallest possible value; ``None`` if there is none.
         high: Largest possible value; ``None`` if there is none.
-        axes: Names of other columns on an axis, by column.
-        chance: Column with the value expected by chance, drawn as a dashed line; empty
-            for none.
-        controls: What to compare with; see
+        axes: Axis labels of other columns, by column.
+        chance: Column with the value expected by chance, which is drawn as a dashed
+            line; empty for none.
+        controls: Names of controls that make sense for this probe; see
             :func:`~inweights.experiments.with_controls`.
 
     Raises:
-        ConfigError: A column that it names is not among ``columns``.
+        ConfigError: A column that is named is not among ``columns``.
     """
 
     value: str
@@ -66,23 +66,23 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Least and largest possible value; ``None`` unless there are both."""
+        """Smallest and largest possible value; ``None`` unless both exist."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """The dashed line of chance, as an option of drawings; ``None`` without one."""
+        """The dashed line of chance, as an option of drawing functions; ``None`` without one."""
         return {"column": self.chance, "label": "chance"} if self.chance else None
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Declare what a user's probe measures, by attributes of :class:`Shown`.
+    """Describe the table of a user's probe: a decorator with the attributes of :class:`Shown`.
 
     Args:
-        **declared: The attributes.
+        **declared: The attributes of :class:`Shown`.
 
     Returns:
-        A decorator, which returns the probe unchanged.
+        A decorator that registers the description and returns the probe unchanged.
 
     Raises:
         ConfigError: An attribute is unknown, missing or does not fit.
@@ -107,15 +107,15 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
 
 def shown_in(columns: Iterable[str]) -> Shown | None:
-    """Return the description of the probe whose table has these columns.
+    """Return the description of the probe whose table has the given columns.
 
     Args:
-        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not
-            count.
+        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` are
+            ignored.
 
     Returns:
-        The declaration; ``None`` where no probe has these columns, or several that
-        measure different things.
+        The description; ``None`` if no probe has these columns, or if several probes
+        have them that measure different things.
     """
     wanted = set(columns) - _OUTSIDE
     known = built_in() | _OWN
@@ -128,13 +128,17 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return a probe's table description by name or address; ``None`` for nothing."""
+    """Return the description of a probe's table by the probe's name; ``None`` if unknown.
+
+    Args:
+        probe: Name of the probe, or its address ``module:name``.
+    """
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
 
 
 @cache
 def built_in() -> dict[str, Shown]:
-    """Return the declarations of the library's probes, by name, without importing torch."""
+    """Return the descriptions of the library's probes, by name, without importing torch."""
     file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

@@ -2,8 +2,7 @@
 
 A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with
 its options; a :class:`Computation` is a function that makes a table without a model. A
-:class:`Plan` joins them, and has no seeds: the engine runs every trial once for each
-seed.
+:class:`Plan` combines them. It has no seeds: the engine runs every trial once per seed.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ Point = Sequence[Change]
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One condition: a world, a model and how it learns, with labels for the tables.
+    """One condition of an experiment: a world, a model, a learner, and labels for the tables.
 
     Attributes:
-        labels: Columns that are added to the rows of every table, by name.
+        labels: Values of columns that are added to the rows of every table, by column.
         world: Config of the facts and queries.
-        learner: How the model learns: a curriculum, a descent or an optimum.
-        model: Config of the architecture; ``None`` for an optimum, which has none.
+        learner: Config of the training: a curriculum, a descent or an optimum.
+        model: Config of the architecture; ``None`` for an optimum, which needs none.
     """
 
     labels: Mapping[str, Value]
@@ -58,21 +57,23 @@ class Trial:
 
 @dataclass(frozen=True)
 class Measure:
-    """A probe whose result becomes a table.
+    """A probe with its options, whose results become a table.
 
     Attributes:
-        probe: ``probe(model, worlds, **options)`` returns a table with a column
-            ``replica``.
-        name: Name of the table of the results; measures of one name share it. By
-            default the probe's own.
-        options: Keyword arguments of the probe besides model and worlds.
-        every: Steps between measurements while the model learns, which adds a column
-            ``step``; by default 0, which measures once, at the end.
-        where: Only trials whose labels have these values are measured; by default all
-            are.
-        first_seed: Whether only the first seed of every trial is measured.
-        needs: The extra that the probe imports; if it is not installed, an error names
-            it before anything is trained. By default none.
+        probe: Function ``probe(model, worlds, **options)`` that returns a table with a
+            column ``replica``.
+        name: Name of the table; measures with the same name share one table. By default
+            the name of the probe.
+        options: Keyword arguments of the probe besides model and worlds; by default
+            none.
+        every: Number of steps between measurements during training, which adds a column
+            ``step``. By default 0: the probe is applied once, at the end.
+        where: Values of labels; only trials with these values are measured. By default
+            all trials are.
+        first_seed: Whether only the first seed of every trial is measured; by default
+            all are.
+        needs: Name of an optional extra of the package that the probe imports. If it is
+            not installed, an error says so before anything is trained. By default none.
 
     Raises:
         ConfigError: The probe is not callable, or an option is of the wrong type.
@@ -95,7 +96,7 @@ class Measure:
     def __post_init__(self) -> None:
         if not callable(self.probe):
             raise ConfigError(
-                f"a measure takes a probe, such as iw.probes.accuracy, got {self.probe!r}"
+                f"probe must be a function, such as iw.probes.accuracy, got {self.probe!r}"
             )
         if not self.name:
             object.__setattr__(self, "name", _name(self.probe))
@@ -107,20 +108,20 @@ class Measure:
 
     @cached_property
     def key(self) -> str:
-        """Key of its tables in the store: a hash of probe, options and cadence.
+        """Key of the measure's tables in the store: a hash of probe, options and interval.
 
         Raises:
-            ConfigError: An option of a measure cannot be stored exactly.
+            ConfigError: An option cannot be stored exactly.
         """
         return digest([*plain_call(self.probe, self.options), self.every], 20)
 
     @property
     def call(self) -> partial[Any]:
-        """The probe with a copy of its options, to be called with model and worlds."""
+        """The probe with a copy of its options, to be called as ``call(model, worlds)``."""
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Return whether a trial is measured, by its labels."""
+        """Return whether a trial is measured, which depends on its labels."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -133,19 +134,21 @@ class Computation:
 
     Attributes:
         name: Name of the table.
-        labels: Columns that are added to its rows, by name.
-        compute: ``compute(**options)`` returns a table.
-        options: Its keyword arguments: plain values, configs and functions.
-        seeded: Whether it is computed for each seed, which ``compute`` then takes as
-            ``seed``. If not, it is computed once, and its rows have the first seed.
+        labels: Values of columns that are added to its rows, by column.
+        compute: Function ``compute(**options)`` that returns a table.
+        options: Keyword arguments of ``compute``: plain values, configs and functions.
+        seeded: Whether the table is computed for each seed, which ``compute`` then
+            takes as ``seed``. If not, it is computed once, and its rows have the first
+            seed in the column ``seed``.
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and
-            returns a table with a column ``seed``; each of them is stored separately.
-        effort: About how many updates of a small model take as long; for the progress
-            display.
-        stages: Share of the effort by stage, in their order. ``compute`` then takes
-            ``progress``, and calls it with the amount done, the whole amount and the
-            name of the stage.
-        uniform: Whether it is an error that runs have different columns.
+            returns a table with a column ``seed``. Each seed is still stored
+            separately.
+        effort: Estimated cost, as the number of updates of a small model that take as
+            long; used for the progress display.
+        stages: Share of the effort of each stage, by the stage's name and in order.
+            ``compute`` then takes an argument ``progress``, a function that it calls
+            with the amount done, the total amount and the name of the stage.
+        uniform: Whether tables of different runs must have the same columns.
     """
 
     name: str
@@ -160,18 +163,18 @@ class Computation:
 
     @property
     def call(self) -> partial[pl.DataFrame]:
-        """The function with a copy of its options."""
+        """The function with a copy of its options, to be called with the seed if it needs one."""
         return partial(self.compute, **deepcopy(dict(self.options)))
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class Plan(Carded):
-    """Trials with their measures, and computations without a model.
+    """An experiment: trials with their measures, and computations without a model.
 
     Args:
         trials: Conditions to train; by default none.
-        measures: What is measured of them. A probe without options may stand for its
-            measure: it is then measured at the end, under its own name.
+        measures: What is measured in the trials. A probe without options may be given
+            in place of a measure: it is then applied at the end, under its own name.
         computations: Computations without a model; by default none.
     """
 
@@ -209,14 +212,14 @@ class Plan(Carded):
 
     @property
     def steps(self) -> int:
-        """Number of updates of all trials together, for one seed."""
+        """Total number of updates of all trials, for one seed."""
         return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
-        """Check before anything runs that the plan makes something, and each of its tables.
+        """Check before anything runs that there is something to do and that measures fit a trial.
 
         Raises:
-            ConfigError: There is neither trial nor computation, a measure fits no
+            ConfigError: There is neither a trial nor a computation, a measure fits no
                 trial, or the extra that a measure needs is not installed.
         """
         if not self.trials and not self.computations:
@@ -239,7 +242,7 @@ class Plan(Carded):
 
 
 def _name(probe: Probe) -> str:
-    """Return the name of a probe: its function's, also where options are bound to it."""
+    """Return the name of a probe's function, also if options are bound to it."""
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)

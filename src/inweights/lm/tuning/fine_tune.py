@@ -12,35 +12,44 @@ from inweights.errors import ConfigError
 
 
 class FineTune(Config):
-    """How a model is fine-tuned. AdamW; no dropout, since facts are to be memorised.
+    """Settings of fine-tuning with AdamW, without dropout, since facts are to be memorised.
 
     Attributes:
-        method: ``lora`` trains adapters (Hu et al. 2021), merged into the weights at
-            the end; ``full`` trains all weights.
-        rate: Learning rate; 1e-3 suits ``lora``, 5e-5 ``full``.
-        weight_decay: Of AdamW.
-        epochs: Passes over the examples of each stage, at most.
-        until: Share of the examples (those of ``replay`` do not count) that have to be
-            known for a stage to end before: in one pass each token of the completion
-            was the likeliest, before the update that learns from it. 0 makes all
-            passes.
-        batch_tokens: Tokens of a batch, with padding.
-        warmup: Share of a stage's updates over which the rate rises.
-        schedule: What the rate does then: ``constant``, or ``linear`` or ``cosine`` to
-            zero.
-        clip: Largest norm of the gradient; 0 does not clip.
-        rank: Rank of the adapters of ``lora``.
-        alpha: Their scale: they are multiplied by ``alpha / rank``.
-        variant: ``lora``; ``rslora``, which multiplies by ``alpha / √rank``
-            (Kalajdzievski 2023, arXiv:2312.03732); or ``dora``, which trains magnitudes
-            apart (Liu et al. 2024, arXiv:2402.09353).
-        end: Whether the end of the text is learnt after each completion, so that
-            answers end.
-        replay: Tokens of texts that the model itself writes before it is trained, for
-            each token of the examples; read with them in every update, so that it goes
-            on saying what it said (KL divergence; Li & Hoiem 2016, Learning without
-            Forgetting, arXiv:1606.09282).
-        precision: ``fp32``, or ``bf16`` for the products alone (autocast).
+        method: ``lora`` trains low-rank adapters (Hu et al. 2021), which are merged
+            into the weights at the end; ``full`` trains all weights.
+        rate: Peak learning rate; 1e-3 suits ``lora``, 5e-5 suits ``full``.
+        weight_decay: Weight decay of AdamW; by default none.
+        epochs: Largest number of passes over the examples of each stage.
+        until: Share of known examples, from 0 to 1, at which a stage ends before its
+            last pass. An example is known if in the latest pass the model found each
+            token of its completion the most likely one, just before the update that
+            trains on it. Texts of ``replay`` are not counted. By default 0: every stage
+            makes all its passes.
+        batch_tokens: Largest number of tokens in a batch, padding included.
+        warmup: Share of a stage's updates over which the rate rises linearly to
+            ``rate``.
+        schedule: Learning rate after the warmup: ``constant``, or a ``linear`` or
+            ``cosine`` decay to zero.
+        clip: Largest norm of the gradient; larger ones are scaled down. 0 does not
+            clip.
+        rank: Rank of the adapters, for the method ``lora``.
+        alpha: Scale of the adapters, which are multiplied by ``alpha / rank``.
+        variant: Kind of adapter: ``lora``; ``rslora``, which multiplies by ``alpha /
+            √rank`` (Kalajdzievski 2023, arXiv:2312.03732); or ``dora``, which trains
+            the magnitudes of the weights separately from their directions (Liu et al.
+            2024, arXiv:2402.09353).
+        end: Whether the end-of-text token is trained after each completion, so that the
+            model stops after an answer.
+        replay: Number of tokens of the model's own texts per token of the examples,
+            from 0 to 4; by default 0, none. The model writes these texts before its
+            training. Every update also minimises the KL divergence from its former
+            predictions on them, so that it forgets less (Li & Hoiem 2016, Learning
+            without Forgetting, arXiv:1606.09282).
+        precision: ``fp32``; or ``bf16``, which computes only matrix products in
+            bfloat16 (autocast).
+
+    Raises:
+        ConfigError: A setting is out of its range.
     """
 
     later = {"replay": 0.0, "until": 0.0, "variant": "lora"}

@@ -1,8 +1,8 @@
-"""Ours: are graphs that nobody made for this stored as geometries, too?
+"""Ours: do models store social networks as geometries, as they store small regular graphs?
 
-Figure 1 of *Geometric Memory* takes four tiny graphs, regular but for one. Here the
-same five architectures memorise social networks, with hubs, triangles and dead ends; or
-a user's own graph (``inweights atlas FILE``).
+Figure 1 of *Geometric Memory* shows four tiny graphs, three of which are regular. Here
+the same five architectures memorise social networks, which have hubs, triangles and
+dead ends; or a user's own graph (``inweights atlas FILE``).
 """
 
 from functools import partial
@@ -30,16 +30,22 @@ class Settings(iw.Config):
     Values of other scales are in ``real_graphs.toml``.
 
     Attributes:
-        graphs: Names of known social networks; by default all.
+        graphs: Names of well-known social networks; by default all that the library
+            has.
         own: Graphs of your own, by the name that figures show; by default none.
         width: Width of the trained architectures; associative storage needs about as
             much width as the graph has nodes.
         steps: Updates of each trained architecture.
         rate: Learning rate of the trained architectures.
         frozen_rate: Learning rate of associative storage.
-        descent: How Node2Vec descends.
-        looks: About how many frames are taken of a training; 40 of them are kept.
-        draws: Random embeddings in each null distribution.
+        descent: Settings of Node2Vec's descent.
+        looks: About how many times each training is recorded; about 40 of the
+            recordings are saved as frames.
+        draws: Number of random embeddings in each null distribution.
+
+    Raises:
+        ConfigError: No graph is given, a network is unknown, or two graphs have one
+            name.
     """
 
     graphs: tuple[str, ...] = tuple(CLASSICS)
@@ -64,7 +70,7 @@ class Settings(iw.Config):
             )
 
     def training(self, architecture: str) -> gm.Training:
-        """Return how an architecture is trained, on whichever graph.
+        """Return the training of an architecture, which is the same on every graph.
 
         Args:
             architecture: One of
@@ -77,7 +83,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return recorded trainings of every architecture on every graph, with the graphs' edges.
+    """Return the trials of every architecture on every graph, recorded while they train.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``own`` and ``width``;
@@ -163,23 +169,29 @@ def _listed(world: Graph) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return frames of the recordings, and the tables of the claims.
+    """Return the frames of the animations and the tables that claims judge.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``recall`` (``architecture,
-            recall, worst, recall_others, accuracy, ceiling, loss, floor``),
-            ``correlation`` (``architecture, spearman, null_mean, null_low, null_high,
-            p``), ``film`` (``architecture, gram, recall, recall_others, step``),
-            ``far`` (``architecture, spearman, null_mean, null_low, null_high, p``),
-            ``links`` (``from, to``). All have the columns ``graph, seed``.
+        tables: The tables that :func:`plan` makes, by name, all with the columns
+            ``graph`` and ``seed``: ``recall`` (``architecture`` and the columns of
+            :func:`~inweights.probes.graph_recall`), ``correlation`` and ``far``
+            (``architecture`` and the columns of
+            :func:`~inweights.probes.hop_correlation`; ``far`` without pairs of
+            neighbours), ``film`` (``architecture``, ``step`` and the columns of
+            :func:`~inweights.probes.snapshot`) and ``links`` (``from, to``, the names
+            of the two ends of an edge; ``to`` is null for a node without edges).
 
     Returns:
-        The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`;
-        ``stored`` says which architectures are ``trained``, and ``correlation`` how far
-        Spearman's ρ is ``beyond_chance`` (above 0). Columns of ``stored``: ``graph,
-        architecture, seed, recall, worst, recall_others, accuracy, ceiling, loss,
-        floor, edges, trained``. Columns of ``correlation``: ``graph, architecture,
-        seed, spearman, null_mean, null_low, null_high, p, size, beyond_chance``.
+        The tables of :func:`~inweights.recipes.geometric_memory.filming.pictures`:
+        ``films`` (one row per frame of an animation: positions of the nodes, recall,
+        correlation), ``film``, ``graphs``, ``curves``, and two with further columns.
+        ``stored``, one row per graph, architecture and seed: the columns of ``recall``,
+        ``edges`` (the share of stored edges that claims judge) and ``trained`` (whether
+        the architecture is trained by gradient descent, which is true of all but
+        Node2Vec). ``correlation``, one row per graph, architecture and seed: the
+        columns of the measured table, ``size`` (absolute value of Spearman's ρ) and
+        ``beyond_chance`` (how far ρ is below the null distribution's ``null_low``;
+        positive if it is below).
     """
     graphs = {}
     for (name,), rows in tables["links"].partition_by("graph", as_dict=True).items():

@@ -39,16 +39,19 @@ class Settings(iw.Config):
     Attributes:
         n: Number ``N`` of subjects and of objects.
         complexity: ``C``, the number of objects that a subject leads to.
-        heads: Whether the head is tied, for each of the heads that are tried.
-        width: Width at which every time and extent of decay is tried.
-        other_widths: Further widths, at which only a tied head that never decays or
-            throughout is trained; the rate follows the width.
+        heads: Heads that are tried: ``True`` shares the weights of the token embeddings
+            (tied), ``False`` has its own.
+        width: Width of the model in the full comparison of heads, phases and decayed
+            parameters.
+        other_widths: Further widths, at which only a tied head is trained, once without
+            decay and once with decay throughout. The learning rate is inversely
+            proportional to the width.
         layers: Number of blocks.
-        rate: Learning rate at width 64; at another width it is scaled by 64 over it.
+        rate: Learning rate at width 64; at width ``w`` it is multiplied by ``64 / w``.
         decay: Weight decay.
         learn: Number of steps in which the facts are learnt, at a constant rate.
-        settle: Number of steps after that, over which the rate falls to 0 as a cosine;
-            of twice as many the sum of rates is the same.
+        settle: Number of steps after that, over which the rate falls to 0 as a cosine.
+            The sum of these rates is that of half as many steps at a constant rate.
     """
 
     n: int = 10
@@ -63,11 +66,13 @@ class Settings(iw.Config):
     settle: int = 180
 
     def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
-        """Return the two phases of a training.
+        """Return the two training phases, ``learn`` and ``settle``.
 
         Args:
-            when: In which of the phases weights decay, a key of ``WHEN``.
-            decayed: Which parameters decay.
+            when: The phases in which weights decay: ``never``, ``during`` (the first),
+                ``after`` (the second) or ``throughout``.
+            decayed: The decayed parameters: ``matrices`` (all but norms and biases) or
+                ``all``.
             width: Width of the model, to which the rate is inversely proportional.
         """
         rate = self.rate * 64 / width
@@ -89,7 +94,11 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every head, time and extent of decay at one width, and two times at other widths.
+    """Return the trials: each head, with decay in different phases and on different parameters.
+
+    At width ``settings.width`` every combination of a head, the phases with decay and
+    the decayed parameters is trained. At ``settings.other_widths`` only a tied head is
+    trained, without decay and with decay throughout.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexity`` and ``heads``;
@@ -162,11 +171,12 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Return the gain in accuracy over never decaying, where norms and biases are spared.
+    """Return the score of the gain over never decaying, where norms and biases are spared.
 
     Args:
-        when: In which of the phases weights decay.
-        head: Whether the head is ``tied`` or ``untied``.
+        when: The phases in which weights decay: ``during``, ``after`` or
+            ``throughout``.
+        head: ``tied`` or ``untied``.
         width: Width of the model.
     """
     return gains.at(when=when, head=head, width=width)

@@ -1,4 +1,4 @@
-"""Define worlds, measures and comparisons that the recipes of Feature Resemblance share."""
+"""Share what the recipes of Feature Resemblance have in common: worlds, measures, comparisons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return the probes that measure a model at the end of a curriculum."""
+    """Return what is measured at the end of a curriculum."""
     return iw.probes.accuracy, iw.probes.resemblance
 
 
@@ -34,7 +34,7 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
 
 def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the last recorded training loss of every group, as ``loss``.
+    """Return the training loss that was recorded last, ``loss``, of every group.
 
     Args:
         losses: A row per run and recorded step, with ``step`` and ``loss``.
@@ -47,11 +47,17 @@ def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def similarities(
     tables: Mapping[str, pl.DataFrame], labels: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the ``cosine`` of the entities and the ``success`` on the conclusion, for each run.
+    """Return the similarity of the entities and the accuracy on the conclusion, one row per run.
 
     Args:
-        tables: The measured tables ``accuracy`` and ``resemblance``.
+        tables: Tables by name: ``accuracy`` of :func:`inweights.probes.accuracy` and
+            ``resemblance`` of :func:`inweights.probes.resemblance`.
         labels: Columns that name the trials.
+
+    Returns:
+        The columns ``labels`` and ``seed``, ``cosine`` (mean cosine of the two entities
+        of a pair), ``other`` (mean cosine with entities of other pairs) and ``success``
+        (accuracy on the conclusions, from 0 to 1).
     """
     keys = [*labels, "seed"]
     success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
@@ -64,20 +70,17 @@ def compared(
     published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities with those predicted in two ways, and the published ones.
+    """Return measured similarities beside predicted ones, in two ways, and published ones.
 
     Args:
-        table: Measured similarities: a row per run, with ``cosine``.
-        foretold: Predicted similarities: a row per run, with ``from_facts`` and
-            ``closed_form``.
-        published: For each row of the paper, the values of the labels and the printed
-            cosine.
+        table: Measured: a row per run with ``cosine``.
+        foretold: Predicted: the same with ``from_facts`` and ``closed_form``.
+        published: Values of the labels, and the cosine that the paper prints.
         labels: Columns that name the trials.
 
     Returns:
-        Two tables. ``predicted`` has the absolute errors of both predictions. ``shown``
-        has a row for each similarity; its column ``what`` says whether the similarity
-        is measured, predicted or published.
+        Two tables: ``predicted`` has the absolute error of both predictions, and in
+        ``shown`` the column ``what`` tells the three apart.
     """
     keys = [*labels, "seed"]
     printed = [
@@ -101,7 +104,7 @@ def compared(
 def near(
     similarity: experiments.Score, printed: float, tolerance: float = 0.03
 ) -> experiments.Judged:
-    """Return a similarity with a target: the printed value, plus or minus a tolerance.
+    """Return a similarity with a target around the printed one, 1 at most.
 
     Args:
         similarity: The score.
@@ -122,7 +125,7 @@ def both_models(
     course: str,
     rho: float,
 ) -> list[experiments.Trial]:
-    """Return a trial of a training task for each model, whose name is the label ``model``.
+    """Return a training task on a world, for each model; its name is the label ``model``.
 
     Args:
         labels: Further labels.

@@ -1,4 +1,4 @@
-"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas that they use."""
+"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas that they rest on."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Plan every curriculum, its stage 1 in closed form, and the comparison with autograd.
+    """Return every course, stage 1 of each in closed form, and the closed form beside autograd.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``checked``;
@@ -43,9 +43,9 @@ def plan(settings: Settings) -> experiments.Plan:
         Trials with the labels ``course`` (joint, SA, AS, two-hop, two-hop without
         identity); the measures ``accuracy`` and ``resemblance``; the computations
         ``stage_one`` and ``lemma_1``. Values of labels are those of the default
-        settings. ``course`` is the order of training: joint, all premises together; SA,
-        the similarity premise before the attribution; AS, the similarity premise last
-        (:func:`~.trainings.phase_roles`).
+        settings. ``course`` is what is trained in which order: joint, all premises
+        together; SA, the similarity premise before the attribution; AS, the similarity
+        last (:func:`~.trainings.phase_roles`).
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
@@ -77,25 +77,31 @@ def plan(settings: Settings) -> experiments.Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return similarity, success, and the loss at the end of each phase.
+    """Return similarities, accuracies on the conclusions, and the final loss of each phase.
 
     Args:
-        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``course,
-            part, role, distribution, statements, accuracy, accuracy_among, chance,
-            loss, right_answers``), ``resemblance`` (``course, prompt, layer, depth,
-            cosine, other, contrast``), ``stage_one`` (``course, attention, span,
-            linear, learnt``), ``lemma_1`` (``mlp, matrix, error``), ``losses``
-            (``course, phase, step, loss``). All have the columns ``seed``.
+        tables: The tables that :func:`plan` makes, by name, all with the column
+            ``seed``: ``accuracy`` and ``resemblance`` (``course`` and the columns of
+            the probes of these names), ``stage_one`` (``course`` and the columns of
+            :func:`~inweights.theory.feature_resemblance.stage_one.stage_one`),
+            ``lemma_1`` (``mlp``, ``matrix`` and ``error``: the largest relative
+            difference of a gradient from autograd) and ``losses`` (``course, phase,
+            step, loss``).
 
     Returns:
-        - ``table``: a row per course and seed, with ``cosine`` and ``success``.
-          Columns: ``course, seed, cosine, other, success``.
-        - ``fitted``: the last ``loss`` of each phase except the phase that trains
-          attention. Columns: ``course, seed, phase, loss``.
-        - ``shown``: similarity and success, as rows. Columns: ``course, seed, column,
-          value``.
-        - ``lemmas``: the deviations of stage 1 from the assumptions of the lemmas, as
-          rows. Columns: as in ``shown``.
+        Four tables with the columns ``course`` and ``seed``:
+
+        - ``table``, one row per course and seed: ``cosine`` (mean cosine of the states
+          of the two entities that share a property), ``other`` (their mean cosine with
+          entities of other tuples, for comparison) and ``success`` (accuracy on the
+          conclusions, which are not trained).
+        - ``fitted``, one row per phase but that of the attention: ``phase`` and
+          ``loss`` (its last training loss, in nats).
+        - ``shown``, two rows per course and seed, for the figure: ``column``
+          (``similarity`` or ``success``) and ``value``.
+        - ``lemmas``, two rows per course and seed: ``column`` (which assumption of the
+          lemmas: uniform attention, or the linear regime) and ``value`` (how far stage
+          1 is from it).
     """
     keys = ["course", "seed"]
     table = fr.similarities(tables, ["course"])

@@ -1,4 +1,4 @@
-"""Film five architectures while they learn the edges of graphs."""
+"""Record five architectures, step by step, while they memorise the edges of graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,16 +27,24 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Return a plan in which every architecture learns every graph, and the first seed is filmed.
+    """Return a plan that trains every architecture on every graph and records the first seed.
 
     Args:
         graphs: The graphs, by name.
-        training: Returns the training of an architecture on a graph, by their names.
+        training: Returns the training of an architecture on a graph, from the two
+            names.
         descent: Settings of Node2Vec.
-        looks: Number of frames.
-        draws: Number of random embeddings to which correlations are compared.
-        conditions: Names of conditions (:data:`~.common.CONDITIONS`; ``None`` for
-            none), of which the first one is filmed.
+        looks: About how many times a training is recorded; the recordings are evenly
+            spaced.
+        draws: Number of random embeddings with which correlations are compared.
+        conditions: Names of the conditions that are trained
+            (:data:`~.common.CONDITIONS`; ``None`` changes nothing). Only the first one
+            is recorded.
+
+    Returns:
+        Trials with the labels ``graph`` and ``architecture``, and the measures
+        ``recall``, ``correlation`` and ``film`` (:func:`inweights.probes.snapshot`, at
+        intervals).
     """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials = []
@@ -69,11 +77,21 @@ def filmed(
 def pictures(
     tables: Mapping[str, pl.DataFrame], graphs: Mapping[str, Graph]
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames of the films, the graphs that they show, and what claims judge.
+    """Return the recordings as frames of animations, the drawn graphs, and the tables of claims.
 
     Args:
-        tables: Measured tables of :func:`filmed`, by name.
+        tables: The tables ``film``, ``recall`` and ``correlation`` that a plan of
+            :func:`filmed` measures.
         graphs: The graphs, by name.
+
+    Returns:
+        ``films``: one row per frame of an animation, with the columns of
+        :func:`inweights.probes.render_frames`. ``film``: the recordings from which
+        these frames were made. ``graphs``: one row per graph
+        (:func:`~inweights.theory.geometric_memory.layout.scene`). ``curves``:
+        Spearman's ρ of each frame by step. ``correlation``: the measured table with its
+        absolute value ``size``. ``stored``: the measured ``recall`` with ``edges``, the
+        recall that claims judge: for Node2Vec that without a node's own logit.
     """
     film = tables["film"]
     worlds = {
@@ -115,14 +133,14 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return the judgement that an architecture is more geometric than another everywhere.
+    """Return the claim that one architecture is more geometric than another on every graph.
 
     Args:
-        more: Name of the architecture.
+        more: Name of the architecture that should be more geometric.
         less: Name of the other one.
 
     Returns:
-        A judged score: the difference of their sizes of Spearman's ρ is at least 0 on
-        every graph.
+        The judged score: the absolute value of Spearman's ρ of ``more``, minus that of
+        ``less``, is at least 0 on every graph.
     """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

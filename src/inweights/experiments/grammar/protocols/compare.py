@@ -1,8 +1,8 @@
 """Compare every setting of a recipe with the statements of its paper.
 
-:func:`compare` takes every leaf of every trial's world, model, learner and measures,
-and of every computation, at a scale. It says of each whether it is the paper's, its
-code's, smaller in size only, or ours, and why.
+:func:`compare` takes every setting of every trial's world, model, learner and measures,
+and of every computation, at one scale. It says of each whether its value is that of the
+paper, that of the paper's code, only a smaller size, or our own choice, and why.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,18 +27,21 @@ from inweights.experiments.grammar.trial import Plan
 
 
 def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
-    """Return the differences of a recipe from its paper.
+    """Compare every setting of a recipe with what its paper states.
 
     Args:
-        recipe: A recipe of a paper whose protocol is stated.
+        recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`), as
+            the three papers of the library do.
         scale: The scale whose settings are compared: ``smoke``, ``cpu`` or ``paper``.
 
     Returns:
-        A list for each trial and computation. The last list is of the recipe as a
-        whole: its number of seeds.
+        One list per trial and then one per computation of the recipe's plan. Each list
+        has a :class:`~.differences.Difference` for every setting, also for those that
+        agree with the paper. One more list at the end has a single item, the number of
+        seeds (``seeds``).
 
     Raises:
-        ConfigError: The protocol of its paper is not stated, or there is no such scale.
+        ConfigError: The recipe's paper has no protocol file, or there is no such scale.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -56,33 +59,33 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
 
 def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
-    """Return the differences of some of a recipe's trials and computations from its paper.
+    """Compare the settings of some of a recipe's trials and computations with its paper.
 
     Args:
-        recipe: A recipe of a paper whose protocol is stated.
+        recipe: A recipe whose paper has a protocol file (:class:`PaperProtocol`).
         scale: The scale for which reasons are looked up: ``smoke``, ``cpu`` or
             ``paper``.
         plan: The trials and computations.
 
     Returns:
-        A list for each of them.
+        One list per trial and then one per computation, as in :func:`compare`.
 
     Raises:
-        ConfigError: The protocol of its paper is not stated.
+        ConfigError: The recipe's paper has no protocol file.
     """
     look = partial(_compare, recipe, _protocol(recipe), scale)
     return list(map(look, subjects_of(plan)))
 
 
 def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
-    """Return statements of a paper or its code without a corresponding setting.
+    """Return what a paper or its code states about matters for which the library has no setting.
 
     Args:
         recipe: A recipe; the result is empty if its paper has no protocol.
-        plan: Trials and computations that it is about.
+        plan: The trials and computations to which the statements have to apply.
 
     Returns:
-        Statements by subject, each once.
+        The statements by subject, such as ``label smoothing``.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -102,9 +105,9 @@ def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
 
 
 def _protocol(recipe: Recipe) -> PaperProtocol:
-    """Return the protocol of a recipe's paper; a recipe without one is refused."""
+    """Return the protocol of a recipe's paper, or raise an error if it has none."""
     if recipe.protocol is None:
-        raise ConfigError(f"no protocol is stated of the paper of {recipe.name}")
+        raise ConfigError(f"the paper of {recipe.name} has no protocol file")
     return recipe.protocol
 
 

@@ -1,7 +1,7 @@
-"""Differences between settings and the paper's statements, and their summary.
+"""Describe the differences between settings and a paper's statements, and summarise them.
 
 :mod:`~.compare` makes a :class:`Difference` for every setting. :func:`protocol_of`
-determines how close some trials are to the paper's protocol, :func:`table_of` makes
+determines how close some trials are to the paper's protocol, and :func:`table_of` makes
 rows for pages.
 """
 
@@ -33,16 +33,18 @@ WHOSE: dict[Whose, str] = {
 
 @dataclass(frozen=True)
 class Difference:
-    """One setting, compared with the paper's statement.
+    """Comparison of one setting with the statements of the paper and its code.
 
     Attributes:
         leaf: Path of the setting, such as ``model.width``.
-        value: The value that the library uses.
-        whose: Origin of the value: ``paper``, ``code``, ``smaller``, ``ours`` or
-            ``unclassified``, as explained at :data:`Whose`.
-        stated: What the paper and its code state; ``None`` if they do not mention the
+        value: Value of the setting in this library.
+        whose: Origin of the value: ``paper``, as the paper states; ``code``, as in the
+            paper's code; ``smaller``, a smaller size than the paper's; ``ours``, our
+            own choice; ``unclassified``, if the paper's protocol file says nothing of
+            it, which is an error.
+        stated: What the paper and its code state; ``None`` if neither mentions the
             setting.
-        reason: Why we chose the value; ``None`` if the value is not ours, or no reason
+        reason: Reason for a value of ours; ``None`` for other values, or if no reason
             is given.
     """
 
@@ -54,12 +56,12 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether we chose the value although the paper or its code states another one."""
+        """Whether the value is our choice although the paper or its code states another."""
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
     def size(self) -> bool:
-        """Whether the value is a smaller size, or a size that neither paper nor code gives."""
+        """Whether the value is a smaller size, or a size that neither text nor code gives."""
         lost = self.stated is not None and self.stated.size and self.stated.open
         return self.whose == "smaller" or (self.whose == "ours" and lost)
 
@@ -71,18 +73,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """One row of a table of settings; trials with equal value and statement share a row.
+    """Row of a table of differences; trials with the same value and statement share one row.
 
     Attributes:
-        setting: Path of the setting, such as ``model.width``, without indices in lists.
-        value: The value that the library uses, in words.
-        whose: Origin of the value: ``paper`` (stated by the paper), ``code`` (as in the
-            paper's code), ``smaller`` (smaller than in the paper, to save time),
-            ``ours`` (we chose it) or ``unclassified`` (an error).
-        stated: What the paper and its code state about the setting, with the place of
-            the statement, in words; ``"not spoken of"`` if they do not mention it.
-        why: Why we chose the value; empty if the value is not ours, or no reason is
-            given.
+        setting: Path of the setting, without the indices of lists.
+        value: Value of the setting in this library, as text.
+        whose: Origin of the value; see :class:`Difference`.
+        stated: What the paper and its code state, as text.
+        why: Reason for a value of ours; otherwise empty.
     """
 
     setting: str
@@ -93,14 +91,21 @@ class DifferenceRow:
 
 
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
-    """Return how near to the paper's protocol some trials are.
+    """Return how closely some trials follow the paper's protocol.
 
     *Exact*: text and code state no other value; what they leave open is ours. *Scaled*:
     the same world and model, but sizes are smaller, or the text lost them, or the
     training is another. *Substitute*: world or model differ in more than size.
 
     Args:
-        trials: The differences of each trial.
+        trials: The differences of each trial, as :func:`~.compare.compare` returns
+            them.
+
+    Returns:
+        ``exact`` if the paper and its code state no other values (what they leave open
+        is our choice). ``scaled`` if world and model are the same but sizes are smaller
+        or missing in the text, or if the training differs. ``substitute`` if the world
+        or the model differs in more than size.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -113,17 +118,18 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
-    """Return a table of settings without duplicate rows, in which values that we chose come first.
+    """Return the rows of a table of differences, without repetitions, our own choices first.
 
-    The order is that of ``whose``: ``unclassified``, ``ours``, ``smaller``, ``code``,
-    ``paper``. Within a group, rows are sorted by setting and value.
+    Our own choices are settings that the paper does not state, or that differ from it
+    for a given reason. They are followed by smaller sizes, and by values as in the code
+    and in the paper.
 
     Args:
-        trials: The differences of each trial, as :mod:`~.compare` makes them.
+        trials: The differences of each trial, as :func:`~.compare.compare` returns
+            them.
 
     Returns:
-        One row per setting and value. The fields of a row are explained at
-        :class:`DifferenceRow`.
+        One row per setting and value (:class:`DifferenceRow`).
 
     Example:
         >>> from inweights.experiments.grammar.protocols.compare import compare
@@ -149,7 +155,7 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
 
 def _row(one: Difference) -> DifferenceRow:
-    """Return the row of one setting, with indices of lists removed from its path."""
+    """Return the row of one setting, whose path has no indices of lists."""
     return DifferenceRow(
         setting=re.sub(r"\.\d+(?=\.)", "", one.leaf),
         value=in_words(one.value),

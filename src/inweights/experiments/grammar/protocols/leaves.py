@@ -18,11 +18,11 @@ USED = "used"
 
 @dataclass(frozen=True)
 class Subject:
-    """What is compared with a paper: a trial or a computation.
+    """Settings of one trial or computation that are compared with a paper.
 
     Attributes:
-        values: Its settings, by path.
-        labels: Its labels in the tables.
+        values: Values of the settings, by path.
+        labels: Labels of the trial or computation in the tables, by column.
     """
 
     values: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Subject:
 
 
 def subjects_of(plan: Plan) -> Iterator[Subject]:
-    """Yield the settings of every trial and computation of a plan."""
+    """Yield the settings of every trial, then of every computation, of a plan."""
     for trial in plan.trials:
         yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
     for computation in plan.computations:
@@ -64,9 +64,9 @@ def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Return every setting below a path, and its value; a list of configs has its places.
+    """Yield the path and the value of every setting below a path; lists of configs add indices.
 
-    What a config says has no effect, given the others, is left out.
+    A setting that has no effect, given the others, is left out.
     """
     if isinstance(value, msgspec.Struct):
         idle = getattr(value, "idle", ())

@@ -1,9 +1,7 @@
-"""Read the protocol of a paper: what its text and its code state, setting by setting.
+"""Read the protocol of a paper: what its text and its code state about each setting.
 
 A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's
-recipes.
-:mod:`inweights.experiments.grammar.protocols.compare` compares what a recipe trains and
-measures with it.
+recipes. :mod:`~.compare` compares it with what a recipe trains and measures.
 """
 
 from collections.abc import Mapping
@@ -21,16 +19,16 @@ NOTHING = "none"
 
 
 class PaperText(Config):
-    """Which text of a paper is judged, and which code.
+    """The version of a paper's text and code that were read.
 
     Attributes:
-        version: Of the text that was read, such as ``v2``.
-        date: Of that version.
-        read_on: When it was read.
-        venue: Where it is published; ``not stated`` if it does not say.
-        code: ``owner/repository@commit``; or that none was found, and where it was
-            looked for.
-        changes: Differing statements of other versions, each with its version.
+        version: Version of the text, such as ``v2``.
+        date: Date of that version.
+        read_on: Date on which it was read.
+        venue: Where it was published, or ``not stated``.
+        code: Its code as ``owner/repository@commit``; or a note that none was found,
+            and where it was looked for.
+        changes: Statements of other versions that differ, each with its version.
     """
 
     version: str
@@ -44,24 +42,27 @@ class PaperText(Config):
 class PaperSetting(Config):
     """Statement of a paper and its code about one setting.
 
-    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` says what the text
-    has.
+    Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` is given: it
+    describes what the text states.
 
     Attributes:
-        paper: Its value in the text; a list means any of them, or all where the setting
-            is a list.
-        place: Where the text says so: a section, a table or a figure.
-        every: Whether the statement holds for every value, as a theorem for every size.
-        lost: Place in our copy of the text where the value is missing.
-        unstated: Whether the text does not state it.
-        code: Its value in the paper's code.
-        at: Where the code says so: ``file:line``.
-        size: Whether it is a size, so that less of it is the same experiment, smaller.
-        ours: How the library handles the statement if it has no corresponding setting.
+        paper: Value in the text. A list means any of its values; for a setting that is
+            a list, all of them.
+        place: Section, table or figure in which the text states it.
+        every: Whether the statement holds for every value, such as a theorem for every
+            size.
+        lost: Place of the statement in the text, if the value is missing in our copy of
+            it.
+        unstated: Whether the text does not state a value.
+        code: Value in the paper's code; ``None`` if unknown.
+        at: Place in the code, as ``file:line``.
+        size: Whether the setting is a size, so that a smaller value gives the same
+            experiment at a smaller scale.
+        ours: How the library handles the statement if no setting corresponds to it.
 
     Raises:
-        ConfigError: None or several of the four are given, or a value without its
-            place.
+        ConfigError: Not exactly one of the four is given, or a value is given without
+            its place.
     """
 
     paper: Any = None
@@ -77,7 +78,9 @@ class PaperSetting(Config):
     def __post_init__(self) -> None:
         said = (self.paper is not None, self.every, bool(self.lost), self.unstated)
         if sum(said) != 1:
-            raise ConfigError("give one of 'paper', 'every', 'lost' and 'unstated'")
+            raise ConfigError(
+                "give exactly one of 'paper', 'every', 'lost' and 'unstated'"
+            )
         if (self.paper is not None or self.every) != bool(self.place):
             raise ConfigError(
                 "'place' says where 'paper' or 'every' is stated; give both"
@@ -87,7 +90,7 @@ class PaperSetting(Config):
 
     @property
     def text(self) -> str:
-        """The statement in words.
+        """What the paper and its code state, as text.
 
         Example:
             >>> PaperSetting(paper=12, place="B.2", code=6, at="config.py:80").text
@@ -103,21 +106,21 @@ class PaperSetting(Config):
 
     @property
     def open(self) -> bool:
-        """Whether neither text nor code gives a value."""
+        """Whether neither the text nor the code gives a value."""
         return self.paper is None and not self.every and self.code is None
 
 
 class ProtocolPart(Config):
-    """Settings of some trials; a later part is more special, and takes precedence.
+    """Statements about some trials; a later part is more specific and takes precedence.
 
     Attributes:
-        title: What it is about.
-        recipes: Short names of the recipes, patterns allowed; all if left out.
-        where: Labels or settings that a trial has to have, each with its value or
-            values.
-        settings: What is stated, by the path of the setting, patterns allowed.
-        others: What the paper or its code states and no setting of the library
-            corresponds to.
+        title: What the part is about.
+        recipes: Short names of the recipes that it applies to, with ``*`` for any
+            characters; by default all.
+        where: Labels or settings that a trial must have, by name, each with its value
+            or a list of values.
+        settings: Statements by the path of the setting, with ``*`` for any characters.
+        others: Statements by subject to which no setting of the library corresponds.
     """
 
     title: str
@@ -128,14 +131,15 @@ class ProtocolPart(Config):
 
 
 class Reason(Config):
-    """Why some settings are ours and not the paper's.
+    """Reason why some settings are ours and not the paper's.
 
     Attributes:
-        leaves: Paths of the settings, patterns allowed.
+        leaves: Paths of the settings, with ``*`` for any characters.
         why: The reason, a sentence or more.
-        recipes: As in :class:`ProtocolPart`; for reasons that several recipes share.
-        scales: At which scales; at all if left out.
-        where: As in :class:`ProtocolPart`.
+        recipes: Short names of the recipes that it applies to, as in
+            :class:`ProtocolPart`; by default all.
+        scales: Scales that it applies to; by default all.
+        where: Labels or settings that a trial must have, as in :class:`ProtocolPart`.
     """
 
     leaves: tuple[str, ...]
@@ -146,12 +150,12 @@ class Reason(Config):
 
 
 class PaperProtocol(Config):
-    """Statements of a paper and its code, and reasons for other settings in some recipes.
+    """What a paper and its code state, and reasons for other settings in some recipes.
 
     Attributes:
-        paper: Which text, and which code.
-        parts: Settings, from the general to the special.
-        ours: Reasons that several recipes share.
+        paper: The version of the text and of the code.
+        parts: Statements about settings, from the general to the specific.
+        ours: Reasons that apply to several recipes.
     """
 
     paper: PaperText
@@ -160,10 +164,10 @@ class PaperProtocol(Config):
 
 
 def read_protocol(path: Path) -> PaperProtocol:
-    """Return the protocol that a TOML file states.
+    """Read the protocol of a paper from a TOML file.
 
     Raises:
-        ConfigError: The file does not fit; the message names it.
+        ConfigError: The file is not a valid protocol; the message names it.
     """
     try:
         return decode(PaperProtocol, load_toml(path))
@@ -172,9 +176,9 @@ def read_protocol(path: Path) -> PaperProtocol:
 
 
 def absent() -> Mapping[str, Any]:
-    """Return settings of the library at the values with which they add nothing, by pattern.
+    """Return the values with which settings of the library have no effect, by pattern of the path.
 
-    A paper that does not speak of, say, dropout has none.
+    If a paper does not mention dropout, for example, it used none.
 
     Example:
         >>> absent()["model.loops"]
@@ -189,11 +193,11 @@ def _absent() -> Mapping[str, Any]:
 
 
 def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Return whether labels and settings have the values that ``where`` asks for.
+    """Return whether labels and settings have the values that ``where`` requires.
 
     Args:
-        where: Value, or list of values, by name.
-        values: Labels and settings, by name.
+        where: Required value, or list of allowed values, by name.
+        values: Actual labels and settings, by name.
 
     Example:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
@@ -208,8 +212,8 @@ def equal(stated: Any, value: Any) -> bool:
     """Return whether a value is the stated value, or one of a list of stated values.
 
     Args:
-        stated: Value or list of values in a protocol file.
-        value: The value of a setting.
+        stated: Value or list of values from a protocol file.
+        value: Actual value of a setting.
 
     Example:
         >>> equal([16, 32], 32), equal([0.9, 0.999], [0.9, 0.999]), equal(1, True)
@@ -231,17 +235,17 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=100_000)
 def named(pattern: str, path: str) -> bool:
-    """Return whether a pattern names a path.
+    """Return whether a pattern matches a path.
 
     Args:
-        pattern: ``*`` represents any characters, dots included.
-        path: Path of a setting.
+        pattern: Pattern in which ``*`` stands for any characters, including dots.
+        path: Path of a setting, such as ``model.width``.
     """
     return fnmatchcase(path, pattern)
 
 
 def in_words(value: Any) -> str:
-    """Return a value as a page shows it.
+    """Return a value as text, as pages show it.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

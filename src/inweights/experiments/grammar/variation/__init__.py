@@ -1,1 +1,1 @@
-"""Turn what a sweep varies into trials, and name what differs between them."""
+"""Turn the varied settings of a sweep into trials, and name what differs between them."""

@@ -1,9 +1,8 @@
-"""Turn what a sweep varies into trials: a grid, axes that move together, or a list of points.
+"""Turn the varied settings of a sweep into trials: a grid, joint axes, or a list of points.
 
 Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the
-three parts of a trial. A whole part may also be given several times, as a list or by
-names.
-:func:`grid` makes the trials;
+three parts of a trial. Several values of a whole part may also be given, as a list or
+by name. :func:`grid` makes the trials;
 :class:`~inweights.experiments.studies.sweep_object.Study` calls it.
 """
 
@@ -43,17 +42,21 @@ _PARTS = {
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
-    """Return a trial for every combination of values, with the values as its labels.
+    """Return one trial for every combination of values, with the values as its labels.
 
     Args:
-        world: Config of the world that is varied.
+        world: Config of the world.
         model: Config of the architecture; ``None`` for an optimum.
-        learner: A curriculum, a descent or an optimum.
-        over: Values by path, or a list of points; see :func:`inweights.sweep`.
+        learner: Config of the training: a curriculum, a descent or an optimum.
+        over: Values by path, or a list of points, each of which maps paths to values;
+            see :func:`inweights.sweep`.
+
+    Returns:
+        The trials, in the order of the combinations; the last path varies fastest.
 
     Raises:
-        ConfigError: A path leads nowhere, a value does not fit, a part is no config of
-            its kind, or two conditions have the same labels.
+        ConfigError: A path does not exist, a value does not fit, a part is not a config
+            of its kind, or two conditions have the same labels.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -88,15 +91,15 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 
 
 def check_part(name: str, part: Any) -> None:
-    """Check that a value can be a part of a trial.
+    """Raise an error unless a value can be a part of a trial.
 
     Args:
-        name: The part: ``world``, ``model`` or ``learner``.
-        part: The value.
+        name: Name of the part: ``world``, ``model`` or ``learner``.
+        part: The value to check.
 
     Raises:
-        ConfigError: The value is not a config of this part; the message says which
-        values are valid.
+        ConfigError: The value is not a config of this part. The message says which
+            values are valid.
     """
     has = {*dir(part)} & {"build", "steps", "phases", "learn"}
     fits = len(has) > 1 if name == "learner" else "build" in has
@@ -110,7 +113,7 @@ def _parts(
     point: list[Change],
     known: dict[tuple[int | str, ...], Any],
 ) -> dict[str, Any]:
-    """Return the three parts at a point; equal parts of several points are one object."""
+    """Return the three parts at one point; equal parts of several points are one object."""
     for path, _, _ in point:
         if path.partition(".")[0] not in whole:
             known_paths: list[str] = []
@@ -132,10 +135,10 @@ def _parts(
 
 
 def _changed(part: Any, changes: Sequence[Change]) -> Any:
-    """Return a part with several changes, one after another or, where these fail, at once.
+    """Return a part with several changes, made one after another or, if that fails, all at once.
 
-    A new setting may be invalid together with the old value of another setting that
-    changes as well.
+    A new value may be invalid together with the old value of another setting that
+    changes too.
     """
     made = part
     try:
@@ -153,19 +156,20 @@ def _changed(part: Any, changes: Sequence[Change]) -> Any:
 
 
 def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
-    """Return all conditions of a variation, each as a list of changes.
+    """Return the conditions of a sweep, each as a list of changes.
 
     Args:
         over: Values by path, or a list of points.
-        whole: The parts of the trial that is varied, by name; ``None`` for the
+        whole: The parts of the trial that is varied, by name; ``None`` if the paths are
             arguments of a function.
 
     Returns:
-        For each condition its changes: path, value, and label in the tables.
+        For each condition a list of changes, each a triple: path, value, and label in
+        the tables.
 
     Raises:
-        ConfigError: Nothing is varied over a path, two axes vary one path, or points
-            set different paths.
+        ConfigError: A path has no values, two axes vary the same path, or points set
+            different paths.
     """
     if isinstance(over, Mapping):
         return _grid_points(_flat(whole or {}, over))
@@ -173,7 +177,7 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 
 
 def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
-    """Return the points of a grid: every combination of one choice of each axis."""
+    """Return the points of a grid: every combination of one choice per axis."""
     axes = [_choices(key, values) for key, values in axes_by_key.items()]
     # Every choice of an axis sets the same paths: the first one names them.
     firsts = chain.from_iterable(axis[0] for axis in axes)
@@ -184,7 +188,7 @@ def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
 
 
 def _listed_points(over: Any) -> list[list[Change]]:
-    """Return the points of a list, all of which set the same paths."""
+    """Return the points of a list, after a check that all of them set the same paths."""
     if not isinstance(over, Sequence) or isinstance(over, str):
         raise ConfigError(
             'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
@@ -217,7 +221,7 @@ def _listed_points(over: Any) -> list[list[Change]]:
 def _flat(
     whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = ""
 ) -> dict[str, Any]:
-    """Return axes by path; tables within tables, as TOML has them, become paths."""
+    """Return axes by path; nested tables, as in TOML, become paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
         path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
@@ -233,7 +237,7 @@ def _flat(
 def _holds_paths(
     whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
 ) -> bool:
-    """Return whether a mapping continues a path, and does not give names to values."""
+    """Return whether a mapping continues a path, as opposed to naming values."""
     if inner:
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())
@@ -244,7 +248,7 @@ def _holds_paths(
 
 
 def _choices(key: str, values: Any) -> list[list[Change]]:
-    """Return the choices of one axis; each sets one path, or several that move together."""
+    """Return the choices of one axis, each of which sets one path or several paths jointly."""
     paths = list(map(str.strip, key.split(",")))
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(
@@ -281,9 +285,9 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 
 
 def config_of(model: Any) -> Any:
-    """Return the config of a trained model that is given in place of a config; otherwise the value.
+    """Return the config of a trained model, or a value that is not a trained model unchanged.
 
-    Of several models, in a list or by names, that of each.
+    For a list of models, or models by name, the configs are returned in the same form.
     """
     if isinstance(model, Mapping):
         return {name: config_of(one) for name, one in model.items()}

@@ -1,4 +1,4 @@
-"""Make labels of varied values for columns of tables, so that all labels differ.
+"""Make labels of varied values for columns of tables; different values get different labels.
 
 :func:`labels_of` makes the labels of one axis, and :func:`is_label` finds the label of
 a value.
@@ -20,14 +20,17 @@ _LARGEST = 2**63
 
 
 def labels_of(values: Sequence[Any]) -> list[Value]:
-    """Return a label for each value of an axis.
+    """Return a label for each value of an axis; different values get different labels.
 
-    A text, a number or a truth value is its own label, any other value is its text.
-    Where a column would show two values alike, such as ``True`` beside ``1``, all of
-    them are texts.
+    A text, number or truth value is its own label; the label of any other value is its
+    text. If a column would show two values as equal, such as ``True`` and ``1``, the
+    labels of all values are texts.
 
     Args:
         values: The values of the axis.
+
+    Returns:
+        The labels, in the order of ``values``.
 
     Example:
         >>> labels_of([10, 20]), labels_of([0.5, None]), labels_of([True, 1])
@@ -53,10 +56,10 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 
 
 def is_label(label: Value, wanted: Any) -> bool:
-    """Return whether a label is that of a value.
+    """Return whether a label belongs to a value.
 
     Args:
-        label: A label of :func:`labels_of`.
+        label: A label that :func:`labels_of` returned.
         wanted: The value.
 
     Example:
@@ -72,7 +75,7 @@ def is_label(label: Value, wanted: Any) -> bool:
 
 
 def _seen(labels: Sequence[Value]) -> list[str]:
-    """Return labels as a column of a table shows them."""
+    """Return labels as they appear in a column of a table."""
     kinds = set(map(type, labels))
     if kinds == {int, float}:
         return [repr(float(label)) for label in labels]
@@ -80,7 +83,7 @@ def _seen(labels: Sequence[Value]) -> list[str]:
 
 
 def _fit(labels: Sequence[Value]) -> bool:
-    """Return whether a column can hold the labels as they are."""
+    """Return whether a column can contain the labels unchanged."""
     kinds = {bool if isinstance(label, bool) else type(label) for label in labels}
     if bool in kinds and len(kinds) > 1:
         return False
@@ -88,14 +91,14 @@ def _fit(labels: Sequence[Value]) -> bool:
 
 
 def _fits(label: Value) -> bool:
-    """Return whether a column can hold one label: large integers and broken text it cannot."""
+    """Return whether a column can contain a label, unlike large integers and invalid text."""
     if isinstance(label, str):
         return _is_text(label)
     return isinstance(label, float) or abs(label) < _LARGEST
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a text can be written as UTF-8."""
+    """Return whether a text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
@@ -104,12 +107,12 @@ def _is_text(text: str) -> bool:
 
 
 def _mark(value: Any) -> Any:
-    """Return a mark that distinguishes values."""
+    """Return an object that is equal only for equal values of the same type."""
     return to_json(value, _by_what_it_shows)
 
 
 def _by_what_it_shows(value: Any) -> Any:
-    """Return the mark of a config, a function, a member of an Enum, or an object of fields."""
+    """Return such an object for a config, a function, a member of an Enum or a dataclass."""
     named = (
         isinstance(value, msgspec.Struct | Enum)
         or callable(value)

@@ -1,4 +1,4 @@
-"""Follow paths of settings, such as ``world.n``, into configs: list, shorten and replace them."""
+"""List, shorten and replace settings of configs by their paths, such as ``world.n``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the column of each path: its last word, or the whole path if last words repeat."""
+    """Return the column name of each path: its last word, or the whole path if words repeat."""
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
     names = {}
@@ -21,25 +21,26 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
 
 
 def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """Return a part with another value at a path; an error proposes what was meant.
+    """Return a part of a trial in which the setting at a path has another value.
 
     Args:
-        part: A world, a model or a learner, as its config.
-        path: The whole path, such as ``world.n``, for messages.
+        part: Config of a world, a model or a learner.
+        path: The whole path, such as ``world.n``, for error messages.
         rest: The path within the part, such as ``n``.
-        value: The value.
+        value: The new value.
 
     Raises:
-        ConfigError: The path leads nowhere, or the value does not fit.
+        ConfigError: The path does not exist (the message suggests similar ones), or the
+            value does not fit.
     """
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
         what = (
-            "there is none; give its config"
+            "no config is given; give one"
             if part is None
-            else f"it is {part!r}, no config"
+            else f"{part!r} is not a config"
         )
-        raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
+        raise ConfigError(f"'{path}' cannot be varied in the {name}: {what}")
     plain = to_plain(part)
     known = {name: plain, **dict(walk(plain, name))}
     found = path
@@ -54,11 +55,11 @@ def replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def unknown_path(path: str, known: list[str]) -> Exception:
-    """Return the error for an unknown path, which proposes known paths.
+    """Return the error for an unknown path, which suggests similar paths.
 
     Args:
         path: The unknown path.
-        known: Paths that there are.
+        known: The paths that exist.
     """
     last = path.rpartition(".")[2]
     alike = [one for one in known if one.rpartition(".")[2] == last]
@@ -70,11 +71,11 @@ def unknown_path(path: str, known: list[str]) -> Exception:
 
 
 def paths_below(part: Any, prefix: str) -> list[str]:
-    """Return the name of a part and every path below it.
+    """Return the name of a part and the paths of all settings in it.
 
     Args:
-        part: A config; of anything else the name alone is returned.
-        prefix: Name of the part, with which its paths begin.
+        part: A config; for anything else only the name is returned.
+        prefix: Name of the part, with which the paths begin.
     """
     paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     named = []
@@ -88,11 +89,11 @@ def paths_below(part: Any, prefix: str) -> list[str]:
 
 
 def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every path below plain values, and the value there.
+    """Yield every path within nested plain values, with the value at that path.
 
     Args:
-        value: Mappings, lists and plain values.
-        at: Path of ``value`` itself; by default paths begin below it.
+        value: Nested mappings, lists and plain values.
+        at: Path of ``value`` itself; by default empty.
     """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:

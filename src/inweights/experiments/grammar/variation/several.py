@@ -1,4 +1,4 @@
-"""Name the parts of a study that are given several times, as a list or by names."""
+"""Name the configs of a part of a study that is given as a list or by names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,19 +12,19 @@ from inweights.experiments.grammar.variation.paths import walk
 
 
 def is_several(part: Any) -> bool:
-    """Return whether a part of a study is given several times: as a list, or by names."""
+    """Return whether a part of a study is given as several configs: as a list or by names."""
     return isinstance(part, Mapping | list | tuple)
 
 
 def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name: their own, or settings that differ.
+    """Return several configs of a part by name: the given names, or the settings that differ.
 
     Args:
-        part: The part: ``world``, ``model`` or ``learner``.
+        part: Name of the part: ``world``, ``model`` or ``learner``.
         configs: A list of configs, or configs by name.
 
     Raises:
-        ConfigError: There is none, or no setting tells two of them apart.
+        ConfigError: There are no configs, or two of them have the same settings.
 
     Example:
         >>> from inweights.models import EmbMLPConfig, GPTConfig
@@ -42,7 +42,7 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         names = _differences(configs)
     if len(set(names)) < len(names):
         raise ConfigError(
-            f"give the {part}s names, {{'one': …, 'other': …}}: some are alike"
+            f"give the {part}s names, {{'one': …, 'other': …}}: some are equal"
         )
     return dict(zip(names, configs, strict=True))
 
@@ -64,12 +64,12 @@ def _differences(configs: Sequence[Any]) -> list[str]:
 
 
 def _in_words(settings: Mapping[str, Any], paths: Sequence[str]) -> str:
-    """Return some settings in words, without those that a config does not have."""
+    """Return some settings as text, without those that a config does not have."""
     return ", ".join(f"{path}={settings[path]}" for path in paths if path in settings)
 
 
 def _kind(config: Any) -> str:
-    """Return what a config is called in tables."""
+    """Return the name of a config's kind in tables."""
     about = getattr(config, "__struct_config__", None)
     name = (
         getattr(config, "label", None) or (about and about.tag) or type(config).__name__
@@ -78,14 +78,14 @@ def _kind(config: Any) -> str:
 
 
 def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return what is varied, with the parts that are given several times as further axes.
+    """Return the varied settings, with parts that are given as several configs as further axes.
 
     Args:
-        several: Configs by name, of each part that is given several times.
+        several: Configs by name, for each part that is given as several configs.
         over: Values by path, or a list of points.
 
     Raises:
-        ConfigError: ``over`` is a list of points, or varies such a part, too.
+        ConfigError: ``over`` is a list of points, or it also varies such a part.
     """
     if not several:
         return over

@@ -1,4 +1,4 @@
-"""Invent people and places that do not exist, so that no model knows anything about them."""
+"""Invent people and towns, so that no pretrained model knows anything about them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,16 +33,22 @@ _END = ("n", "l", "r", "s", "th", "k", "m")
 
 
 class Invented(iw.Config):
-    """Config of invented people, who were born in towns, which are in countries.
+    """Config of a world of people who were born in towns that lie in countries.
 
     Attributes:
-        people: Number of people, spread evenly over the towns.
-        towns: Number of towns: the bridges.
-        countries: Number of countries, which are real; the towns are spread evenly over
-            them.
-        second: ``invented``: towns have invented names, and the model is told their
-            country. ``known``: they are real cities, and it is not told: the second hop
-            is its own.
+        people: Number of invented people. They are spread evenly over the towns, in
+            random order.
+        towns: Number of towns, the bridge entities of the two-hop questions.
+        countries: Number of countries, which are real ones; the invented towns are
+            spread evenly over them.
+        second: ``invented``: towns have invented names, and the model is trained on
+            their countries. ``known``: the towns are real cities, and the model is not
+            trained on their countries, so that the second hop comes from its
+            pretraining.
+
+    Raises:
+        ConfigError: The numbers do not fit each other, or more known cities are needed
+            than the library lists.
     """
 
     people: int = 24
@@ -66,10 +72,22 @@ class Invented(iw.Config):
             )
 
     def build(self, seed: int) -> Knowledge:
-        """Return the facts of one such world: of each person, then of each town.
+        """Draw the facts of one world: the birthplace of each person and the country of each town.
 
-        Where the second hop is known, the country of a city is a fact too; whoever
-        trains leaves it out.
+        With ``second="known"`` the facts also include the countries of the real cities,
+        although the model is meant to know them already. Recipes leave these facts out
+        of the training set and use them only to check the answers.
+
+        Args:
+            seed: The root seed of names and pairings.
+
+        Returns:
+            The facts as :class:`~inweights.worlds.knowledge.Knowledge`: first
+            ``born_in`` for each person, then ``country`` for each town.
+
+        Raises:
+            ConfigError: ``second`` is ``known``, and the countries have fewer listed
+                cities than there are towns.
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)
@@ -103,12 +121,16 @@ def knowledge(
     relations: Sequence[str],
     facts: Sequence[tuple[str, str, str]],
 ) -> Knowledge:
-    """Return facts as :class:`Knowledge`, as if they were read from a file with one line per fact.
+    """Make a :class:`Knowledge` of facts in memory, as if they were read from a file.
 
     Args:
-        entities: Names of all entities.
+        entities: Names of all entities; repeated names count once.
         relations: Names of all relations.
-        facts: ``(subject, relation, object)`` of each fact.
+        facts: The facts, each a ``(subject, relation, object)`` triple of names.
+
+    Returns:
+        The knowledge, in which fact ``i`` has line number ``i + 1`` and all facts
+        belong to one stage.
     """
     place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
     triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
@@ -119,7 +141,10 @@ def knowledge(
 
 
 def names(rng: np.random.Generator) -> Iterator[str]:
-    """Yield distinct names of two syllables.
+    """Yield different random names of two syllables without end.
+
+    Args:
+        rng: The generator that draws the syllables.
 
     Example:
         >>> from itertools import islice
@@ -136,14 +161,17 @@ def names(rng: np.random.Generator) -> Iterator[str]:
 
 
 class InventedSettings(iw.Config):
-    """Settings of an experiment that fine-tunes a model on an invented world.
+    """Settings of a recipe that fine-tunes a language model on invented people and towns.
 
     Attributes:
-        model: The model: a folder, a hub name in the local cache, or ``@smollm2``.
-        device: Device of the model.
+        model: The model that is evaluated and fine-tuned: a folder, the name of a
+            Hugging Face model on this disk, or ``@smollm2``, the model that the extra
+            ``lm-demo`` installs.
+        device: The torch device of the model, such as ``cpu`` or ``cuda``.
         world: The invented people and towns.
-        tokens: Tokens of one pass, the same in every condition.
-        tuning: Settings of fine-tuning.
+        tokens: Number of tokens of one pass over the training texts, the same in every
+            condition.
+        tuning: Settings of the fine-tuning.
     """
 
     model: str = "@smollm2"
@@ -159,5 +187,5 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model's files, by its name; empty for models that are made from a seed."""
+        """Hash of the model, where its name is that of a file, folder or hub model."""
         return contents_of(self.model)
