@@ -249,8 +249,8 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
             "neither to the library nor to a plugin",
         ),
         ("inweights.experiments.engine.tasks:Run", "is not a function"),
-        ("inweights.experiments.engine.plan:nothing", "is not there"),
-        ("inweights.nowhere:nothing", "is not there"),
+        ("inweights.experiments.engine.plan:nothing", "cannot be imported"),
+        ("inweights.nowhere:nothing", "cannot be imported"),
     ],
 )
 def test_a_task_names_functions_of_the_library_alone(name: str, why: str) -> None:

@@ -1,1 +1,1 @@
-"""From a plan to tables: which runs are missing, what trains together, and who does it."""
+"""Turn a plan into tables: find the missing runs, group those that train together, execute them."""

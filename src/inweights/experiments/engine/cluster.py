@@ -1,11 +1,11 @@
-"""The former place of :class:`~.executors.ray.Ray`: it still works, with a warning."""
+"""Former module of :class:`~.executors.ray.Ray`, which still works with a warning."""
 
 import warnings
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return the executor under its former name."""
+    """Return the executor by its former name."""
     if name != "Ray":
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from inweights.experiments.engine.executors.ray import Ray

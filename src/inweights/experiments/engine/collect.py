@@ -1,7 +1,7 @@
-"""Make what is missing of a plan, and put its tables together.
+"""Compute the missing tables of a plan, and join all of its tables.
 
-Recipes (:mod:`~.engine`) and sweeps call :func:`collect`: it finds the missing tasks,
-lets an executor run them, and joins their tables.
+Recipes (:mod:`~.engine`) and sweeps call :func:`collect`, which finds the missing
+tasks, lets an executor run them, and joins their tables.
 """
 
 from __future__ import annotations
@@ -38,27 +38,28 @@ def collect(
     *,
     version: int = 1,
 ) -> dict[str, pl.DataFrame]:
-    """Make what is missing of a plan, and return its tables.
+    """Compute what is missing of a plan, and return its tables.
 
-    Stored tables are reused, whichever recipe or sweep they were computed for.
+    Stored tables are reused, no matter for which recipe or sweep they were computed.
 
     Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds; every trial is run once for each.
-        store: Where the tables of single runs are.
-        execution: Who does the work; by default this process.
-        version: The recipe's version, part of the key of every run.
+        plan: The trials, measures and computations.
+        seeds: Root seeds; every trial is run once per seed.
+        store: Store of the tables of single runs.
+        execution: Where and how tasks run; by default one after another in this
+            process.
+        version: The recipe's version, which is part of the key of every run.
 
     Returns:
-        Tables by name. A row has the labels of its trial, its ``seed`` and the columns
-        of the measure.
+        The tables by name. Each row has the labels of its trial, its ``seed``, and the
+        columns of the probe or computation.
 
     Raises:
-        ConfigError: Tasks have to go to other machines, which cannot find what they
-            name.
+        ConfigError: Tasks have to run on other machines, and name objects that do not
+            exist there.
         DataError: Runs of a function have different columns.
-        RunError: Tasks failed; or another class of error, if all of them failed with
-            that.
+        RunError: Some tasks failed. If all of them failed with the same class of error,
+            that class is raised instead.
     """
     execution = execution or ExecutionOptions()
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
@@ -93,17 +94,17 @@ def watched(
     name: str,
     **about: Any,
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Notify the observers of work on a plan: what it is, and how it ends.
+    """Notify observers of the work on a plan: what it is when it begins, and how it ends.
 
     Args:
-        plan: Trials, measures and computations.
+        plan: The trials, measures and computations.
         seeds: Root seeds.
-        execution: Has the observers.
+        execution: Options that list the observers.
         name: Name of the sweep or recipe.
-        **about: Further settings that observers are given.
+        **about: Further settings that are passed to the observers.
 
     Yields:
-        A dictionary; put the tables there that the plan leaves.
+        An empty dictionary, to be filled with the final tables by name.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
@@ -119,7 +120,7 @@ def watched(
 
 
 def _settings_of(trial: Trial) -> dict[str, Any]:
-    """Return the labels and parts of a trial as plain values."""
+    """Return the labels and configs of a trial as plain values."""
     parts = {
         part: _plain(getattr(trial, part)) for part in ("world", "model", "learner")
     }
@@ -133,12 +134,12 @@ def _plain(config: Any) -> Any:
 def report_stored(
     asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions
 ) -> None:
-    """Pass the stored tables of some runs to observers.
+    """Pass the stored tables of some runs to the observers.
 
     Args:
-        asked: Which tables.
-        store: Where they are.
-        execution: Has the observers.
+        asked: The requested tables.
+        store: Store of the tables.
+        execution: Options that list the observers.
     """
     if execution.observers and asked:
         for name, table in _assemble(asked, store).items():
@@ -149,7 +150,7 @@ def report_stored(
 def _do(
     tasks: Sequence[Task], work: Work, store: Store, execution: ExecutionOptions
 ) -> None:
-    """Have tasks done by an executor, and raise what failed."""
+    """Run tasks on an executor, and raise an error if some of them failed."""
     if not tasks:
         store.tidy()  # whoever did the last of them may have been killed before it could
         return
@@ -189,7 +190,7 @@ def _do(
 def _assemble(
     asked: Sequence[TableRequest], store: Store, uniform: Collection[str] = ()
 ) -> dict[str, pl.DataFrame]:
-    """Join labels and seeds to the stored tables; rows are in the order of the plan."""
+    """Add labels and seeds to the stored tables, and join them in the order of the plan."""
     named: dict[str, list[TableRequest]] = {}
     for one in asked:
         named.setdefault(one.name, []).append(one)
@@ -216,7 +217,7 @@ def _assemble(
 
 
 def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
-    """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
+    """Raise an error if runs have different columns or types of values; warn about NaN."""
     name = runs[0][0].name
     found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
     first_run, first_table = found[0]
@@ -248,17 +249,17 @@ def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
 
 
 def _kinds_of(table: pl.DataFrame) -> dict[str, str]:
-    """Return the kind of values of each column."""
+    """Return the kind of values of each column, such as ``number`` or ``text``."""
     return {column: kind_of(dtype) for column, dtype in table.schema.items()}
 
 
 def _kinds_in_words(kinds: Mapping[str, str]) -> str:
-    """Return columns with the kinds of their values, in words."""
+    """Return columns with the kinds of their values, as text."""
     return ", ".join(f"{column} ({kind})" for column, kind in kinds.items())
 
 
 def kind_of(dtype: pl.DataType) -> str:
-    """Return the kind of a column's values, in a word; widths of numbers do not matter."""
+    """Return a word for the kind of a column's values; all widths of numbers are one kind."""
     if dtype.is_numeric():
         return "number"
     known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}

@@ -1,8 +1,8 @@
-"""Run a recipe: make what is missing, put the tables together, judge the claims.
+"""Run a recipe: compute the missing tables, judge the claims, write the folder of the run.
 
-:func:`inweights.run` calls :func:`execute`. :mod:`~.collect` makes the tables,
-:mod:`~.outcome` judges them and writes the folder of the run, which this module keeps
-whole also if it is interrupted.
+:func:`inweights.run` calls :func:`execute`. :mod:`~.collect` makes the tables, and
+:mod:`~.outcome_files` writes the folder of the run, which this module keeps consistent
+if the process is interrupted.
 """
 
 from __future__ import annotations
@@ -49,22 +49,23 @@ def execute(
     execution: ExecutionOptions | None = None,
     publish: Publish | None = None,
 ) -> Outcome:
-    """Return the outcome of a recipe, which is run, or read back where the same config has run.
+    """Run a recipe, or load the finished run if the same config has been run before.
 
-    While another process is at work on the same config, this one waits for it.
+    If another process is running the same config, this one waits for it.
 
     Args:
         recipe: The recipe.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or root seeds; by default the recipe's own.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of seeds, or a list of root seeds; by default those of the recipe.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
-        store: Where runs are; by default the folder of all runs.
-        execution: Who does the work; by default this process.
-        publish: Called with the run and its folder before the folder is complete, to
-            add figures and a page; by default nothing is added.
+        store: The folder of all runs; by default the usual one.
+        execution: Where and how tasks run; by default one after another in this
+            process.
+        publish: Called with the outcome and its unfinished folder, to add figures and a
+            page; by default nothing is added.
 
     Returns:
-        The complete run: its tables, judged claims and folder.
+        The finished run: its tables, judged claims and folder.
 
     Raises:
         ConfigError: A scale, an override or a seed does not fit, the settings leave
@@ -128,7 +129,7 @@ def execute(
 
 
 class _Remembering:
-    """Passes progress on, and remembers how much there is to do in all."""
+    """Progress report that is passed on, and that remembers the total amount of work."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -145,7 +146,7 @@ def _fill(
     publish: Publish | None,
     progress: _Remembering | None,
 ) -> Outcome:
-    """Make the tables of a run, judge it, and write its folder."""
+    """Make the tables of a run, judge its claims, and write its folder."""
     recipe = blank.recipe
     folder = blank.folder
     started = time.monotonic()
@@ -187,7 +188,7 @@ def _fill(
 
 
 def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None:
-    """Warn which file differs where the same settings have run with other files or code."""
+    """Warn which file differs if the same settings were run before with other files or code."""
     sources = config.get("sources", {})
     for folder in store.of(name) if sources else ():
         earlier = dict(folder.config)
@@ -203,7 +204,7 @@ def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None
 
 
 def _check_writable(*places: str | Path) -> None:
-    """Refuse folders that cannot be written, before anything is made."""
+    """Raise an error for folders that cannot be written, before anything is computed."""
     for place in places:
         if not place or "://" in str(place):
             continue
@@ -216,6 +217,6 @@ def _check_writable(*places: str | Path) -> None:
 
 
 def _fitting(recipe: Recipe, changes: Sequence[str]) -> AbstractContextManager[None]:
-    """Return a block that blames changed settings for what the recipe cannot do with them."""
+    """Return a context manager that names changed settings as the cause of a recipe's errors."""
     what = f"{recipe.name} cannot run with {', '.join(changes)}" if changes else ""
     return blaming(what, ConfigError)

@@ -1,7 +1,7 @@
-"""Say who does the work and with what: devices, processes, clusters, observers.
+"""Choose where and how work is done: device, processes, cluster, observers.
 
-:class:`ExecutionOptions` travel together from commands and functions to the engine;
-:func:`choose_executor` makes an executor of them.
+:class:`ExecutionOptions` are passed from commands and functions to the engine;
+:func:`choose_executor` makes an executor from them.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ class ExecutionKeywords(TypedDict, total=False):
     """Keyword arguments that become fields of :class:`ExecutionOptions`.
 
     Attributes:
-        device: Where models live, such as ``cpu`` or ``cuda``.
-        threads: Threads of each process.
-        plugins: Modules that the processes import first.
-        observers: Notified of the work and of every table that is stored.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
+        threads: Number of threads of each process.
+        plugins: Names of modules that the processes import first.
+        observers: Objects that are notified of the work and of every table that is
+            stored.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        fresh: Whether everything is made again.
-        keep_models: Whether trained weights are stored, too.
-        command: Words of the command that makes the run again.
+        fresh: Whether everything is computed again, even if it is stored.
+        keep_models: Whether trained weights are stored too.
+        command: Words of the command that repeats the run.
     """
 
     device: str
@@ -52,11 +53,12 @@ class ExecutionKeywords(TypedDict, total=False):
 
 
 class RunKeywords(ExecutionKeywords, total=False):
-    """Keyword arguments of :func:`inweights.run` and its estimate, described there.
+    """Keyword arguments of :func:`inweights.run` and of its cost estimate.
 
     Attributes:
         jobs: Number of parallel processes.
-        store: Folder, or address of a bucket, of the tables of single runs.
+        store: Folder, or address of a bucket, in which the tables of single runs are
+            stored.
     """
 
     jobs: int
@@ -65,26 +67,27 @@ class RunKeywords(ExecutionKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ExecutionOptions:
-    """Where and how the work is done; only the last bits of a result may depend on it.
+    """Options of where and how work is done; they change results at most in the last bits.
 
     Attributes:
-        device: Where models live: ``cpu``, ``cuda``, ``cuda:1``.
-        jobs: Processes that work side by side.
-        threads: Threads of each process. One is the default, as two runs on one machine
-            would slow each other down tenfold otherwise.
-        plugins: Modules that the processes import first.
+        device: Torch device of the models: ``cpu``, ``cuda``, ``cuda:1``.
+        jobs: Number of parallel processes.
+        threads: Number of threads of each process; by default 1, since several runs
+            with more threads on one machine can slow each other down tenfold.
+        plugins: Names of modules that the processes import first; by default none.
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None`` shows nothing.
-        observers: Notified of the work and of every table that is stored.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+        observers: Objects that are notified of the work and of every table that is
+            stored.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        store: Where the tables of single runs are stored, a folder or the address of a
-            bucket; "" for below the folder of runs.
-        executor: Does the tasks; by default processes do, or this one where there is
-            one job.
-        fresh: Whether everything is made again.
-        keep_models: Whether the trained weights are stored, too.
-        command: Words of the command that makes the run again, if it is not ``inweights
+        store: Folder, or address of a bucket, in which the tables of single runs are
+            stored; empty for a folder below that of all runs.
+        executor: Executor that runs the tasks. By default it depends on ``jobs`` and
+            ``on``: this process for one job, otherwise parallel processes or Ray.
+        fresh: Whether everything is computed again, even if it is stored.
+        keep_models: Whether trained weights are stored too.
+        command: Words of the command that repeats the run, if it is not ``inweights
             run``.
 
     Raises:
@@ -105,22 +108,23 @@ class ExecutionOptions:
     command: Sequence[str] = ()
 
     def open_store(self, runs: str | Path) -> Store:
-        """Return the store of the tables of single runs.
+        """Open the store of the tables of single runs.
 
         Args:
-            runs: Folder of all runs, used if :attr:`store` is empty.
+            runs: Folder of all runs, below which the store is if :attr:`store` is
+                empty.
 
         Raises:
-            FolderError: There is a link in place of the store's folder.
+            FolderError: The store's folder is a symbolic link.
         """
         return Store(self.store or store_below(runs))
 
     def report(self, done: int, total: int, what: str) -> None:
-        """Report to observers and progress how far the work is.
+        """Report the progress of the work to the observers and the progress display.
 
         Args:
-            done: Updates done.
-            total: All updates.
+            done: Number of updates done.
+            total: Total number of updates.
             what: Description of the current work.
         """
         for one in self.observers:
@@ -143,19 +147,19 @@ def choose_executor(
     tasks: Sequence[Task] | None,
     plugins: Sequence[str] | None = None,
 ) -> Executor:
-    """Return who does the tasks.
+    """Return the executor that runs tasks under the given options.
 
     Args:
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a Ray cluster; empty for this
             machine.
-        jobs: Processes that work side by side.
+        jobs: Number of parallel processes.
         tasks: The tasks; ``None`` if they are not known yet. A single task, and tasks
-            that other processes could not look up, run in the current process.
-        plugins: Modules that tasks may name; ``None`` for any.
+            that other processes cannot import, run in the current process.
+        plugins: Modules that tasks may name; ``None`` allows any.
 
     Raises:
-        ConfigError: ``on`` is no cluster, is combined with ``torchrun``, or a task
-            cannot be sent.
+        ConfigError: ``on`` is not the address of a cluster or is combined with
+            ``torchrun``, or a task cannot be sent to other machines.
     """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")

@@ -52,18 +52,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Data that all tasks of a run share.
 
     Attributes:
-        store: Where results go: a folder, or the address of a bucket.
-        device: Where models live.
-        threads: Threads of each process.
-        plugins: Modules of others that tasks may name.
-        lease: Seconds after which a task is taken over whose holder gave no sign; 0
-            where all processes are on this machine, whose system frees what a dead one
-            held.
-        owner: Whoever hands out the tasks, and may give a lost one to another process
-            at once.
-        version: The library's, which has to be that of every machine.
-        log: Least level of what other processes log, which comes back with the end of a
-            task.
+        store: Store of the results: a folder, or the address of a bucket.
+        device: Torch device of the models.
+        threads: Number of threads of each process.
+        plugins: Names of the users' modules that tasks may name.
+        lease: Seconds after which a task is taken over if its process has not renewed
+            the lease; 0 if all processes are on this machine, where the operating
+            system releases the locks of a dead process.
+        owner: Name of the process that hands out the tasks, which may give a lost task
+            to another process at once.
+        version: Version of the library, which must be the same on every machine.
+        log: Lowest level of log messages that are returned with the end of a task.
     """
 
     store: str
@@ -78,14 +77,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def open_store(self) -> Store:
-        """Return the store to which results go."""
+        """Open the store of the results."""
         return Store(self.store, lease=self.lease, owner=self.owner)
 
     def check_version(self) -> None:
-        """Check that this library has the version that the tasks were made with.
+        """Raise an error if this library has another version than the one that made the tasks.
 
         Raises:
-            ConfigError: It has another one.
+            ConfigError: The versions differ.
         """
         if self.version != (here := version_of("inweights")):
             raise ConfigError(
@@ -143,15 +142,15 @@ def _is_only_here(run: Run) -> bool:
 
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
-    """Refuse tasks that other machines cannot run.
+    """Raise an error for tasks that other machines cannot run.
 
     Args:
         tasks: The tasks.
         plugins: Modules that they may name beside the library; ``None`` for any.
 
     Raises:
-        ConfigError: One of them refers to an object that exists only in this process;
-        see :func:`sendable`.
+        ConfigError: A task refers to an object that exists only in this process; see
+            :func:`sendable`.
     """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
@@ -255,7 +254,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
 
 def _by_name(value: Any) -> Any:
-    """Return the name of a config, a function or a member of an Enum; ``None`` for other values."""
+    """Return the name of a config, a function or an Enum's member; ``None`` for other values."""
     kind = type(value)
     if isinstance(value, Outside):
         return None
@@ -290,7 +289,7 @@ def _find(name: Any, plugins: Sequence[str]) -> Any:
         for step in path.split("."):
             found = getattr(found, step)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{name} is not there: {error}") from None
+        raise ConfigError(f"{name} cannot be imported: {error}") from None
     # What a module imported, such as 'subprocess.run', is not its own.
     if str(getattr(found, "__module__", "")).partition(".")[0] not in _homes(plugins):
         raise ConfigError(f"{name} belongs neither to the library nor to a plugin")

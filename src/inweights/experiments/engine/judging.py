@@ -1,4 +1,4 @@
-"""Judge every claim of a recipe from its tables, with as many seeds as verdicts take.
+"""Judge every claim of a recipe from its tables, and count the seeds that a verdict needs.
 
 :func:`judge_all` is used for new runs (:mod:`~.engine`) and for stored ones
 (:mod:`~.outcome`).
@@ -34,20 +34,25 @@ def judge_all(
     *,
     seeds: Sequence[int] = (),
 ) -> tuple[ClaimResult, ...]:
-    """Return the verdict of every claim of a recipe; at ``smoke`` its numbers are measured only.
+    """Judge every claim of a recipe; at scale ``smoke`` numbers are only measured.
 
-    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are
-    a further interim analysis. Rows that a claim is about and that are missing leave it
-    without a verdict, with the reason: a long run is not lost over a name.
+    Seeds beyond those that a first verdict needs, if they follow the recipe's own,
+    count as another interim analysis. If the rows that a claim needs are missing, the
+    claim gets no verdict, with the reason, so that a long run is not lost because of a
+    wrong name.
 
     Args:
         recipe: The recipe.
         tables: Its tables, by name.
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Root seeds of the run.
+        seeds: Root seeds of the run, from which the number of interim analyses is
+            determined; by default it is the first one.
+
+    Returns:
+        One result per claim, in the order of the recipe.
 
     Raises:
-        DataError: A table, a column or a value is missing that a claim needs.
+        DataError: A table, a column or a value that a claim needs is missing.
     """
     results = []
     for claim in recipe.claims:
@@ -67,10 +72,10 @@ def judge_all(
 
 
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
-    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
+    """Return the number of seeds of a recipe, at least as many as a verdict on each claim needs.
 
-    They are more than stated where a claim is judged by the share of seeds or is a
-    later version.
+    It is larger than the recipe's own number if a claim is judged by the share of
+    seeds, or is a later version of a stated claim.
 
     Args:
         recipe: The recipe.
@@ -85,5 +90,5 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:
-    """Return a claim's version; 0 where the ledger does not hold it unchanged."""
+    """Return a claim's version in the ledger; 0 if the ledger does not state it unchanged."""
     return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

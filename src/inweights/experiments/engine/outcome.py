@@ -41,16 +41,16 @@ Publish = Callable[["Outcome", Path], None]
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Data that is read from a finished run; runs of earlier versions may contain more.
+    """Data that is read from the folder of a finished run.
 
     Attributes:
         scale: The scale that was run: ``smoke``, ``cpu`` or ``paper``.
         seeds: Root seeds.
         settings: Settings of the recipe, as plain values.
         seconds: Wall-clock time taken.
-        overrides: Changes of settings, as ``path=value``.
-        plugins: Modules that the processes imported first.
-        command: Words of the command that started the run.
+        overrides: Changed settings, as texts such as ``n=10``.
+        plugins: Names of modules that the processes imported first.
+        command: Words of the command that started the run; empty for ``inweights run``.
         cautions: Warnings about the run, as sentences.
     """
 
@@ -66,27 +66,29 @@ class About:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Outcome(Carded, About):
-    """A finished run of a recipe.
+    """A finished run of a recipe, with its tables and its judged claims.
 
     Attributes:
         recipe: The recipe.
         scale: The scale that was run.
         seeds: Root seeds.
-        settings: Resolved settings, as plain values.
-        seconds: How long it took.
-        overrides: Changes of settings, as on the command line.
-        plugins: Modules that were imported first.
-        command: Words of the command that makes it again, if it is not ``inweights
+        settings: All settings, as plain values.
+        seconds: Wall-clock time taken.
+        overrides: Changed settings, as texts such as ``n=10``.
+        plugins: Names of modules that the processes imported first.
+        command: Words of the command that repeats the run, if it is not ``inweights
             run``.
-        cautions: Cautions about its numbers, in sentences.
+        cautions: Warnings about its numbers, as sentences.
         folder: The folder of the run.
-        environment: Versions and machine.
-        cached: Whether it was read back, and not made by this call.
-        tables: Its tables, by name.
-        replaced: Tables of single runs in whose place others were derived.
+        environment: Versions of packages and a description of the machine.
+        cached: Whether the run was loaded, and not made by this call.
+        tables: All tables, by name.
+        replaced: Measured tables that derived tables of the same name replaced, by
+            name.
         claims: Its claims with their verdicts.
-        store: Where single runs are, if this call named a place; "" for below the
-            folder of runs. No file decides what is read elsewhere.
+        store: Store of single runs, if this call named one; empty for a folder below
+            that of all runs. It is never read from a file, so that no file decides
+            which store is opened.
     """
 
     recipe: Recipe
@@ -100,7 +102,7 @@ class Outcome(Carded, About):
 
     @property
     def heading(self) -> str:
-        """The recipe's title; in question until every claim that counts is reproduced."""
+        """The recipe's title, marked as in question until all claims that count are reproduced."""
         title = self.recipe.title
         counted = [claim for claim in self.claims if not claim.check] or self.claims
         shown = all(claim.agrees for claim in counted)
@@ -108,11 +110,11 @@ class Outcome(Carded, About):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The recipe's figures, in question where their claims are not all reproduced."""
+        """The recipe's figures, with neutral titles if their claims are not all reproduced."""
         return figures_of(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
-        """Return the run with cautions about its numbers, in sentences."""
+        """Return the run with the recipe's warnings about its numbers in ``cautions``."""
         from inweights.experiments.grammar.cautions import cautions
 
         if self.recipe.cautions:
@@ -127,16 +129,16 @@ class Outcome(Carded, About):
 
     @property
     def results(self) -> Sequence[str]:
-        """Results in sentences, if the recipe writes them; otherwise empty."""
+        """The results as sentences, if the recipe writes them; otherwise empty."""
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting with the value that the paper states; empty without a protocol.
+        """Every setting beside the value that the paper states; empty without a protocol file.
 
         Raises:
-            ConfigError: The protocol of the recipe's paper is not stated.
+            ConfigError: The stored settings do not fit the recipe.
         """
         if self.recipe.protocol is None:
             return []
@@ -145,18 +147,18 @@ class Outcome(Carded, About):
 
     @property
     def other_statements(self) -> dict[str, PaperSetting]:
-        """Statements of the paper or its code without a corresponding setting, by subject."""
+        """Statements of the paper or its code to which no setting corresponds, by subject."""
         if self.recipe.protocol is None:
             return {}
         return other_statements(self.recipe, self.recipe.plan(self._settings))
 
     @property
     def _settings(self) -> Any:
-        """The settings as the config class of the recipe."""
+        """The settings, as an object of the recipe's config class."""
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
     def _card(self) -> Card:
-        """Return what is shown: every claim, and the first figure if it is not too large."""
+        """Return what a notebook shows: every claim, and the first figure unless it is too large."""
         about = {
             "scale": self.scale,
             "seeds": len(self.seeds),
@@ -175,7 +177,11 @@ class Outcome(Carded, About):
         """Return the trained models of a run that stored them.
 
         Args:
-            **where: Values of labels, and of ``seed``; all models if left out.
+            **where: Values of labels, and of ``seed``, that the models must have; by
+                default all models are returned.
+
+        Returns:
+            The models, in the order of the trials, seed by seed.
 
         Raises:
             ConfigError: A label is unknown.
@@ -190,12 +196,12 @@ class Outcome(Carded, About):
 
 
 def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe; one whose claims do not all hold says nothing is found.
+    """Return the figures of a recipe, with neutral titles where claims do not all hold.
 
-    A figure's claims are those on the tables that it draws, or all where there is none.
-    If any of them has another verdict than ``reproduced`` or ``consistent``, the figure
-    is replaced by :attr:`Figure.in_question`: its title and caption say what is drawn
-    and what the claims expect.
+    The claims of a figure are those about the tables that it draws, or all claims if
+    there are none. If any of them has another verdict than ``reproduced`` or
+    ``consistent``, the figure is replaced by :attr:`Figure.in_question`, whose title
+    and caption say what is drawn and what the claims expect.
 
     Args:
         recipe: The recipe.

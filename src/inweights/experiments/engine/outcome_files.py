@@ -1,4 +1,4 @@
-"""Write finished runs into their folders, read them back, and judge and draw them again.
+"""Write the folders of finished runs, load them, and judge and draw them again.
 
 :func:`write_outcome` writes an :class:`~.outcome.Outcome`, :func:`load` reads one, and
 :func:`refresh` judges and draws it again.
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
-    """Write a run into its folder at work: what it is, its environment, its tables.
+    """Write a run into its unfinished folder: description, environment, tables, figures.
 
     Args:
         outcome: The run.
-        work: The folder.
-        publish: Adds figures and a page; by default nothing is added.
+        work: The unfinished folder.
+        publish: Called with the run and the folder, to add figures and a page; by
+            default nothing is added.
 
     Raises:
-        WriteError: Something cannot be written.
+        WriteError: A file cannot be written.
     """
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
     about |= {one.name: getattr(outcome, one.name) for one in fields(About)}
@@ -55,12 +56,12 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
-    """Read a complete run, check that nothing in it was changed, and judge it.
+    """Load a finished run, check that none of its files were changed, and judge its claims.
 
     Args:
-        recipe: Its recipe.
-        folder: Its folder.
-        store: Where single runs are, if not below the folder of runs.
+        recipe: Recipe of the run.
+        folder: Folder of the run.
+        store: Store of single runs; empty for a folder below that of all runs.
 
     Raises:
         FolderError: A file is missing or was changed, or the tables do not fit the
@@ -75,16 +76,16 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Return a context manager that names the cause of errors in a recipe.
+    """Return a context manager that names the cause of errors within a block.
 
     Args:
-        what: The cause that messages name; if empty, errors are not changed.
-        kind: Class of the error that is raised instead.
-        hint: What to do, the end of the message.
+        what: The cause, with which messages begin; if empty, errors are not changed.
+        kind: Class of the errors that are raised instead.
+        hint: What to do; the end of the message.
 
     Raises:
-        InweightsError: Of class ``kind``, where the block raises an error of Python or
-            polars.
+        InweightsError: The block raised an error of Python or polars; the new error has
+            the class ``kind``.
     """
     from polars.exceptions import PolarsError
 
@@ -98,14 +99,14 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
 
 
 def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
-    """Return a block whose errors say that a run cannot be judged."""
+    """Return a context manager whose errors say that a stored run cannot be judged."""
     return blaming(
         f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh"
     )
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
-    """Return a complete run, without judging it."""
+    """Read a finished run without judging it."""
     folder.verify()
     about = read_json(folder.path / "outcome.json", About)
     return Outcome(
@@ -122,19 +123,23 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
 def refresh(
     recipe: Recipe, folder: RunFolder, publish: Publish | None = None
 ) -> Outcome:
-    """Return a complete run, judged and drawn again with the claims and figures of this version.
+    """Judge and draw a finished run again, with the claims and figures of this version.
 
     Nothing is trained. If an error occurs, the run is not changed.
 
     Args:
-        recipe: Its recipe.
-        folder: Its folder.
-        publish: Adds figures and a page; by default nothing is added.
+        recipe: Recipe of the run.
+        folder: Folder of the run.
+        publish: Called with the run and its folder, to add figures and a page; by
+            default nothing is added.
+
+    Returns:
+        The run with its new verdicts.
 
     Raises:
-        FolderError: The run is damaged, or lacks tables that its others are derived
-            from.
-        WriteError: Something cannot be written.
+        FolderError: The run is damaged, or lacks measured tables from which others are
+            derived.
+        WriteError: A file cannot be written.
     """
     with folder.held():
         folder.recover()
@@ -148,13 +153,16 @@ def refresh(
 
 
 def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
-    """Return the tables of a run, derived again from the tables of its single runs.
+    """Derive the tables of a run again from its measured tables.
 
     Args:
         old: The run.
 
+    Returns:
+        All tables, by name.
+
     Raises:
-        FolderError: The run lacks tables that its others are derived from.
+        FolderError: The run lacks measured tables from which others are derived.
     """
     own = {**old.tables, **old.replaced}
     plan = old.recipe.plan(old._settings)
@@ -165,7 +173,7 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
             tables[one] is own[one] or one in old.replaced for one in made & set(own)
         ):
             raise FolderError(
-                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
-                "its tables are derived from; run it again with --fresh: its trainings are kept"
+                f"{old.folder.path} cannot be drawn again: an earlier version did not store what "
+                "its tables are derived from; run it again with --fresh: its trainings are stored"
             )
     return tables

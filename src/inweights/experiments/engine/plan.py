@@ -1,7 +1,7 @@
-"""Turn a plan into tasks: its runs, the missing parts, and the groups that train together.
+"""Turn a plan into tasks: the runs, their missing tables, and groups that train together.
 
-A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`); :func:`tasks_of`
-groups what is missing of it into tasks (:mod:`~.tasks`), which executors do.
+A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`). :func:`tasks_of`
+groups what is missing into tasks (:mod:`~.tasks`), which executors run.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ Parts = dict[str, Measure | None]
 
 @dataclass(frozen=True)
 class Work:
-    """A plan multiplied by its seeds.
+    """The tables, runs and computations of a plan, for all seeds.
 
     Attributes:
-        requests: Every table that the plan needs, in its order.
-        runs: The runs that make them, by key; several tables and labels may share one.
-        parts: The stored parts of each run, by key of the run.
-        computations: The computations that make the others, by key.
+        requests: Every table that the plan needs, in the order of the plan.
+        runs: The runs that make them, by key. Several tables and labels may share one
+            run.
+        parts: The parts that are stored of each run, by the key of the run.
+        computations: The computations that make the other tables, by key.
     """
 
     requests: tuple[TableRequest, ...]
@@ -63,13 +64,13 @@ class Work:
 def expand_plan(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Return a plan multiplied by its seeds; runs that differ in their labels only are one run.
+    """Multiply a plan by its seeds; runs that differ only in their labels become one run.
 
     Args:
         plan: Trials, measures and computations.
         seeds: Root seeds.
-        version: The recipe's version, part of every key.
-        keep_models: Whether the trained weights are stored, too.
+        version: The recipe's version, which is part of every key.
+        keep_models: Whether trained weights are stored too.
 
     Returns:
         Every requested table, and the runs and computations that make them, by their
@@ -122,16 +123,16 @@ def expand_plan(
 def tasks_of(
     work: Work, missing: Callable[[str, str], bool], device: str = "cpu"
 ) -> list[Task]:
-    """Return the remaining work as tasks, which may be done in any order.
+    """Return the missing work as tasks, which may be run in any order.
 
-    Runs that share a program train together. Runs whose weights are stored, and that
-    need no training, are tasks of their own.
+    Runs that share a program train together. Runs whose weights are stored, so that
+    they only have to be measured, are separate tasks.
 
     Args:
         work: Runs and computations of a plan.
-        missing: Returns whether a part of a run or computation, by its key and the
-            part's name, is not in the store.
-        device: Where models live; an accelerator trains more runs together.
+        missing: Function that returns whether a part of a run or computation, given by
+            key and name, is missing in the store.
+        device: Torch device of the models; on an accelerator more runs train together.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = remembered(sources_of)
@@ -182,7 +183,7 @@ def tasks_of(
 
 
 def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
-    """Return the task of some runs, each with its missing parts."""
+    """Return the task of some runs, with the missing parts of each."""
     measures: dict[str, Measure] = {}
     for _, left in members:
         measures |= {part: measure for part, measure in left.items() if measure}
@@ -192,7 +193,7 @@ def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
 
 
 def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
-    """Join the seeds that are missing of computations that take all seeds at once."""
+    """Join the missing seeds of computations that take all seeds at once."""
     # A function that takes all seeds at once is called once for those that are missing.
     joined: dict[tuple[int, int], ComputeTask] = {}
     for task in tasks:
@@ -205,7 +206,7 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
 
 
 def _model_shape(model: ModelConfig | None) -> Any:
-    """Return what models that train together have in common: all but the initial scale."""
+    """Return what the configs of models that train together have in common: all but the scale."""
     # Runs train as one program if their models have the same shape; how each starts is
     # a matter of its replica alone.
     if model is None:
@@ -217,13 +218,16 @@ def _model_shape(model: ModelConfig | None) -> Any:
 
 
 def remembered(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a function that computes its result once for each object that it is given.
+    """Return a function that stores its result for each object on which it is called.
 
-    Objects are told apart by identity, not by value: to compare two graphs takes as
-    long as to write one out.
+    Objects are distinguished by identity, not by value, because comparing two graphs
+    takes as long as writing one out.
 
     Args:
         function: A function of one argument.
+
+    Returns:
+        The function with a memory.
 
     Example:
         >>> length = remembered(len)

@@ -1,4 +1,4 @@
-"""Open the trained models of a plan whose weights were stored (``keep_models=True``)."""
+"""Load the trained models of a plan whose weights were stored (``keep_models=True``)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A trained model of a run; its weights are read on first use.
+    """A trained model of a run, whose weights are read on first use.
 
     Attributes:
         run: The run that trained it.
-        store: Where its weights are.
+        store: Store with its weights.
     """
 
     run: Run
@@ -35,7 +35,7 @@ class SavedModel:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Labels of its trial."""
+        """Labels of the trial of the run."""
         return self.run.trial.labels
 
     @property
@@ -45,12 +45,12 @@ class SavedModel:
 
     @property
     def world(self) -> World:
-        """The world that it was trained on."""
+        """The world on which the model was trained."""
         return self.run.world
 
     @cached_property
     def model(self) -> Model:
-        """The model, one replica, on the CPU.
+        """The model with one replica, on the CPU.
 
         Raises:
             FolderError: The stored weights are damaged.
@@ -74,18 +74,22 @@ def saved_models(
     version: int = 1,
     where: Mapping[str, Value] | None = None,
 ) -> list[SavedModel]:
-    """Return the stored models of trials, in the order of trials, seed by seed.
+    """Return the stored models of some trials.
 
     Args:
-        trials: The conditions.
+        trials: The trials.
         seeds: Root seeds.
-        store: Where weights are.
+        store: Store with the weights.
         version: Version of the recipe that trained them.
-        where: Only models with these values of labels, and of ``seed``; by default all.
+        where: Values of labels, and of ``seed``, that the models must have; by default
+            all.
+
+    Returns:
+        The models, in the order of the trials, seed by seed.
 
     Raises:
         ConfigError: ``where`` names an unknown label.
-        FolderError: Weights of some were not stored, or are damaged.
+        FolderError: Weights were not stored, or are damaged.
     """
     wanted = where or {}
     names = {"seed"}
@@ -106,6 +110,6 @@ def saved_models(
 
 
 def _has_labels(run: Run, wanted: Mapping[str, Value]) -> bool:
-    """Return whether labels and seed of a run have the wanted values."""
+    """Return whether labels and seed of a run have the given values."""
     labels = {**run.trial.labels, "seed": run.seed}
     return all(is_label(labels[name], value) for name, value in wanted.items())

@@ -1,9 +1,9 @@
-"""Describe the units of work: runs, and the tasks that make their tables.
+"""Describe units of work: runs, and the tasks that make their tables.
 
-A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one,
-share it. Its numbers are the same to the last bit alone and together with others. A
-task makes tables of runs that may train together (:class:`LearnTask`), or of a function
-(:class:`ComputeTask`); executors do tasks.
+A :class:`Run` is one world, model, learner and seed; recipes and labels with equal
+parts share it. Its numbers are the same to the last bit whether it is trained alone or
+together with others. A task makes the tables of runs that may train together
+(:class:`LearnTask`) or of a function (:class:`ComputeTask`); executors run tasks.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ KEY_LENGTH = 20
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what is trained on which world, and from which seed.
+    """One training run: a trial with a seed.
 
     Attributes:
-        key: Hash of world, model, learner, seed and version: its name in the store.
-        trial: World, model and learner.
+        key: Hash of world, model, learner, seed and version; the run's name in the
+            store.
+        trial: World, model and learner of the run.
         seed: Root seed.
     """
 
@@ -44,7 +45,7 @@ class Run:
 
     @cached_property
     def world(self) -> World:
-        """The world that is learnt."""
+        """The world that the model is trained on."""
         return self.trial.world.build(self.seed)
 
 
@@ -54,8 +55,9 @@ class TableRequest:
 
     Attributes:
         name: Name of the table.
-        place: Where it is in the store: key of the run or computation, and part.
-        labels: Labels of its trial or computation.
+        place: Location in the store: the key of the run or computation, and the name of
+            the part.
+        labels: Labels of the trial or computation.
         seed: Root seed of the run.
     """
 
@@ -67,14 +69,16 @@ class TableRequest:
 
 @dataclass(frozen=True)
 class LearnTask:
-    """Runs that can train as one program, and their measures.
+    """Runs that can train as one program, with their measures.
 
     Attributes:
-        runs: They differ in seeds, initial scales, rates and decays only.
-        measures: Measures of all runs or of some.
-        parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they depend on, with their hashes when it was
-            planned.
+        runs: The runs, which differ only in seeds, initial scales, learning rates and
+            decays.
+        measures: Measures that apply to all or some of the runs.
+        parts: Names of the parts to be stored of each run: keys of measures, losses,
+            weights.
+        sources: Files and modules on which the runs depend, with their hashes at the
+            time of planning.
     """
 
     runs: tuple[Run, ...]
@@ -84,23 +88,23 @@ class LearnTask:
 
     @property
     def trials(self) -> list[Trial]:
-        """The trials of the runs, each once."""
+        """The different trials of the runs."""
         return list({id(run.trial): run.trial for run in self.runs}.values())
 
     @property
     def dependencies(self) -> Any:
-        """Everything that may name a file or have a source."""
+        """All values that may name a file or user code."""
         parts = [[trial.world, trial.model, trial.learner] for trial in self.trials]
         return [*parts, *([measure.call] for measure in self.measures)]
 
     @cached_property
     def key(self) -> str:
-        """Name of the task: a hash of which parts of which runs it makes."""
+        """Name of the task: a hash of the runs and of the parts that it makes."""
         return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that it makes, as (key of the run, part)."""
+        """Every table that the task makes, as pairs of the run's key and the name of the part."""
         tables = []
         for run, parts in zip(self.runs, self.parts, strict=True):
             tables += [(run.key, part) for part in parts]
@@ -121,10 +125,10 @@ class LearnTask:
         return found
 
     def part(self, places: Iterable[int]) -> LearnTask:
-        """Return some of the runs as a task of their own, with what is measured of them.
+        """Return a task with some of the runs and the measures that apply to them.
 
         Args:
-            places: Places of the runs in :attr:`runs`.
+            places: Indices of the runs in :attr:`runs`.
         """
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
@@ -136,12 +140,12 @@ class LearnTask:
 
     @property
     def worlds(self) -> list[World]:
-        """The world of each run."""
+        """The world of each run, in the order of the runs."""
         return [run.world for run in self.runs]
 
     @property
     def only_measures(self) -> bool:
-        """Whether trained models are enough: nothing is recorded, or measured on the way."""
+        """Whether trained models suffice, since nothing is recorded or measured during training."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
@@ -153,32 +157,32 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds, in words, by which a user finds the task in a plan."""
+        """Settings and seeds as text, by which a user recognises the task in a plan."""
         return _with_seeds(
             in_words(self.runs[0].trial.labels), [run.seed for run in self.runs]
         )
 
     @property
     def learner(self) -> Learner:
-        """How they learn; learners of other runs differ in rate and decay only."""
+        """The learner of the first run; those of other runs differ only in rates and decays."""
         return self.runs[0].trial.learner
 
     @property
     def steps(self) -> int:
-        """Number of updates of all runs together."""
+        """Total number of updates of all runs."""
         return len(self.runs) * self.learner.steps
 
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several that it takes together.
+    """A computation for one seed, or for several seeds that it takes together.
 
     Attributes:
-        key: Its name in the store, for the first seed.
-        computation: What is computed.
+        key: Name in the store of the computation with the first seed.
+        computation: The computation.
         seed: The first seed.
-        sources: Files and modules that it depends on, with their hashes when it was
-            planned.
+        sources: Files and modules on which it depends, with their hashes at the time of
+            planning.
         others: Key and seed of each further seed.
     """
 
@@ -190,17 +194,17 @@ class ComputeTask:
 
     @property
     def members(self) -> list[tuple[str, int]]:
-        """Key and seed of each."""
+        """Key and seed of each seed, in pairs."""
         return [(self.key, self.seed), *self.others]
 
     @property
     def dependencies(self) -> Any:
-        """Everything that may name a file or have a source."""
+        """All values that may name a file or user code."""
         return [self.computation.call]
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that it makes, as (key, ``table``)."""
+        """Every table that the task makes, as pairs of a key and the part ``table``."""
         return [(key, "table") for key, _ in self.members]
 
     @property
@@ -221,13 +225,13 @@ class ComputeTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds, in words, by which a user finds the task in a plan."""
+        """Settings and seeds as text, by which a user recognises the task in a plan."""
         seeds = [seed for _, seed in self.members] if self.computation.seeded else []
         return _with_seeds(self.title, seeds)
 
     @property
     def steps(self) -> int:
-        """Share of the progress that the task has, in updates that take about as long."""
+        """Cost of the task for the progress display, as a number of updates that take as long."""
         return self.computation.effort * len(self.members)
 
 
@@ -235,7 +239,7 @@ Task = LearnTask | ComputeTask
 
 
 def _with_seeds(words: str, seeds: Sequence[int]) -> str:
-    """Return what a task is about, with its seeds: the first and the last of many."""
+    """Return a description with seeds; of many seeds only the first and the last are named."""
     numbers = sorted({*seeds})
     if not numbers:
         return words
@@ -246,6 +250,6 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
 
 
 def in_words(labels: Mapping[str, Any]) -> str:
-    """Return labels in words: a text stands alone, other values as ``name=value``."""
+    """Return labels as text: a text stands alone, other values are written as ``name=value``."""
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)

@@ -124,7 +124,7 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         kind = type(table[held[0]][0]).__name__
         raise DataError(
-            f"{name} returned in '{held[0]}' an object of type {kind}, which no column can contain; "
+            f"{name} returned in '{held[0]}' an object of type {kind}, which no column can hold; "
             "return numbers, texts or lists of them"
         )
     if taken := sorted(ours & {*table.columns}):

@@ -1,1 +1,1 @@
-"""Attempt a task: build and train models, measure them, and store their tables."""
+"""Execute a task: build and train models, measure them, and store the tables."""

@@ -1,7 +1,7 @@
-"""Measure models that no training makes: what a descent or a program leads to.
+"""Measure models that no training loop makes: results of a descent or of a program's solver.
 
-:func:`measure_derived` asks the learner of a run for its models, one for each step that
-a measure looks at, and stores the tables.
+:func:`measure_derived` obtains the models of a run from its learner, one for each step
+at which a measure is due, and stores the tables.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,11 +20,15 @@ from inweights.training.learners.without_training import Optimum
 
 
 def measure_derived(task: LearnTask, store: Store) -> None:
-    """Measure a model that a descent or a program leads to, and store the tables.
+    """Measure the model that a descent or a program leads to, and store the tables.
 
     Args:
-        task: One run, and the parts that are wanted of it.
-        store: Where the tables go.
+        task: A task with one run and the parts that are missing of it.
+        store: Store to which the tables are written.
+
+    Raises:
+        ConfigError: A measure is due at intermediate steps, and the learner returns
+            only its final model.
     """
     (run,) = task.runs
     (parts,) = task.parts
@@ -47,9 +51,10 @@ def measure_derived(task: LearnTask, store: Store) -> None:
 
 
 def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
-    """Return the cadences in groups that one descent serves; 0 is the finished model.
+    """Return the intervals of measures in groups, each measured in one descent; 0 means at the end.
 
-    A descent that is looked at on its way ends at the same bits in large graphs only.
+    Measuring during a descent leaves its final model unchanged to the last bit only for
+    large graphs, so that other graphs need a second descent for the final model.
     """
     groups = [[every] for every in dict.fromkeys(cadences)]
     often = [group for group in groups if group != [0]]
@@ -62,7 +67,7 @@ def _looked_at_together(run: Run, cadences: Sequence[int]) -> list[list[int]]:
 
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
-    """Yield steps and models of a learner that is no curriculum, and whether it is the last."""
+    """Yield step, model and whether it is the final one, for a learner that is not a curriculum."""
     learner: Any = run.trial.learner
     if hasattr(learner, "models"):
         for step, model in learner.models(run.world, run.trial.model, run.seed, every):
@@ -70,6 +75,6 @@ def _models(run: Run, every: int) -> Iterator[tuple[int, Model, bool]]:
         return
     if every and not isinstance(learner, Optimum):
         raise ConfigError(
-            f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
+            f"{type(learner).__name__} returns only its final model; measure without 'every'"
         )
     yield 0, learner.learn(run.world, run.trial.model, run.seed), True

@@ -1,4 +1,4 @@
-"""Measure trained models, and store a table for each run and measure."""
+"""Measure trained models, and store one table per run and measure."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,15 +17,15 @@ from inweights.worlds.world import World
 
 
 def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
-    """Return the table of a measure, for the runs for which it is wanted.
+    """Apply a measure to those runs of a block for which its table is missing.
 
     Args:
-        measure: The probe and its options.
-        block: Runs that are trained together, and the requested parts of each.
-        model: A replica for each run.
+        measure: The measure, a probe with options.
+        block: Runs that were trained together, and the missing parts of each.
+        model: The trained model, with one replica per run.
 
     Returns:
-        The probe's table; ``replica`` counts all runs of the block.
+        The probe's table, in which ``replica`` is the index of the run in the block.
 
     Raises:
         RunError: A probe failed.
@@ -44,18 +44,18 @@ def measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataF
 def measure_model(
     measure: Measure, worlds: Sequence[World], model: Model
 ) -> pl.DataFrame:
-    """Return the table of a measure of a model.
+    """Apply a measure to a model.
 
     Args:
-        measure: The probe and its options.
+        measure: The measure, a probe with options.
         worlds: One world per replica.
-        model: ``R`` replicas.
+        model: The model, with ``R`` replicas.
 
     Returns:
         The probe's table, with a column ``replica``.
 
     Raises:
-        RunError: The probe failed, and the weights are not finite.
+        RunError: The probe failed because weights are not finite.
     """
     try:
         table: pl.DataFrame = measure.call(model, worlds)
@@ -74,12 +74,12 @@ def measure_model(
 def store_by_run(
     tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store
 ) -> None:
-    """Store the rows of each replica as the tables of its run.
+    """Store the rows of each replica as tables of its run.
 
     Args:
-        tables: Tables of all replicas, by part.
-        block: The runs, one for each replica.
-        store: Where the tables go.
+        tables: Tables of all replicas, by the name of the part.
+        block: The runs, one per replica.
+        store: Store to which the tables are written.
     """
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
@@ -89,13 +89,13 @@ def store_by_run(
 
 
 def store_part(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
-    """Store a table of a run, or its weights, together with a description of the run.
+    """Store one table of a run, or its weights, together with a description of the run.
 
     Args:
-        store: Where it goes.
+        store: Store to which the part is written.
         run: The run.
-        part: Name of the table.
-        made: The table, or the bytes of the weights.
+        part: Name of the part, such as the key of a measure.
+        made: The table, or the encoded weights.
     """
     trial = run.trial
     parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}

@@ -1,4 +1,4 @@
-"""Run a task: let models learn, measure them, and store a table for each run and measure.
+"""Execute a task: train models, measure them, and store one table per run and measure.
 
 Executors call :func:`attempt`, which returns how the task ended and never raises an
 error. :mod:`~.together` builds and trains the models of runs that train together.
@@ -53,18 +53,20 @@ def attempt(
     progress: Progress,
     joint: Joint | None = None,
 ) -> End:
-    """Return how an attempt at a task ended; errors are described in it, not raised.
+    """Execute a task and return how that ended; errors are returned, not raised.
 
     Args:
         task: The task.
-        store: Where its tables go.
-        device: Where models live.
-        progress: Called with the number of updates so far.
-        joint: Makes other processes train what this one trains; ``None`` for none.
+        store: Store to which the task's tables are written.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
+        progress: Called with the number of updates done so far.
+        joint: Makes other processes take part in each training, as with ``torchrun``;
+            ``None`` for none.
 
     Returns:
-        ``done``; ``busy``, where another process has the task; or ``failed`` or
-        ``memory``, with class and message of the error.
+        An :class:`~.executors.endings.End`: ``done``; ``busy``, if another process
+        works on the task; or ``failed`` or ``memory`` (out of memory), with the class
+        and the message of the error.
     """
     try:
         # By another process, in the meantime: no lock is needed to see it.
@@ -92,15 +94,15 @@ def attempt(
 
 
 def attempt_sent(job: Job, line: str, progress: Progress) -> End:
-    """Try a task that another process sent as JSON, and return how that ended.
+    """Execute a task that another process sent as JSON, and return how that ended.
 
     Args:
-        job: What all tasks have in common.
-        line: The task.
-        progress: Called with the number of updates so far.
+        job: Data that all tasks of the run share.
+        line: The task as JSON.
+        progress: Called with the number of updates done so far.
 
     Returns:
-        How it ended, with the log messages of the task; see :func:`attempt`.
+        How the task ended, as in :func:`attempt`, with the log messages of the task.
     """
     try:
         task = task_of(job, line)
@@ -112,7 +114,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Return whether an error means that memory ran out; on a CPU only torch's message shows it."""
+    """Return whether an error means that memory ran out; on a CPU only the message shows it."""
     allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
@@ -124,17 +126,19 @@ def run_task(
     progress: Progress,
     joint: Joint | None = None,
 ) -> None:
-    """Run a task and store its tables; what another process stored just now is not made again.
+    """Execute a task and store its tables, unless another process has just stored them.
 
     Args:
         task: The task.
-        store: Where its tables go.
-        device: Where models live.
-        progress: Called with the number of updates so far.
-        joint: Makes other processes train what this one trains; ``None`` for none.
+        store: Store to which the task's tables are written.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
+        progress: Called with the number of updates done so far.
+        joint: Makes other processes take part in each training, as with ``torchrun``;
+            ``None`` for none.
 
     Raises:
-        InweightsError: The files or code of the task have changed, or the work failed.
+        InweightsError: Files or code on which the task depends have changed since it
+            was planned, or the task failed.
     """
     if _stored(task, store):
         return  # by who held it until just now
@@ -159,7 +163,7 @@ def run_task(
 
 
 def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
-    """Call the function of a computation, and store its table, or one for each seed."""
+    """Call the function of a computation, and store its table, or one table per seed."""
     one = task.computation
     call = one.call  # with options of its own, which it may change
     if one.stages:
@@ -180,7 +184,7 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
 def _staged(
     task: ComputeTask, progress: Progress, done: int, total: int, stage: str
 ) -> None:
-    """Pass on how far a computation is, by the share of its stages."""
+    """Report the progress of a computation, by the shares of its stages."""
     stages = task.computation.stages
     # Stages are given with their share of the time, as a count of steps says little
     # where one stage solves and the next one trains.
@@ -208,7 +212,7 @@ def _train(
     joint: Joint | None,
     done: int,
 ) -> None:
-    """Train runs as one program; an interrupted training continues from its checkpoint."""
+    """Train runs as one program, from a checkpoint if the training was interrupted."""
     model = build_model(block, device)
     if any(part == MODEL_PART for _, part in block.wanted):
         check_savable(model)  # before it trains, not after
@@ -250,7 +254,7 @@ def _train(
 
 
 def _measure(block: LearnTask, store: Store, device: str) -> None:
-    """Measure models with stored weights; models of the same shape are measured together."""
+    """Measure models whose weights are stored; models of the same shape are measured together."""
     models = [open_model(store, run) for run in block.runs]
     several = [(model, block.part([place])) for place, model in enumerate(models)]
     with suppress(ConfigError):  # optima of one shape may differ in rank

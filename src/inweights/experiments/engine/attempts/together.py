@@ -1,10 +1,11 @@
-"""Train runs together as one program, as many as fit and as is fastest.
+"""Train runs together as one program, in groups of the size that is fastest and fits in memory.
 
 :func:`blocks_of` splits a task into blocks of runs, :func:`build_model` makes the model
-of a block, :func:`train_block` trains it. As many runs train together as the memory
-holds, and as make a step cheaper. On a CPU the memory is estimated; on an accelerator
-both are measured before each block, as both depend on the device, the model and the
-batch: groups are doubled while a run's share of a step falls.
+of a block, and :func:`train_block` trains it. A block has as many runs as fit in
+memory, as long as more runs make a step cheaper per run. On a CPU the memory is
+estimated. On an accelerator memory and time are measured before each block, since both
+depend on the device, the model and the batch: the number of runs is doubled as long as
+the time of a step per run falls.
 """
 
 import time
@@ -42,11 +43,11 @@ STEPS = 5
 
 
 def build_model(block: LearnTask, device: str) -> Model:
-    """Return the model of runs that train together, before its first update.
+    """Build the untrained model of runs that train together, with one replica per run.
 
     Args:
-        block: The runs, whose worlds have one shape.
-        device: Where the model lives.
+        block: Runs whose worlds have the same shape.
+        device: Torch device of the model, such as ``cpu`` or ``cuda``.
 
     Raises:
         ConfigError: The trial has no model.
@@ -62,7 +63,7 @@ def build_model(block: LearnTask, device: str) -> Model:
 
 
 def parameters_of(run: Run) -> list[Parameter]:
-    """Return the parameters of one replica, to be counted; where possible without data."""
+    """Return the parameters of one replica of a run's model, on the meta device if possible."""
     build = partial(
         _config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0]
     )
@@ -83,17 +84,20 @@ def train_block(
     curricula: Curriculum | Sequence[Curriculum] | None = None,
     **how: Any,
 ) -> Result:
-    """Return the runs of a block, trained by this process or by several that all call this.
+    """Train the runs of a block, in this process or in several that all call this function.
 
-    That all of them diverged is no error: a verdict says it, as where only some of them
-    do.
+    If all replicas diverge, this is not an error here: the verdicts show it, as they do
+    if only some of them diverge.
 
     Args:
-        model: The model of the block, a replica per run.
+        model: The model of the block, with one replica per run.
         block: The runs.
-        curricula: How they learn, one for all or one per run; by default as their
-            trials say.
+        curricula: The curriculum of all runs, or one per run; by default those of their
+            trials.
         **how: Further arguments of :func:`inweights.train`.
+
+    Returns:
+        The result of :func:`inweights.train`.
 
     Raises:
         ConfigError: The model or the curriculum does not fit.
@@ -108,22 +112,22 @@ def train_block(
 
 
 def first_steps(phase: Phase, steps: int) -> Phase:
-    """Return the first steps of a phase, to be timed, without early stop or schedule.
+    """Return a phase shortened to its first steps, for timing, without early stop or schedule.
 
     Args:
         phase: The phase.
-        steps: Number of updates.
+        steps: Number of updates of the shortened phase.
     """
     none = {"observers": (), "edit": None}
     return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)
 
 
 def open_model(store: Store, run: Run) -> Model:
-    """Return the stored model of a run.
+    """Load the stored model of a run.
 
     Args:
-        store: Where its weights are.
-        run: The run.
+        store: Store with the weights.
+        run: The run that trained the model.
 
     Raises:
         FolderError: The weights are missing or damaged.
@@ -136,14 +140,18 @@ def open_model(store: Store, run: Run) -> Model:
 
 
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
-    """Build the worlds of a task, and return its runs in blocks that train together.
+    """Build the worlds of a task, and yield its runs in blocks that train together.
 
     Args:
         task: The task.
-        device: Where models live.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
 
     Yields:
-        Runs whose worlds have one shape, as many as the device allows.
+        Tasks with runs whose worlds have the same shape, each with as many runs as the
+        device allows.
+
+    Raises:
+        ConfigError: A run has no model, or not even one run fits in the memory.
     """
     # Copies of the runs, so that their worlds go when the task is done.
     task = replace(task, runs=tuple(map(replace, task.runs)))
@@ -157,7 +165,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 
 def _shape(world: World) -> list[Any]:
-    """Return what worlds of runs that train together have in common: all but their tokens."""
+    """Return what the worlds of runs that train together must have in common."""
     shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
     for part in (world.facts, world.queries):
         columns = (
@@ -171,11 +179,11 @@ def _shape(world: World) -> list[Any]:
 
 
 def group_size(block: LearnTask, device: str) -> int:
-    """Return how many of some runs train together on a device.
+    """Return how many of the given runs train together on a device.
 
     Args:
-        block: Runs whose worlds have one shape.
-        device: Where models live.
+        block: Runs whose worlds have the same shape.
+        device: Torch device of the models, such as ``cpu`` or ``cuda``.
     """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
@@ -188,16 +196,19 @@ def group_size(block: LearnTask, device: str) -> int:
 def best_size(
     measure: Callable[[int], tuple[float, float]], most: int, room: float
 ) -> int:
-    """Return a size of groups by measurement.
+    """Find the best number of runs that train together, by measurement.
 
-    The size is doubled while the memory holds and a run's share of a step falls by a
-    tenth.
+    The number is doubled as long as the memory suffices and the time of a step per run
+    falls by at least a tenth.
 
     Args:
-        measure: Returns for a number of runs the bytes that they take, and the seconds
-            of a step.
-        most: Largest size.
-        room: Bytes that there are.
+        measure: Function of a number of runs that returns the bytes that they need and
+            the seconds that a step takes.
+        most: Largest number of runs.
+        room: Available memory in bytes.
+
+    Returns:
+        The number of runs, a power of two or ``most``.
 
     Example:
         >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
@@ -223,7 +234,7 @@ def best_size(
 
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
-    """Return the bytes that a block takes on an accelerator, and the seconds of a step."""
+    """Return the bytes that a block needs on an accelerator, and the seconds of a step."""
     torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
     torch.cuda.reset_peak_memory_stats(device)
     before = torch.cuda.memory_reserved(device)
@@ -243,13 +254,13 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
 
 
 def capacity(run: Run) -> int:
-    """Return how many runs like this one train together in the memory of a CPU.
+    """Return how many runs like the given one fit in the memory of a CPU at once.
 
     Args:
         run: The run.
 
     Raises:
-        ConfigError: Not even one of them fits into the memory.
+        ConfigError: Not even one run fits in the memory.
     """
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
@@ -264,9 +275,9 @@ def capacity(run: Run) -> int:
 
 
 def _config_of(run: Run) -> ModelConfig:
-    """Return the model's config of a run; a curriculum without one is refused."""
+    """Return the model's config of a run, or raise an error if its curriculum has none."""
     if run.trial.model is None:
         raise ConfigError(
-            "a curriculum trains a model; give its config, such as GPTConfig()"
+            "a curriculum needs a model; give its config, such as GPTConfig()"
         )
     return run.trial.model

@@ -1,1 +1,1 @@
-"""Do tasks: in this process, in others, on machines of a cluster; and decide which is next."""
+"""Run tasks in this process, in others or on a cluster, and decide which task is next."""

@@ -1,6 +1,6 @@
-"""Say how an attempt at a task ended, and carry what was logged meanwhile to another process.
+"""Describe how an attempt at a task ended, and pass its log messages to another process.
 
-Executors report an :class:`End` to the schedule; what cannot succeed becomes a
+Executors report an :class:`End` to the schedule; a task that cannot succeed becomes a
 :class:`Failure`.
 """
 
@@ -16,14 +16,14 @@ from inweights.experiments.engine.tasks import Task
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
-    """A line of the log of another process.
+    """A log message of another process.
 
     Attributes:
         name: Name of the logger.
         levelno: Level, as a number.
-        levelname: The same, in a word.
-        msg: The message.
-        created: When it was logged, in seconds since 1970.
+        levelname: Level, as a word.
+        msg: The formatted message.
+        created: Time of the message, in seconds since 1970.
     """
 
     name: str
@@ -37,10 +37,10 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     """How an attempt at a task ended.
 
     Attributes:
-        how: ``done``; ``busy``, as another process has it; ``killed``; ``memory``, as
-            there was too little; or ``failed``.
-        error: Name of the class of the error.
-        message: Its message.
+        how: ``done``; ``busy``, if another process works on the task; ``killed``, if
+            its process died; ``memory``, if memory ran out; or ``failed``.
+        error: Name of the class of the error; empty if there is none.
+        message: Message of the error; empty if there is none.
         log: Log messages of the task.
     """
 
@@ -52,13 +52,13 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @contextmanager
 def collected_log(level: int) -> Iterator[list[Line]]:
-    """Collect what the library logs in this process, for the one that has sent the task.
+    """Collect the library's log messages within a block, to be sent to another process.
 
     Args:
-        level: Lowest level of the collected log messages.
+        level: Lowest level of the collected messages, as a number of :mod:`logging`.
 
     Yields:
-        The list of lines, which grows during the block.
+        The list of messages, which grows during the block.
     """
     log = logging.getLogger("inweights")
     handler = logging.Handler()
@@ -81,7 +81,7 @@ def collected_log(level: int) -> Iterator[list[Line]]:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that is set aside.
+    """A task that failed and is not tried again.
 
     Attributes:
         task: The task.
@@ -93,5 +93,5 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """The failed runs with settings and seeds, and the reason."""
+        """The failed runs, with their settings and seeds, and the reason."""
         return f"{self.task.about}: {self.end.message}"

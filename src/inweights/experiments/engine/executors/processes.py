@@ -1,12 +1,14 @@
 """Run tasks in this process, in several processes, or together with workers elsewhere.
 
-An :class:`Executor` tries tasks and tells the schedule how each attempt ended. An
-executor returns no tables, as every task stores its own, and makes no decisions, which
-are left to the schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for
-Ray and torchrun. This module is also the program of a worker process:
-``python -m inweights.experiments.engine.executors.processes``. It reads one line of
-JSON with the job, then a line for each task, and answers in lines of JSON: updates
-done, and how the attempt ended. It ends when its input does, or when its parent does.
+An :class:`Executor` tries tasks and reports to the schedule how each attempt ended. It
+returns no tables, since every task stores its own, and makes no decisions, which are
+left to the schedule. :mod:`~.ray` and :mod:`~.torchrun` contain the executors for Ray
+and torchrun.
+
+This module is also the program of a worker process: ``python -m
+inweights.experiments.engine.executors.processes``. The program reads one line of JSON
+with the job, then one line per task, and writes lines of JSON: the number of updates
+done, and how the attempt ended. It ends when its input or its parent process ends.
 """
 
 from __future__ import annotations
@@ -55,34 +57,37 @@ _Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """Base class of ways to run tasks, in any order."""
+    """Base class of executors, which run the tasks of a schedule."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left, and tell the schedule how each attempt ended.
+        """Run tasks until none is left, and report to the schedule how each attempt ended.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
         """
         ...
 
 
 @dataclass(frozen=True)
 class SameProcess:
-    """Runs one task after another, in this process.
+    """Executor that runs one task after another in this process.
 
     Attributes:
-        joint: Makes other processes train what this one trains; ``None`` for none.
+        joint: Makes other processes take part in each training, as with ``torchrun``;
+            ``None`` for none.
     """
 
     joint: Joint | None = None
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left; see :class:`Executor`.
+        """Run tasks until none is left; see :meth:`Executor.run`.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
         """
         from inweights.experiments.engine.attempts.task import attempt
         from inweights.training.steps.machine import use_threads
@@ -101,20 +106,21 @@ class SameProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Runs several tasks at a time, each in a process of its own.
+    """Executor that runs several tasks at a time, each in a process of its own.
 
     Attributes:
-        jobs: How many processes.
+        jobs: Number of processes.
     """
 
     jobs: int
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left; see :class:`Executor`.
+        """Run tasks until none is left; see :meth:`Executor.run`.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
         """
         pool = _WorkerPool(job, schedule)
         try:
@@ -130,22 +136,23 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Runs tasks under the leases of a store, together with workers on other machines.
+    """Executor that shares tasks with workers on other machines, by leases in a store.
 
     Attributes:
-        executor: Does the tasks on this machine.
-        store: Has the leases.
+        executor: Executor that runs the tasks on this machine.
+        store: Store that contains the leases.
     """
 
     executor: Executor
     store: Store
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left, then give leases back; see :class:`Executor`.
+        """Run tasks until none is left, then release the leases; see :meth:`Executor.run`.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
         """
         try:
             self.executor.run(job, schedule)
@@ -155,7 +162,7 @@ class Leased:
 
 
 class _WorkerPool:
-    """The processes that try the tasks of a schedule, and the lines that they say."""
+    """The processes that run the tasks of a schedule, and the lines that they write."""
 
     def __init__(self, job: Job, schedule: Schedule) -> None:
         self.job = job
@@ -165,14 +172,14 @@ class _WorkerPool:
         self.lines: queue.SimpleQueue[tuple[_Process, str]] = queue.SimpleQueue()
 
     def give(self, task: Task) -> None:
-        """Send a task to an idle process, or to another one."""
+        """Send a task to an idle process, or to a new one."""
         worker = self.idle.pop() if self.idle else self._begin()
         self.busy[worker] = task
         with suppress(OSError):  # a process that is gone says its last line, too
             _say(worker.stdin, to_wire(task))
 
     def hear(self, worker: _Process, line: str) -> None:
-        """Pass on what a process says; an empty line is its end."""
+        """Handle a line from a process; an empty line means that the process has ended."""
         if worker not in self.busy:
             self.idle = [other for other in self.idle if other is not worker]
             _end(worker)
@@ -243,11 +250,11 @@ def _say(to: IO[str] | None, value: Any) -> None:
 
 
 def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a report that passes on at most one call in so many seconds.
+    """Return a function that passes on its calls to another at most once in some seconds.
 
     Args:
-        report: Takes the number of updates.
-        seconds: Time between two calls of it, at least.
+        report: Function that takes the number of updates done.
+        seconds: Least time between two calls of it, in seconds.
     """
     told = time.monotonic()
 
@@ -261,7 +268,7 @@ def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], 
 
 
 def main() -> None:
-    """Try the tasks that come on the standard input, and answer on the standard output."""
+    """Run the tasks that arrive on standard input, and answer on standard output."""
     # Elsewhere a process keeps its parent's number, and may have another.
     if os.name == "posix":
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
@@ -278,7 +285,7 @@ def main() -> None:
 
 
 def _follow(parent: int) -> None:
-    """End this process when its parent has ended, also in the middle of a task."""
+    """End this process when its parent has ended, even in the middle of a task."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(1)

@@ -1,8 +1,8 @@
-"""Run tasks on Ray's cluster.
+"""Run tasks on a Ray cluster.
 
-:class:`Ray` sends a task as JSON, and gets back how it ended. Ray places tasks and
-notices what dies. Tables and checkpoints are in the store, which all machines have to
-see.
+:class:`Ray` sends each task as JSON and receives how it ended. Ray places the tasks and
+notices processes that die. Tables and checkpoints are in the store, which all machines
+must be able to access.
 """
 
 import os
@@ -56,15 +56,14 @@ _PATIENCE = 120
 
 @dataclass(frozen=True)
 class Ray:
-    """Runs tasks on a Ray cluster, as many at a time as fit.
+    """Executor that runs tasks on a Ray cluster, as many at a time as fit.
 
     Attributes:
-        address: ``HOST:PORT`` of Ray's client server. By default the cluster of
-            ``$RAY_ADDRESS``; without that, one that this process starts on this
-            machine.
-        jobs: Processes of a cluster that this process starts; others have as many as
-            their CPUs allow.
-        gpus: Share of a GPU that a task takes, where models live on one.
+        address: Address ``HOST:PORT`` of Ray's client server. By default the cluster of
+            ``$RAY_ADDRESS``, or a cluster that this process starts on this machine.
+        jobs: Number of processes of a cluster that this process starts; on other
+            clusters the number of their CPUs decides.
+        gpus: Share of a GPU that each task requests, if the models are on a GPU.
     """
 
     address: str = ""
@@ -72,11 +71,12 @@ class Ray:
     gpus: float = 1.0
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left; see :class:`~.executors.Executor`.
+        """Run tasks until none is left; see :meth:`~.processes.Executor.run`.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
 
         Raises:
             RunError: No cluster responds.
@@ -125,7 +125,7 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 def bare() -> Iterator[None]:
     """Return a context manager within which Ray starts only what tasks need, and may be slow.
 
-    Ray has no settings for this, so some of its methods are replaced; methods that a
+    Ray has no settings for this, so some of its methods are replaced. Methods that a
     version of Ray does not have are skipped.
     """
     from ray._private import node, services
@@ -144,7 +144,7 @@ def bare() -> Iterator[None]:
 
 
 def _patiently(look: Callable[..., Any], *words: Any) -> Any:
-    """Look for a node until it is there."""
+    """Look up a node until it has started."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         with suppress(RuntimeError):
@@ -153,7 +153,7 @@ def _patiently(look: Callable[..., Any], *words: Any) -> Any:
 
 
 class _Driver:
-    """Hands out tasks while the cluster has room, and passes on what becomes of them."""
+    """Sends tasks while the cluster has room, and reports how they end."""
 
     def __init__(self, ray: Any, job: Job, schedule: Schedule, gpus: float) -> None:
         self.ray = ray
@@ -166,7 +166,7 @@ class _Driver:
         self.steps = f"inweights {job.owner}"
 
     def watch(self) -> None:
-        """Work until nothing is left; what runs is stopped whatever happens."""
+        """Work until no task is left; running tasks are stopped if an error occurs."""
         from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
 
         try:
@@ -216,7 +216,7 @@ class _Driver:
 # A function of a module that takes texts alone: Ray sends its name, and pickles none of
 # our objects.
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
-    """Try a task on whichever machine this is, and write its steps to the cluster's memory."""
+    """Execute a task on a machine of the cluster, and write its progress to Ray's object store."""
     from ray.experimental.internal_kv import _internal_kv_put
 
     def report(step: int) -> None:

@@ -1,20 +1,19 @@
 """Decide which task is next, and how to react to the end of an attempt.
 
-Executors only run tasks and say how that went; a :class:`Schedule` decides what happens
-then, once for all of them.
+Executors only run tasks and report how each attempt ended. A :class:`Schedule` decides
+what happens next, in the same way for all executors. Its reaction depends on how an
+attempt ended:
 
-===============================
-=================================================================== an attempt ended
-what follows ===============================
-=================================================================== done
-its steps are counted busy, another holds the task     it is tried again when it is free
-killed, further than before      again: it goes on from its checkpoint
-killed, thrice at one place      half of its runs, each half by itself; a single run
-fails out of memory                    the same, at once
-failed                           it would fail again: set aside with its message, the
-others go on failed to write                  all stops, as nothing else could be stored
-===============================
-===================================================================
+- done: the steps of the task are counted.
+- busy (another process works on the task): the task is tried again when it is free.
+- killed, and further than the attempt before: the task is tried again and continues
+  from its checkpoint.
+- killed three times at the same step: the runs of the task are divided into two tasks.
+  A task with a single run fails.
+- out of memory: as if killed three times, at once.
+- failed: the task would fail again. It is set aside with its message, and the other
+  tasks continue.
+- failed to write: all work stops, since no other result could be stored either.
 """
 
 import logging
@@ -41,7 +40,7 @@ _LOG = logging.getLogger("inweights.tasks")
 
 @dataclass
 class _Tries:
-    """Attempts at a task that ended at one place."""
+    """Number of attempts at a task that ended at the same step."""
 
     count: int = 0
     step: int = 0
@@ -55,21 +54,22 @@ class _Tries:
 
 
 class Schedule:
-    """Gives tasks to one executor in any order, and reacts to how each attempt ended.
+    """Queue of tasks for one executor, which reacts to how each attempt ended.
 
     Args:
-        tasks: The tasks.
+        tasks: The tasks, which may be run in any order.
         progress: Called with the number of updates done, the total number, and a
             description of the current work; ``None`` for nothing.
-        before: Updates that were done before.
-        busy: Seconds after which a task that another process holds is looked at again.
-        free: Returns whether a task, by its key, is free.
-        more: Further tasks in blocks, each read when no other task waits.
-        on_failure: Called with each task that is set aside.
+        before: Number of updates that were done before, for the progress display.
+        busy: Seconds until a task on which another process works is checked again.
+        free: Function of a task's key that returns whether no other process works on
+            it.
+        more: Further tasks, in lists; each list is read when no other task is waiting.
+        on_failure: Called with each task that is set aside; ``None`` for nothing.
 
     Attributes:
-        left: Number of tasks that were read and are neither done nor set aside; one
-            more while there may be others.
+        left: Number of tasks that are neither done nor set aside, plus one as long as
+            ``more`` may have others.
         done: Number of tasks that are done.
         failures: The tasks that were set aside.
         on_done: Called with each task that is done; ``None`` for nothing.
@@ -105,7 +105,7 @@ class Schedule:
         self._add(tasks)
 
     def take(self) -> Task | None:
-        """Return the next task; ``None`` where none waits just now."""
+        """Return the next task; ``None`` if no task is waiting at this moment."""
         while (task := self._next()) is None and self._more is not None:
             block = next(self._more, None)
             if block is None:
@@ -116,7 +116,7 @@ class Schedule:
         return task
 
     def _next(self) -> Task | None:
-        """Return the next task that was read and waits no longer."""
+        """Return the next task that is due among those that were read."""
         for _ in range(len(self._waiting)):
             when, task = self._waiting.popleft()
             if when <= time.monotonic():
@@ -134,17 +134,17 @@ class Schedule:
         self.left += len(tasks)
 
     def report(self, task: Task, step: int) -> None:
-        """Note how many updates of a task are done.
+        """Record how many updates of a task are done.
 
         Args:
             task: The task.
-            step: Updates so far.
+            step: Number of updates done so far.
         """
         self._tries[task.key].step = step
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
-        """React to how an attempt at a task ended, as the table of this module says.
+        """React to how an attempt at a task ended; see the list in the module's docstring.
 
         Args:
             task: The task.
@@ -186,11 +186,11 @@ class Schedule:
             self._set_aside(task, end)
 
     def finish(self) -> None:
-        """Raise an error that lists the tasks that were set aside, if there are any.
+        """Raise an error that lists the tasks that failed, if there are any.
 
         Raises:
-            InweightsError: Of the class that all of their errors have, otherwise a
-                ``RunError``.
+            InweightsError: Some tasks failed. The class is that of their errors if all
+                have the same, otherwise ``RunError``.
         """
         if not self.failures:
             return
@@ -233,9 +233,9 @@ class Schedule:
 
 
 def halves(task: Task) -> list[Task]:
-    """Return a task with several runs as two tasks, and any other task unchanged.
+    """Split a task with several runs into two tasks; any other task is returned alone.
 
-    A run's numbers do not depend on its company.
+    The numbers of a run do not depend on the runs with which it is trained.
     """
     if not isinstance(task, LearnTask) or len(task.runs) < 2:
         return [task]

@@ -1,9 +1,9 @@
-"""Run tasks on the processes that ``torchrun`` started, each trained by all of them.
+"""Run tasks on the processes that ``torchrun`` started; all of them train each task together.
 
-The first rank (:func:`joined`, :class:`Leader`) does all that a command does; the
-others train along, measure nothing and store nothing. After an error in a training
-nothing more is trained, as a rank may have been left behind in the middle of a step:
-the command ends, ``torchrun`` ends the others, and the same command continues from the
+The first rank (:func:`joined`, :class:`Leader`) does everything that a command does;
+the other ranks only take part in the training and store nothing. After an error in a
+training nothing more is trained, because a rank may be in the middle of a step. The
+command ends, ``torchrun`` ends the other ranks, and the same command continues from the
 checkpoint.
 """
 
@@ -32,17 +32,17 @@ _WAIT = timedelta(days=7)
 
 
 class _Order(msgspec.Struct):
-    """Training arguments that the first rank sends to the others."""
+    """Arguments of a training that the first rank sends to the others."""
 
     job: Job
     task: msgspec.Raw
 
 
 class Leader:
-    """Runs tasks as the first rank of ``torchrun``, each trained by all ranks.
+    """Executor of the first rank of ``torchrun``, which trains each task on all ranks.
 
     Args:
-        shards: The ranks, as the training shares its work among them.
+        shards: The ranks among which a training divides its work.
     """
 
     def __init__(self, shards: Shards) -> None:
@@ -51,29 +51,30 @@ class Leader:
         self.apart = False
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left; see :class:`~.executors.Executor`.
+        """Run tasks until none is left; see :meth:`~.processes.Executor.run`.
 
         Args:
-            job: What all tasks have in common.
-            schedule: Gives the tasks, and is told of progress and ends.
+            job: Data that all tasks share.
+            schedule: Source of the tasks, which receives reports of progress and
+                endings.
         """
         self._job = job
         SameProcess(self.training).run(job, schedule)
 
     @contextmanager
     def training(self, block: LearnTask) -> Iterator[Shards]:
-        """Have the other ranks train the runs that this one trains in the block.
+        """Make the other ranks train the same runs as this rank, within a block.
 
         Args:
-            block: The runs.
+            block: The runs that are trained.
 
         Yields:
-            The ranks, to be given to the training.
+            The ranks, to be passed to the training.
 
         Raises:
-            RunError: An earlier training ended with an error, so that the ranks are out
-                of step.
-            ConfigError: The runs name what other processes cannot find.
+            RunError: An earlier training ended with an error, so that the ranks may be
+                at different steps.
+            ConfigError: The runs name objects that other processes cannot import.
         """
         if self.apart:
             raise RunError(
@@ -92,17 +93,17 @@ _leader: Leader | None = None
 
 
 def leader() -> Leader | None:
-    """Return the leader in the first of several joined processes; ``None`` elsewhere."""
+    """Return the executor of the first rank, if this process is it; otherwise ``None``."""
     return _leader
 
 
 @contextmanager
 def joined() -> Iterator[bool]:
-    """Join the processes that torchrun started, for a block.
+    """Connect the processes that torchrun started, within a block.
 
     Yields:
-        Whether this process is the first. In the others the block is entered when the
-        first one has left it.
+        Whether this process is the first rank. In the other ranks the block begins when
+        the first rank has left it.
     """
     global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
     nccl = torch.cuda.is_available() and dist.is_nccl_available()
@@ -123,7 +124,7 @@ def joined() -> Iterator[bool]:
 
 
 def _follow(shards: Shards) -> None:
-    """Train what the first rank trains, until it says no more."""
+    """Train what the first rank trains, until it sends no more work."""
     while words := shards.tell():
         order = msgspec.json.decode(words, type=_Order)
         task = task_of(order.job, order.task)

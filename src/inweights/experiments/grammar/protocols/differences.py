@@ -93,10 +93,6 @@ class DifferenceRow:
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how closely some trials follow the paper's protocol.
 
-    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*:
-    the same world and model, but sizes are smaller, or the text lost them, or the
-    training is another. *Substitute*: world or model differ in more than size.
-
     Args:
         trials: The differences of each trial, as :func:`~.compare.compare` returns
             them.
