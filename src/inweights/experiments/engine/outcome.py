@@ -158,7 +158,7 @@ class Outcome(Carded, About):
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
     def _card(self) -> Card:
-        """Return what a notebook shows: every claim, and the first figure unless it is too large."""
+        """Return what a notebook shows: every claim, and the first figure unless it is large."""
         about = {
             "scale": self.scale,
             "seeds": len(self.seeds),

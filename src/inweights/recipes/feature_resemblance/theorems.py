@@ -1,4 +1,4 @@
-"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas that they rest on."""
+"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas behind them."""
 
 from functools import partial
 
