@@ -1,4 +1,4 @@
-"""Share what the recipes of Feature Resemblance have in common: worlds, measures, comparisons."""
+"""Define worlds, measures and comparisons that the recipes of Feature Resemblance share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """Return what is measured at the end of a curriculum."""
+    """Return the probes that measure a model at the end of a curriculum."""
     return iw.probes.accuracy, iw.probes.resemblance
 
 
@@ -34,7 +34,7 @@ def world_of(course: str, n: int) -> experiments.WorldConfig:
 
 
 def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the training loss that was recorded last, ``loss``, of every group.
+    """Return the last recorded training loss of every group, as ``loss``.
 
     Args:
         losses: A row per run and recorded step, with ``step`` and ``loss``.
@@ -70,17 +70,20 @@ def compared(
     published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities beside predicted ones, in two ways, and published ones.
+    """Return measured similarities with those predicted in two ways, and the published ones.
 
     Args:
-        table: Measured: a row per run with ``cosine``.
-        foretold: Predicted: the same with ``from_facts`` and ``closed_form``.
-        published: Values of the labels, and the cosine that the paper prints.
+        table: Measured similarities: a row per run, with ``cosine``.
+        foretold: Predicted similarities: a row per run, with ``from_facts`` and
+            ``closed_form``.
+        published: For each row of the paper, the values of the labels and the printed
+            cosine.
         labels: Columns that name the trials.
 
     Returns:
-        Two tables: ``predicted`` has the absolute error of both predictions, and in
-        ``shown`` the column ``what`` tells the three apart.
+        Two tables. ``predicted`` has the absolute errors of both predictions. ``shown``
+        has a row for each similarity; its column ``what`` says whether the similarity
+        is measured, predicted or published.
     """
     keys = [*labels, "seed"]
     printed = [
@@ -104,7 +107,7 @@ def compared(
 def near(
     similarity: experiments.Score, printed: float, tolerance: float = 0.03
 ) -> experiments.Judged:
-    """Return a similarity with a target around the printed one, 1 at most.
+    """Return a similarity with a target: the printed value, plus or minus a tolerance.
 
     Args:
         similarity: The score.
@@ -125,7 +128,7 @@ def both_models(
     course: str,
     rho: float,
 ) -> list[experiments.Trial]:
-    """Return a training task on a world, for each model; its name is the label ``model``.
+    """Return a trial of a training task for each model, whose name is the label ``model``.
 
     Args:
         labels: Further labels.

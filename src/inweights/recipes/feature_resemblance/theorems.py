@@ -1,4 +1,4 @@
-"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas behind them."""
+"""Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas that they use."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return every course, stage 1 of each in closed form, and the closed form beside autograd.
+    """Plan every curriculum, its stage 1 in closed form, and the comparison with autograd.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``checked``;
@@ -43,9 +43,9 @@ def plan(settings: Settings) -> experiments.Plan:
         Trials with the labels ``course`` (joint, SA, AS, two-hop, two-hop without
         identity); the measures ``accuracy`` and ``resemblance``; the computations
         ``stage_one`` and ``lemma_1``. Values of labels are those of the default
-        settings. ``course`` is what is trained in which order: joint, all premises
-        together; SA, the similarity premise before the attribution; AS, the similarity
-        last (:func:`~.trainings.phase_roles`).
+        settings. ``course`` is the order of training: joint, all premises together; SA,
+        the similarity premise before the attribution; AS, the similarity premise last
+        (:func:`~.trainings.phase_roles`).
     """
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 

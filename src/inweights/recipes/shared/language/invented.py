@@ -1,4 +1,4 @@
-"""Invent people and towns, so that no pretrained model knows anything about them."""
+"""Invent people and places that do not exist, so that no model knows anything about them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -187,5 +187,5 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """Hash of the model, where its name is that of a file, folder or hub model."""
+        """Hash of the model's files, by its name; empty for models that are made from a seed."""
         return contents_of(self.model)
