@@ -214,7 +214,7 @@ WRONG = {
     "claim": (
         BRIEF
         + '[[claims]]\nname = "a"\ntext = "b"\ntable = "accuracy"\ncolumn = "accuracy"',
-        "a target needs a least or a most value",
+        "a target needs a smallest value",
     ),
     "seeds": ("seeds = 0\n" + BRIEF, "at least one seed"),
     "toml": ("[world", "not a TOML file"),

@@ -73,7 +73,7 @@ def test_a_claim_without_its_source_does_not_load(name: str) -> None:
 
 def test_a_long_quote_does_not_load() -> None:
     stated(quote="word " * 25).check_sources("one.toml")
-    with pytest.raises(ConfigError, match="has 26 words; give 25 at most"):
+    with pytest.raises(ConfigError, match="has 26 words; shorten it to 25"):
         stated(quote="word " * 26).check_sources("one.toml")
 
 

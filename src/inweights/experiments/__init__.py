@@ -1,9 +1,9 @@
-"""Describe experiments, run them, and judge what came of them.
+"""Describe experiments, run them, and judge their results.
 
 The grammar (:class:`Trial`, :class:`Measure`, :class:`Plan`, :class:`Claim`,
-:class:`Recipe`) says what is trained, measured, drawn and claimed; the engine makes the
-tables; studies vary one experiment. ``recipes`` states papers in this grammar,
-``report`` draws what it describes.
+:class:`Recipe`) describes what is trained, measured, drawn and claimed. The engine
+makes the tables, and studies vary an experiment. ``recipes`` describes papers in this
+grammar, and ``report`` draws the results.
 """
 
 from typing import TYPE_CHECKING

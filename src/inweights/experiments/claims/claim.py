@@ -1,7 +1,7 @@
-"""Describe claims, as data: a sentence, what the paper says of it, and a score with its target.
+"""Describe claims as data: a sentence, what the paper says, and a score with its target.
 
-:class:`Claim` is one claim, :class:`Stating` makes the claims of one recipe.
-:mod:`~.verdict` judges a claim, which gives a
+:class:`Claim` is one claim, and :class:`Stating` makes the claims of one recipe.
+:mod:`~.verdict` judges a claim and returns a
 :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
 """
 
@@ -56,24 +56,26 @@ _WORDS = 25
 
 
 class Said(Config, kw_only=True):
-    """Sentence and source of a claim, whether or not it has been judged.
+    """Sentence and source of a claim, without its score and its verdict.
 
     Attributes:
-        id: ``<recipe>/<short-name>``.
-        text: The sentence.
-        place: Where in the paper.
-        source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
-        target: Where its numbers have to lie.
+        id: Name of the claim, ``<recipe>/<short-name>``.
+        text: The claim, as a sentence.
+        place: Place in the paper.
+        source: Short name of the paper, or ``ours`` for a claim that no paper states.
+        target: Range in which the numbers have to lie.
         published: The number or relation that the paper prints; or a note that it
-            prints none, or that the text at hand lost it.
-        check: Whether it holds by construction, as frozen vectors stay as drawn: a test
-            of the code that the results table shows and does not count.
+            prints none, or that it is missing in our copy of the text.
+        check: Whether the claim holds by construction, such as that frozen vectors do
+            not change. It tests the code; the results table shows it and does not count
+            it.
         condition: Condition of the trials on which the claim is judged; empty if there
-            is only one.
+            is only one condition.
         quote: The paper's own words.
-        protocol: How near to the paper's protocol it is judged; ``None`` for claims of
-            ours.
-        close: Smallest and largest number that has the published size.
+        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
+            ``substitute``; ``None`` for claims of ours.
+        close: Smallest and largest number that count as close to the published one;
+            ``None`` for a range by a constant factor.
     """
 
     id: str
@@ -90,14 +92,14 @@ class Said(Config, kw_only=True):
 
     @property
     def number(self) -> tuple[str, str]:
-        """The paper's number and what it is: ``published``, or ``derived`` from two that are."""
+        """The paper's number as text, and its origin: ``published``, or ``derived`` from two."""
         said = self.published or ""
         if said.startswith(DERIVED):
             return DERIVED.strip(), said.removeprefix(DERIVED)
         return "published", said
 
     def about(self) -> dict[str, Any]:
-        """Return the attributes by name, to make another state of the same claim."""
+        """Return the attributes by name, to make an object of another class for the same claim."""
         return {name: getattr(self, name) for name in Said.__struct_fields__}
 
 
@@ -105,28 +107,24 @@ class Statement(Said, kw_only=True, omit_defaults=True):
     """A claim without its score, as it is shown before any run.
 
     Attributes:
-        judged: What is judged over the seeds.
-
-    The others are those of :class:`Said`.
+        judged: Statistic over the seeds that is judged; see :class:`Claim`.
     """
 
     judged: Rule = "typical"
 
 
 class Claim(Said, kw_only=True):
-    """One claim, as data.
+    """A claim with the score on which it is judged.
 
     Attributes:
         score: The numbers that are judged, one per seed.
-        judged: Whether their median (``typical``), the share of seeds that meet the
-            target by themselves (``reliable``) or their mean (``mean``) has to lie
-            within the target.
-
-    The others are those of :class:`Said`.
+        judged: Statistic over the seeds that has to lie within the target: their median
+            (``typical``), the share of seeds that meet the target individually
+            (``reliable``) or their mean (``mean``).
 
     Raises:
-        ConfigError: The target is a bound of the score, so that every number would meet
-            it.
+        ConfigError: The target contains only the largest or only the smallest possible
+            value of the score.
     """
 
     score: Score
@@ -154,18 +152,18 @@ class Claim(Said, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether it is our own claim, which no paper states."""
+        """Whether the claim is our own, which no paper states."""
         return self.source == "ours"
 
     def check_sources(self, file: str) -> None:
-        """Check that a claim has the quote, published number and protocol of its paper.
+        """Check that a claim of a paper has a quote, a published number and a protocol.
 
         Args:
-            file: Name of the recipe's file, for the message.
+            file: Name of the recipe's file, for error messages.
 
         Raises:
-            ConfigError: Quote, published number or protocol is missing, or the quote is
-                too long.
+            ConfigError: The quote, the published number or the protocol is missing, or
+                the quote is too long.
         """
         wanted = {
             "quote": f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'",
@@ -179,16 +177,16 @@ class Claim(Said, kw_only=True):
                 )
         if (words := len(self.quote.split())) > _WORDS:
             raise ConfigError(
-                f"{file}: the quote of claim {self.id} has {words} words; give {_WORDS} at most"
+                f"{file}: the quote of claim {self.id} has {words} words; shorten it to {_WORDS}"
             )
 
 
 def own_claim(id_: str, text: str, judged: Judged) -> Claim:
-    """Return a claim that is not a paper's.
+    """Make a claim that no paper states.
 
     Args:
-        id_: ``<recipe>/<short-name>``.
-        text: The sentence.
+        id_: Name of the claim, ``<recipe>/<short-name>``.
+        text: The claim, as a sentence.
         judged: The score and its target, such as
             ``share("runs", "accuracy").over("model") >= 0.9``; see
             :class:`~inweights.experiments.Score`.
@@ -207,14 +205,14 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
 
 @dataclass(frozen=True)
 class Stating:
-    """Makes the claims of one recipe; what they share is given once.
+    """Function that makes the claims of one recipe; what they share is given once.
 
     Attributes:
         recipe: Name of the recipe, ``<paper>/<figure>``.
         source: Short name of the paper, or ``ours``.
-        place: Where in the paper, for claims that do not say it.
-        condition: The condition of claims whose scores do not name it by their own
-            label ``condition``; by default none.
+        place: Place in the paper, for claims without their own.
+        condition: Condition of claims whose scores do not name one in the column
+            ``condition``; by default none.
 
     Example:
         >>> from inweights.experiments import share
@@ -240,20 +238,23 @@ class Stating:
         condition: str | None = None,
         **said: Any,
     ) -> Claim:
-        """Return one claim.
+        """Make one claim of the recipe.
 
         Args:
-            name: Its short name, the last part of its id.
-            text: The sentence.
+            name: Short name of the claim, the last part of its id.
+            text: The claim, as a sentence.
             judged: The score and its target.
-            place: Where in the paper; the recipe's own if left out.
-            source: Short name of the paper; the recipe's own if left out.
-            rule: What is judged over the seeds; by default their median.
-            condition: Under which condition; the recipe's own if left out.
+            place: Place in the paper; by default that of the recipe.
+            source: Short name of the paper; by default that of the recipe.
+            rule: Statistic over the seeds that is judged: ``typical`` (the median, by
+                default), ``reliable`` or ``mean``; see :class:`Claim`.
+            condition: Condition under which the claim is judged; by default that of the
+                score's rows or of the recipe.
             **said: Further attributes of :class:`Claim`.
 
         Raises:
-            ConfigError: The target is a bound of the score.
+            ConfigError: The target contains only the largest or only the smallest
+                possible value of the score.
         """
         return Claim(
             id=f"{self.recipe}/{name}",
@@ -271,7 +272,7 @@ class Stating:
 
 
 def _condition(score: Score, otherwise: str) -> str:
-    """Return the condition that a score's rows name; two if it is a difference."""
+    """Return the condition that the rows of a score name; two conditions for a difference."""
     if "condition" in score.each:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))

@@ -1,4 +1,4 @@
-"""Hold a claim with its verdict, as pages and the results table show it."""
+"""Represent a claim with its verdict, as pages and the results table show it."""
 
 from inweights.experiments.claims.claim import Rule, Said, Verdict
 from inweights.support.progress import plural
@@ -10,34 +10,34 @@ OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not 
 
 
 class ClaimResult(Said, kw_only=True):
-    """A claim with its verdict, as in the results table.
+    """A claim with its verdict and the numbers on which the verdict is based.
 
     Attributes:
-        verdict: Whether it is reproduced.
-        rule: What was judged over the seeds.
-        measured: Median of the seeds' numbers, or their mean; of several cases, that of
-            the one that decided.
-        low: Lower end of its confidence interval; ``None`` for what is computed, and
-            for few seeds.
-        high: Upper end of the same.
+        verdict: The verdict, such as ``reproduced``; all verdicts are in ``VERDICTS``.
+        rule: Statistic over the seeds that was judged: ``typical``, ``reliable`` or
+            ``mean``.
+        measured: Median or mean of the seeds' numbers. If the claim has several cases,
+            it is that of the deciding case.
+        low: Lower end of the confidence interval of ``measured``; ``None`` for computed
+            numbers, and if there are too few seeds.
+        high: Upper end of the confidence interval of ``measured``.
         replicates: Number of seeds that were judged.
-        hits: Number of them that meet the target by themselves.
-        share_low: Lower end of the interval of the share of all seeds that would meet
-            it.
-        share_high: Upper end of the same.
-        case: The case that decided: the one that is farthest from reproducing.
-        why: Reason why there is no verdict; empty if there is one.
-        needed: About how many seeds would decide an open claim, if they are like those
-            so far.
-        level: Confidence of the intervals.
-        version: Of the claim, by the ledger.
-        earlier: Verdicts of earlier versions of the claim, in words.
-        p: The smallest error probability with which it would have this verdict, on the
-            scale of one analysis at .05.
-        together: Whether the verdict also holds when all papers' claims are tested
-            together (Holm).
-
-    The others are those of :class:`Said`.
+        hits: Number of seeds that meet the target individually.
+        share_low: Lower end of the confidence interval of the share of seeds that meet
+            the target.
+        share_high: Upper end of the confidence interval of this share.
+        case: The deciding case: the one that is farthest from being reproduced. Empty
+            if there is only one case.
+        why: Reason why the claim was not judged; empty if it was.
+        needed: Estimated number of seeds that would decide an open claim, if further
+            seeds are like those so far; ``None`` if unknown.
+        level: Confidence level of the intervals.
+        version: Version of the claim in the ledger.
+        earlier: Verdicts of earlier versions of the claim, as text.
+        p: Smallest error probability at which the claim would have this verdict, as for
+            a single analysis at level .05; ``None`` if unknown.
+        together: Whether the verdict also holds if the claims of all papers are tested
+            jointly (Holm's correction).
     """
 
     verdict: Verdict
@@ -79,7 +79,7 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The verdict in words; a claim of our own ``holds`` or ``does not hold``.
+        """The verdict as text; for a claim of ours ``holds`` or ``does not hold``.
 
         Example:
             >>> from inweights.experiments import Target
@@ -115,12 +115,12 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def agrees(self) -> bool:
-        """Whether what was measured agrees with the claim (reproduced or consistent)."""
+        """Whether the measured numbers agree with the claim (``reproduced`` or ``consistent``)."""
         return self.verdict in ("reproduced", "consistent")
 
     @property
     def met(self) -> str:
-        """How many seeds meet the target, with the interval of their share, in words.
+        """Number of seeds that meet the target, with the interval of their share, as text.
 
         Example:
             >>> from inweights.experiments import Target

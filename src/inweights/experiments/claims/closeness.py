@@ -1,7 +1,7 @@
-"""Judge whether a measured number has the size of the published one.
+"""Judge whether a measured number has about the size of the published one.
 
-:func:`closeness` is a second verdict on a claim beside that of :mod:`~.verdict`, where
-the paper prints a number and the target has one edge.
+If the paper prints a number and the target is a one-sided limit, :func:`closeness`
+gives a second verdict on a claim, besides that of :mod:`~.verdict`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ _SIZES: dict[Verdict, Size] = {"reproduced": "close", "not reproduced": "not clo
 
 @dataclass(frozen=True)
 class Closeness:
-    """Whether a measured number has the published size.
+    """Comparison of a measured number with the published one.
 
     Attributes:
         published: The number that the paper prints.
-        ratio: Measured over published; ``None`` where the paper prints 0.
-        span: Confidence interval of the ratio; ``None`` for what is computed.
-        close: Smallest and largest number that has the published size.
-        verdict: Whether the interval lies in ``close``, outside, or across an end.
-        derived: Whether the number is not printed, but follows from two that are.
+        ratio: Measured number divided by the published one; ``None`` if the paper
+            prints 0.
+        span: Confidence interval of the ratio; ``None`` for computed numbers.
+        close: Smallest and largest number that count as close to the published one.
+        verdict: ``close`` if the measured interval lies within ``close``, ``not close``
+            if it lies outside, ``undecided`` if it contains an end of the range.
+        derived: Whether the number is not printed in the paper, but follows from two
+            printed numbers.
     """
 
     published: float
@@ -44,7 +47,7 @@ class Closeness:
 
     @property
     def text(self) -> str:
-        """The ratio in words.
+        """The verdict with the ratio, as text.
 
         Example:
             >>> Closeness(0.0194, 0.16, (0.12, 0.2), (0.013, 0.029), "not close").text
@@ -58,11 +61,11 @@ class Closeness:
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
-    """Return whether the interval of a result lies within the range of the published size.
+    """Compare the measured interval of a result with the published number.
 
     Returns:
-        ``None`` where the claim is not judged, no number is printed, or the target says
-        it already.
+        The comparison; ``None`` if the claim was not judged, the paper prints no
+        number, or the target already is a range around it.
     """
     printed = printed_number(claim.published)
     measured = claim.measured
@@ -85,5 +88,9 @@ def closeness(claim: ClaimResult) -> Closeness | None:
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on the published size, over the claims that have one."""
+    """Count the verdicts on closeness over the claims that have one.
+
+    Returns:
+        The number of claims by verdict: ``close``, ``not close`` and ``undecided``.
+    """
     return Counter(size.verdict for size in map(closeness, claims) if size)

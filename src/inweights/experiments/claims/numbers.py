@@ -1,6 +1,6 @@
-"""Take the numbers of a score from the tables of a run, and find runs that diverged.
+"""Read the numbers of a score from the tables of a run, and find runs that diverged.
 
-:func:`numbers_of` returns the :class:`Numbers` that :mod:`~.verdict` judges;
+:func:`numbers_of` returns the :class:`Numbers` that :mod:`~.verdict` judges.
 :func:`warn_of_divergence` is called wherever tables are put together.
 """
 
@@ -27,11 +27,11 @@ class Numbers:
     """The numbers of a score, ready to be judged.
 
     Attributes:
-        cases: The number of each seed, by case; a score without ``each`` has one case,
-            "".
-        why: Why they cannot be judged; "" if they can.
-        size: Median size of what was subtracted, over all seeds; it says what rounding
-            can move.
+        cases: The number of each seed, by case. A score without ``each`` has one case,
+            whose name is empty.
+        why: Reason why the numbers cannot be judged; empty if they can.
+        size: Median absolute value of the subtracted numbers, over all seeds, which
+            determines how large rounding errors can be; 0 if nothing is subtracted.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -40,24 +40,25 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Number of seeds of the case that has the fewest."""
+        """Number of seeds of the case with the fewest seeds."""
         return min(map(len, self.cases.values()), default=0)
 
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
-    """Take the numbers of a claim's score from the tables of a run.
+    """Read the numbers of a claim's score from the tables of a run.
 
     Args:
-        score: Which numbers.
+        score: The score, which selects table, column and rows.
         tables: Tables of the run, by name.
-        claim: Id of the claim, for messages.
+        claim: Id of the claim, for error messages.
 
     Returns:
-        The numbers; or the reason why they cannot be judged: no row matches, a run
-        diverged, or one of them is not a number.
+        The numbers by case and seed, or the reason why they cannot be judged: no row
+        matches, a run diverged, or a value is not a number.
 
     Raises:
-        DataError: A table, a column or a value of a column is missing.
+        DataError: A table or a column is missing, a column contains no numbers, or no
+            row has a value that the score selects.
     """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:
@@ -75,10 +76,11 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+    """Warn about runs whose loss became infinite or NaN, so that their other numbers mean nothing.
 
     Args:
-        tables: Tables of a plan, by name; without a table ``losses`` nothing is said.
+        tables: Tables of a plan, by name. Without a table ``losses`` there is no
+            warning.
     """
     runs = diverged_runs(tables)
     if runs.is_empty():
@@ -101,15 +103,15 @@ def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the runs whose loss became infinite or not a number.
+    """Return the runs whose loss became infinite or NaN.
 
     Args:
-        tables: Tables of a plan, by name; ``losses`` is read (``loss``, labels and
-            ``seed``).
+        tables: Tables of a plan, by name. Only ``losses`` is read, with its columns
+            ``loss``, ``seed`` and the labels.
 
     Returns:
-        One row per diverged run, with its labels and its seed; no rows if there are no
-        losses.
+        One row per diverged run, with its labels and its seed; no rows if there is no
+        table ``losses``.
     """
     import polars as pl
 
@@ -120,7 +122,7 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _bad(losses: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of a table of losses whose loss is infinite, not a number or missing."""
+    """Return the rows of a table whose ``loss`` is infinite, NaN or missing."""
     import polars as pl
 
     return losses.filter(~pl.col("loss").is_finite().fill_null(False))
@@ -129,7 +131,7 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> tuple[dict[str, dict[int, float]], float]:
-    """Return the numbers of each case, and the size of the subtracted numbers."""
+    """Return the numbers of each case, and the typical size of the subtracted numbers."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
@@ -155,7 +157,7 @@ def _cases(
 
 
 def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
-    """Raise an error for a column without numbers, which has no mean."""
+    """Raise an error if a column contains no numbers, so that it has no mean."""
     import polars as pl
 
     kind = table.schema[column]
@@ -169,7 +171,7 @@ def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """Return how many runs of a score diverged; 0 where its table does not name runs."""
+    """Return how many runs of a score diverged; 0 if its table does not identify runs."""
     import polars as pl
 
     runs = diverged_runs(tables)
@@ -190,7 +192,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> dict[tuple[Any, ...], float]:
-    """Return the mean of each case and seed, in order; a missing mean is not a number."""
+    """Return the mean of each case and seed, in order; NaN if it is missing."""
     import polars as pl
 
     for column, value in where.items():
@@ -220,5 +222,5 @@ def _per_seed(
 
 
 def _plain(value: Any) -> str:
-    """Return a value as messages show it."""
+    """Return a value as error messages show it."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Read the number that a paper prints, and say which numbers have the same size."""
+"""Parse the number that a paper prints, and determine which numbers are close to it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
 
 def published_range(claim: Claim) -> tuple[float, float] | None:
-    """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
+    """Return the range of numbers that are close to the published one, or ``None``.
 
-    It is ``None`` where no number is printed, or the target says it: about it, or up to
-    the score's bound.
+    It is the claim's own range, otherwise all numbers within a factor of
+    :data:`FACTOR`.
+
+    Returns:
+        The smallest and the largest number; ``None`` if the paper prints no number, or
+        if the target already is a range around it or ends at the score's bound.
     """
     printed = printed_number(claim.published)
     target = claim.target
@@ -33,10 +37,11 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return the printed value of a paper as a number; ``None`` where it is not a single one.
+    """Parse a number that a paper prints; ``None`` if the text is not a single number.
 
-    A spread (``± 0.1``) is left out, and a percentage becomes a share. A number that
-    follows from two printed ones is ``derived``, and may say from which.
+    A spread (``± 0.1``) is ignored, and a percentage is converted to a share. A number
+    that follows from two printed ones is marked ``derived``, and the text may name
+    these two.
 
     Example:
         >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")

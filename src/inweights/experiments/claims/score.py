@@ -1,8 +1,8 @@
 """Select the table and column on which a claim is judged, before any run.
 
-A :class:`Score` is one number per seed; with a
-:class:`~inweights.experiments.claims.target.Target` it forms the assertion of a claim
-(:class:`Judged`). :mod:`~.numbers` takes the numbers from the tables of a run.
+A :class:`Score` is one number per seed. Together with a
+:class:`~inweights.experiments.claims.target.Target` it is what a claim asserts
+(:class:`Judged`). :mod:`~.numbers` reads the numbers from the tables of a run.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Value = str | float | bool
 class Score(Config):
     """Numbers of one column of a table: one per seed, the mean if a seed has several rows.
 
-    Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed
-    by
-    :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``,
-    ``<=`` or
-    :meth:`within`.
+    A score is made by :func:`number`, :func:`share`, :func:`cosine` or
+    :func:`computed`. :meth:`at` selects rows, :meth:`over` requires that the claim
+    holds for every value of a column, and ``-`` subtracts another score. A comparison
+    with ``>=``, ``<=`` or :meth:`within` gives a :class:`Judged`.
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
         column: Column of the numbers.
-        where: Values that columns have in the rows that count.
-        minus: Values in the rows that are subtracted, seed by seed; empty for none.
-        each: Columns over all of whose values the claim has to hold.
-        bounds: Least and largest value that the score can have; ``None`` if it has no
+        where: Values of columns that select the rows.
+        minus: Values of columns that select the rows to subtract, seed by seed; empty
+            for none.
+        each: Columns for all of whose values the claim has to hold.
+        bounds: Smallest and largest possible value of the score; ``None`` for no
             bounds.
-        exact: Whether the numbers are computed and not sampled, so that there is
-            nothing to replicate.
+        exact: Whether the numbers are computed and not sampled, so that one seed is
+            enough.
 
     Example:
         >>> accuracy = share("compositions", "accuracy", identity=True)
@@ -59,7 +59,7 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Return the score of fewer rows: those where columns have these values, too."""
+        """Return the score of those rows in which columns also have the given values."""
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
@@ -67,15 +67,19 @@ class Score(Config):
         return structs.replace(self, column=column)
 
     def over(self, *columns: str) -> Score:
-        """Return the score in every case: for each combination of values of these columns."""
+        """Return a score that is judged separately for each combination of values of some columns.
+
+        Args:
+            *columns: Names of the columns. The claim has to hold for every combination.
+        """
         return structs.replace(self, each=columns)
 
     def __sub__(self, other: Score) -> Score:
-        """Return the difference, seed by seed, to the same column in other rows.
+        """Return the difference from the same column in other rows, seed by seed.
 
         Raises:
-            ConfigError: The other score is of another column, of the same rows, or one
-                of the two is a difference already.
+            ConfigError: The other score has another column or the same rows, or one of
+                the two is already a difference.
         """
         if self.minus or other.minus:
             raise ConfigError(
@@ -105,39 +109,39 @@ class Score(Config):
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Return the score with a target from ``least`` to ``most``.
+        """Return the score with a target range.
 
         Args:
-            least: Lower edge.
-            most: Upper edge.
+            least: Smallest value that meets the target.
+            most: Largest value that meets the target.
 
         Raises:
-            ConfigError: The lower edge is above the upper one.
+            ConfigError: ``least`` is larger than ``most``.
         """
         return Judged(self, Target(least=least, most=most))
 
     @property
     def size(self) -> float:
-        """The largest absolute value that the score can have; 0 if it has no bounds."""
+        """Largest absolute value that the score can have; 0 if it has no bounds."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 
     @property
     def columns(self) -> set[str]:
-        """Every column that the table needs."""
+        """Names of all columns that the table must have."""
         return {*self.where, *self.minus, *self.each, self.column, "seed"}
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A score and its target: what a claim asserts.
+    """A score with its target, which together are what a claim asserts.
 
-    A comparison of a score makes it: ``score >= 0.9``, ``score <= 0.1`` or
+    It is made by comparing a score: ``score >= 0.9``, ``score <= 0.1`` or
     ``score.within(-0.1, 0.1)``.
 
     Attributes:
         score: The numbers, one per seed.
-        target: Where they should lie.
+        target: Range in which the numbers should lie.
     """
 
     score: Score
@@ -150,7 +154,7 @@ def number(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values that columns have in the rows that count.
+        **where: Values of columns that select the rows.
     """
     return Score(table=table, column=column, where=where)
 
@@ -161,7 +165,7 @@ def share(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values that columns have in the rows that count.
+        **where: Values of columns that select the rows.
     """
     return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
 
@@ -172,7 +176,7 @@ def cosine(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values that columns have in the rows that count.
+        **where: Values of columns that select the rows.
     """
     return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
 
@@ -183,6 +187,6 @@ def computed(table: str, column: str, **where: Value) -> Score:
     Args:
         table: Name of a table of the recipe.
         column: Column of the numbers.
-        **where: Values that columns have in the rows that count.
+        **where: Values of columns that select the rows.
     """
     return Score(table=table, column=column, where=where, exact=True)

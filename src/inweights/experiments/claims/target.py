@@ -1,7 +1,7 @@
-"""Say where a number should lie: the range of a score, and how near to its edge rounding matters.
+"""Describe in which range a number should lie, with a tolerance for rounding at the ends.
 
-:class:`Target` is one half of what a claim asserts, the other is
-:class:`~inweights.experiments.claims.score.Score`.
+A :class:`Target` and a :class:`~inweights.experiments.claims.score.Score` together are
+what a claim asserts.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Rounding:
-    """How near to an edge of a target a number counts as lying on it.
+    """Tolerance within which a number counts as equal to an end of a target.
 
     Attributes:
-        share: Tolerance relative to the size of the compared values; 0 compares to the
-            last bit.
-        size: Size of the numbers that were rounded, where it may be more than the
-            edge's own: 1 for shares and for differences of shares.
+        share: Tolerance relative to the size of the compared values; 0 compares
+            exactly.
+        size: Size of the numbers that were rounded, if it may be larger than the end
+            itself: 1 for shares and differences of shares.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -37,7 +37,11 @@ class Rounding:
     size: float = 0.0
 
     def at(self, edge: float) -> float:
-        """Return the distance within which a number counts as equal to a boundary of the target."""
+        """Return the tolerance at one end of a target.
+
+        Args:
+            edge: The end of the target.
+        """
         return self.share * max(abs(edge), self.size)
 
 
@@ -45,14 +49,14 @@ _USUAL = Rounding()
 
 
 class Target(Config):
-    """The range of a score, its edges included.
+    """Range of a score, including its ends.
 
     Attributes:
-        least: Lower edge; ``None`` for no lower edge.
-        most: Upper edge; ``None`` for no upper edge.
+        least: Smallest value in the range; ``None`` for no lower limit.
+        most: Largest value in the range; ``None`` for no upper limit.
 
     Raises:
-        ConfigError: Both are left out, or the lower edge is above the upper one.
+        ConfigError: Neither is given, or ``least`` is larger than ``most``.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text
@@ -64,13 +68,15 @@ class Target(Config):
 
     def __post_init__(self) -> None:
         if self.least is None and self.most is None:
-            raise ConfigError("a target needs a least or a most value")
+            raise ConfigError(
+                "a target needs a smallest value (least) or a largest value (most)"
+            )
         if self.least is not None and self.most is not None and self.least > self.most:
             raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
 
     @property
     def text(self) -> str:
-        """The target in words."""
+        """The range as text."""
         if self.least is None:
             return f"≤ {self.most:g}"
         if self.most is None:
@@ -78,12 +84,13 @@ class Target(Config):
         return f"{self.least:g} to {self.most:g}"
 
     def contains(self, low: float, high: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether all numbers from ``low`` to ``high`` lie in the target.
+        """Return whether all numbers from ``low`` to ``high`` lie in the range.
 
         Args:
-            low: Least of these numbers.
-            high: Largest of them.
-            rounding: How near to an edge a number lies on it.
+            low: The smallest of the numbers.
+            high: The largest of the numbers.
+            rounding: Tolerance within which a number counts as equal to an end of the
+                range.
 
         Example:
             >>> Target(least=0.9).contains(0.8999999762, 1.0), Target(least=0.9).contains(0.89, 1.0)
@@ -92,25 +99,27 @@ class Target(Config):
         return not self.falls_short(low, rounding) and not self.exceeds(high, rounding)
 
     def falls_short(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether ``value`` is less than the lower edge, by more than rounding.
+        """Return whether a number is below the range by more than the tolerance.
 
         Args:
             value: The number.
-            rounding: How near to an edge a number lies on it.
+            rounding: Tolerance within which a number counts as equal to an end of the
+                range.
         """
         return self.least is not None and value < self.least - rounding.at(self.least)
 
     def exceeds(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Return whether ``value`` is more than the upper edge, by more than rounding.
+        """Return whether a number is above the range by more than the tolerance.
 
         Args:
             value: The number.
-            rounding: How near to an edge a number lies on it.
+            rounding: Tolerance within which a number counts as equal to an end of the
+                range.
         """
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """Return the distance from a value to the nearest edge; negative outside the target."""
+        """Return the distance from a number to the nearest end; negative outside the range."""
         low = math.inf if self.least is None else value - self.least
         high = math.inf if self.most is None else self.most - value
         return float(min(low, high))

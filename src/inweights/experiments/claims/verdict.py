@@ -2,8 +2,8 @@
 
 A claim is *reproduced* if the whole interval lies within the target in every case, *not
 reproduced* if it lies completely outside in at least one case, and *undecided*
-otherwise. :func:`judge` takes the numbers from tables, :func:`decide` is given them.
-:mod:`~.closeness` compares the size.
+otherwise. :func:`judge` reads the numbers from tables, and :func:`decide` judges given
+numbers. :mod:`~.closeness` compares a number with the published one.
 """
 
 from __future__ import annotations
@@ -46,20 +46,25 @@ def judge(
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
-    """Return the verdict on a claim from the tables of a finished run.
+    """Judge a claim by the tables of a finished run.
 
     Args:
         claim: The claim.
         tables: Tables of the run, by name.
-        alpha: Probability with which an interval may miss; by default .05.
-        minimum: Fewest seeds that give a verdict.
-        targets: Whether the numbers are judged; if not, they are measured only, as at
-            ``smoke``.
-        strict: Whether it is an error that the tables lack what the claim is about, as
-            where a setting was changed; if not, the claim is not judged and says why.
+        alpha: Probability that a confidence interval does not contain the true value;
+            by default .05.
+        minimum: Smallest number of seeds with which a verdict is given.
+        targets: Whether the numbers are judged. If not, they are only measured, as at
+            scale ``smoke``.
+        strict: Whether an error is raised if the tables lack what the claim needs, as
+            after a changed setting. If not, the result is ``not judged`` and states the
+            reason.
+
+    Returns:
+        The claim with its verdict and numbers.
 
     Raises:
-        DataError: A table, a column or a value is missing, and ``strict`` holds.
+        DataError: ``strict`` is set, and a table, a column or a value is missing.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -79,21 +84,26 @@ def decide(
     targets: bool = True,
     rounding: float = ROUNDING,
 ) -> ClaimResult:
-    """Return the verdict on a claim from its numbers.
+    """Judge a claim by its numbers.
 
-    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a
-    wrong interval in a case that does not hold. That one of them fails does: each has
-    ``alpha / k``.
+    If a claim has ``k`` cases, all of which have to hold, the verdict ``reproduced``
+    needs no correction: it is wrong only if the interval of a case that does not hold
+    is wrong. The verdict ``not reproduced`` does need one, so each case has the error
+    probability ``alpha / k``.
 
     Args:
         claim: The claim.
-        numbers: Its score's number for each seed, by case.
-        alpha: Probability with which an interval may miss; by default .05.
-        minimum: Fewest seeds that give a verdict.
-        targets: Whether the numbers are judged, and not measured only.
-        rounding: Share of the size of a number within which it lies on an edge of the
-            target, which belongs to the target
+        numbers: The number of each seed, by case.
+        alpha: Probability that a confidence interval does not contain the true value;
+            by default .05.
+        minimum: Smallest number of seeds with which a verdict is given.
+        targets: Whether the numbers are judged, or only measured.
+        rounding: Relative tolerance within which a number counts as equal to an end of
+            the target, which belongs to the target
             (:class:`~inweights.experiments.claims.target.Rounding`).
+
+    Returns:
+        The claim with its verdict and numbers.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -131,7 +141,7 @@ def decide(
 
 
 class _Span:
-    """What is known of one case: its numbers, intervals and verdict."""
+    """Numbers, intervals and verdict of one case of a claim."""
 
     def __init__(
         self, claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
@@ -165,23 +175,24 @@ class _Span:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """Order of cases: less is farther from reproducing."""
+        """Sort key of cases: the smallest is the farthest from being reproduced."""
         return (_RANK[self.verdict], *self.inside)
 
 
 def span_of(
     claim: Claim, values: Sequence[float], alpha: float
 ) -> tuple[float, float, float]:
-    """Return median or mean of the seeds' numbers, by the claim's rule, with its interval.
+    """Return the median or mean of the seeds' numbers with its confidence interval.
 
     Args:
-        claim: Says whether the middle is the mean or the median, and bounds the mean.
+        claim: The claim, which decides between mean and median, and whose bounds limit
+            the interval of a mean.
         values: One number per seed.
-        alpha: Probability with which the interval may miss.
+        alpha: Probability that the interval does not contain the true value.
 
     Returns:
-        Middle, lower end and upper end; the ends are infinite if there are too few
-        seeds.
+        Three numbers: median or mean, and lower and upper end of the interval. The ends
+        are infinite if there are too few seeds.
     """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
@@ -191,12 +202,14 @@ def span_of(
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict takes: those stated, doubled until it is possible.
+    """Return how many seeds a first verdict needs: the stated number, doubled if necessary.
+
+    The stated number is doubled until a verdict is possible at all.
 
     Args:
-        claim: Says which rule judges it.
-        stated: Seeds that the recipe states.
-        alpha: Probability with which an interval may miss.
+        claim: The claim, whose rule determines the smallest possible number.
+        stated: Number of seeds that the recipe states.
+        alpha: Probability that a confidence interval does not contain the true value.
     """
     least = {
         "typical": intervals.fewest_one_sided(0.5, alpha),
@@ -217,11 +230,11 @@ def is_open(claim: ClaimResult) -> bool:
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
-    """Count verdicts: of the papers' claims, of our own, and of checks.
+    """Count the verdicts on claims of papers, on our own claims, and on checks.
 
     Returns:
-        Number of claims by kind (``papers``, ``ours``, ``checks``) and verdict
-        (:data:`VERDICTS`).
+        The number of claims by group (``papers``, ``ours``, ``checks``) and then by
+        verdict (:data:`VERDICTS`).
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -233,12 +246,12 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
 
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
-    """Return the result of a claim that is not judged.
+    """Return the result of a claim that cannot be judged.
 
     Args:
         claim: The claim, or its statement.
-        why: The reason.
-        **result: What is known of its numbers, as attributes of
+        why: Reason why it cannot be judged.
+        **result: Known numbers, as attributes of
             :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
     """
     about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
@@ -253,14 +266,18 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 def lies(
     target: Target, low: float, high: float, rounding: Rounding | None = None
 ) -> Verdict:
-    """Return the verdict on an interval: inside the target, outside, or across its edge.
+    """Return the verdict on an interval: inside the target, outside, or across one of its ends.
 
     Args:
-        target: The range.
+        target: The target range.
         low: Lower end of the interval.
         high: Upper end.
-        rounding: How near to an edge a number lies on it; by default a millionth of its
-            size.
+        rounding: Tolerance within which a number counts as equal to an end; by default
+            a millionth of its size.
+
+    Returns:
+        ``reproduced`` if the interval is inside, ``not reproduced`` if it is outside,
+        otherwise ``undecided``.
     """
     rounding = rounding or Rounding()
     if target.contains(low, high, rounding):
@@ -272,7 +289,7 @@ def lies(
 def _needed(
     claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
 ) -> int | None:
-    """Estimate how many seeds would decide, if more are like these (normal approximation)."""
+    """Estimate how many seeds would decide a claim, if further ones are like these."""
     # An estimate for people, not part of a verdict: the exact interval decides.
     z = -NormalDist().inv_cdf(alpha / 2)
     target = claim.target

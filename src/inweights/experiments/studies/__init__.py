@@ -1,1 +1,1 @@
-"""Ways to use the engine: sweeps, study files, more seeds, cost estimates."""
+"""Run sweeps and study files, add seeds to undecided claims, and estimate costs."""

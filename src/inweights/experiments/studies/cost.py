@@ -1,8 +1,8 @@
-"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
+"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is already stored.
 
-:func:`forecast` times a few steps of a few runs on this machine. Commands and
-:meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show
-what it returns, a :class:`Forecast`.
+:func:`forecast` times a few steps of a few runs on this machine and returns a
+:class:`Forecast`, which commands and :meth:`Study.forecast
+<inweights.experiments.studies.sweep_object.Study.forecast>` show.
 """
 
 from __future__ import annotations
@@ -69,21 +69,23 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing runs of a plan by timing a few steps.
 
-    Two to six groups of runs are tried, spread over all by size, and more of them where
-    the whole takes long; the cost of a step of the others lies between these, by
-    parameters times facts.
+    Two to six groups of runs of different sizes are timed, and more of them if all runs
+    together take long. The cost of a step of the other groups is interpolated by the
+    product of the numbers of parameters and facts.
 
     Args:
-        plan: Trials, measures and computations.
+        plan: The trials, measures and computations.
         seeds: Root seeds.
-        store: Where tables of single runs are.
-        execution: Who would do the work; by default this process.
-        version: The recipe's version.
-        budget: Processor seconds after which no further group is tried; 0.4 by default.
+        store: Store of the tables of single runs.
+        execution: Where and how the tasks would run; by default one after another in
+            this process.
+        version: The recipe's version, which is part of the key of every run.
+        budget: Processor time in seconds after which no further group is timed; by
+            default 0.4.
 
     Returns:
-        Numbers of conditions, seeds, runs and stored runs, and the minutes and bytes of
-        memory that the missing ones take.
+        The estimate: numbers of conditions, seeds, runs and stored runs, and the
+        minutes and the bytes of memory that the missing runs need.
     """
     execution = execution or ExecutionOptions()
     device = execution.device
@@ -130,7 +132,7 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
 def _tried(
     descents: Sequence[LearnTask], execution: ExecutionOptions, budget: float
 ) -> Tried:
-    """Return the seconds of some trainings together, and the bytes of one."""
+    """Return the estimated seconds of some trainings in total, and the memory of one."""
     if not descents:
         return Tried(seconds=0.0, memory=0)
     counted: dict[tuple[str, int], int] = {}
@@ -165,7 +167,7 @@ def _tried(
 def _of_all(
     tried: dict[int, Tried], by_size: Sequence[int], steps: Sequence[int], what: str
 ) -> float:
-    """Return the seconds of all trainings, by those of a step of the tried ones and by size."""
+    """Return the seconds of all trainings, interpolated by size from those that were timed."""
     known = sorted(tried)
     each = []
     for at in known:
@@ -180,7 +182,8 @@ def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, i
 
     Args:
         task: The training.
-        counted: Parameters by model and size of the vocabulary; what is found is added.
+        counted: Numbers of parameters by model and size of the vocabulary, to which new
+            ones are added.
     """
     from inweights.experiments.engine.attempts.together import parameters_of
 
@@ -192,9 +195,10 @@ def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, i
 
 
 def _try(task: LearnTask, numbers: int, device: str) -> Tried:
-    """Return the seconds and bytes that a training would take, by few of its runs and steps.
+    """Return the seconds and bytes that a training would need, from a few of its runs and steps.
 
-    An accelerator is tried with all runs, as its time is that of launching kernels.
+    On an accelerator all runs are used, since most of the time is spent on launching
+    kernels.
     """
     from inweights.experiments.engine.attempts.measuring import measure_model
     from inweights.experiments.engine.attempts.together import (
@@ -250,7 +254,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Return how long a measurement takes; 0 where it cannot be done."""
+    """Return how many seconds a measurement takes; 0 if it is not possible."""
     seconds: list[float] = []
     with suppress(InweightsError):
         while len(seconds) < 2 and sum(seconds) < LONG:

@@ -1,4 +1,4 @@
-"""What a plan costs: :class:`Forecast`, which :func:`~.cost.forecast` returns and commands show."""
+"""Describe what a plan costs (:class:`Forecast`), as :func:`~.cost.forecast` returns it."""
 
 from dataclasses import dataclass
 
@@ -7,27 +7,30 @@ from inweights.support.progress import plural, roughly
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """Cost estimate of a plan.
+    """Estimated cost of a plan.
 
     Attributes:
         conditions: Number of trials and computations.
-        seeds: Number of root seeds of each.
-        runs: Number of runs and computations in all.
-        stored: How many of them are complete in the store.
-        measured: How many runs are measured only, as their weights are stored.
-        trained: How many runs are trained.
-        steps: Number of their updates together.
-        minutes: How long training and its measures take, by a few steps and
-            measurements on this machine: on a CPU processor time, which other work on
-            the machine does not lengthen. Other tasks than training are not in it.
-            ``None`` where nothing could be tried out.
-        stops: Whether trainings may end before their last step, and take less.
-        untimed: Number of tasks that are no training.
-        memory: Bytes that all processes take together at most, about.
-        jobs: Number of processes.
-        h100: Minutes of training on one H100, by the arithmetic of its steps, each of
-            which takes 4 ms at least; ``None`` where a core takes less than half an
-            hour.
+        seeds: Number of root seeds of each trial.
+        runs: Total number of runs and computations.
+        stored: Number of runs and computations that are complete in the store.
+        measured: Number of runs that only have to be measured, since their weights are
+            stored.
+        trained: Number of runs that have to be trained.
+        steps: Total number of updates of these runs.
+        minutes: Estimated time of training with its measures, from a few steps on this
+            machine. On a CPU it is processor time, which other work on the machine does
+            not lengthen. Tasks other than training are not included. ``None`` if
+            nothing has to be trained.
+        stops: Whether trainings may end before their last step, so that the time is an
+            upper limit.
+        untimed: Number of tasks other than training, which are not included in
+            ``minutes``.
+        memory: Estimated memory of all processes together, in bytes.
+        jobs: Number of processes that would work in parallel.
+        h100: Estimated minutes of training on one NVIDIA H100 GPU, from the number of
+            arithmetic operations, with at least 4 ms per step; ``None`` if one CPU core
+            needs less than half an hour.
     """
 
     conditions: int

@@ -1,6 +1,6 @@
-"""Cut a recipe down to the trials that some of its claims are about.
+"""Reduce a recipe to the trials on which some of its claims depend.
 
-:func:`narrowed` serves :mod:`~.settle`, which adds seeds to open claims, and
+:func:`narrowed` is used by :mod:`~.settle`, which adds seeds to open claims, and by
 :mod:`~.protocols`.
 """
 
@@ -16,19 +16,22 @@ from inweights.runs import RunFolder
 
 
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
-    """Return a recipe with only the trials on which some of its claims depend.
+    """Return a recipe with only some of its claims and the trials on which they depend.
 
-    A trial belongs to a claim unless one of its labels has another value than the claim
-    names; where a table would be left without rows, the quickest of its trials stays. A
-    derived table may still draw on trials that its labels do not name: :func:`settle`
-    compares the verdicts on seeds that are there already.
+    A trial is kept unless one of its labels has another value than the claim names. If
+    a table would lose all its rows, the fastest of its trials is kept. A derived table
+    may still depend on trials that the claim's labels do not name; :func:`settle`
+    therefore compares the verdicts on seeds that are already stored.
 
     Args:
         recipe: The recipe.
-        claims: Last parts of the claims' names.
+        claims: Short names of the claims, the last parts of their ids.
+
+    Returns:
+        The reduced recipe, whose ``whole`` is the given one.
 
     Raises:
-        ConfigError: The recipe does not have such a claim.
+        ConfigError: The recipe has no such claim.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -50,30 +53,31 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return what a run folder holds: the recipe, or the part of it that its config names.
+    """Return the recipe of a run folder, reduced to the claims that its config names, if any.
 
     Args:
         recipe: The recipe.
-        folder: The folder.
+        folder: Folder of the run.
 
     Raises:
-        ConfigError: The folder has a part of the claims, and does not say which.
+        ConfigError: The run has only some of the claims, and its config does not name
+            them.
     """
     if "claims" not in folder.config:
         return recipe
     if not folder.claims:
         raise ConfigError(
-            f"{folder.path} has a part of a recipe's claims, but does not state which"
+            f"{folder.path} has only some of a recipe's claims, but does not state which"
         )
     return narrowed(recipe, folder.claims)
 
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """Return about how much of the work of a seed a part of a recipe takes, from 0 to 1.
+    """Estimate the share of a recipe's work per seed that a part of it needs, from 0 to 1.
 
     Args:
-        part: The recipe with some of its trials.
-        whole: The recipe.
+        part: The reduced recipe.
+        whole: The complete recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
     """
     some = _work_of(part, scale)
@@ -82,14 +86,14 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
 
 
 def _work_of(recipe: Recipe, scale: str) -> int:
-    """Return about how many updates one seed of a recipe takes."""
+    """Estimate the number of updates that one seed of a recipe needs."""
     plan = recipe.plan(recipe.scales[scale])
     return plan.steps + sum(computation.effort for computation in plan.computations)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Makes the plan of a recipe without the trials that its claims are not about."""
+    """Function that makes the plan of a recipe, without trials that its claims do not need."""
 
     recipe: Recipe
     claims: tuple[Claim, ...]
@@ -120,7 +124,7 @@ class _Part:
         return Plan(trials=trials, measures=measures, computations=computations)
 
     def _is_claimed(self, one: Trial | Computation) -> bool:
-        """Return whether a claim may be about a trial or computation, by its labels."""
+        """Return whether a claim may depend on a trial or computation, judging by its labels."""
         for claim in self.claims:
             rows = [claim.score.where]
             if claim.score.minus:
@@ -141,5 +145,5 @@ def _measured(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[Tria
 
 
 def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
-    """Return whether one of the measures is taken of a trial."""
+    """Return whether at least one of the measures applies to a trial."""
     return any(measure.fits(trial) for measure in measures)

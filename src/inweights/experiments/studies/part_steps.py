@@ -1,8 +1,9 @@
-"""Time steps that take seconds each by parts of their batches, and count their arithmetic.
+"""Time long steps on parts of their batches, and count their arithmetic operations.
 
-The cost estimate (``cost.py``) tries a few steps of a training. Where one alone would
-take long, as at the sizes of the papers, :func:`try_parts` takes two small parts of the
-batch: what a step takes grows linearly with its tokens.
+The cost estimate (:mod:`~.cost`) times a few steps of a training. If one step alone
+takes seconds, as at the sizes of the papers, :func:`try_parts` times steps on two small
+parts of the batch instead, because the time of a step grows linearly with the number of
+tokens.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ H100_STEP = 4e-3
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """What a training would take.
+    """Estimated cost of a training.
 
     Attributes:
-        seconds: Of a core, or of an accelerator.
-        memory: Bytes.
-        h100: Seconds of one H100, by arithmetic; ``None`` where steps are small and
-            none was counted.
+        seconds: Seconds on one CPU core, or on an accelerator.
+        memory: Memory in bytes.
+        h100: Seconds on one H100 GPU, from the number of arithmetic operations;
+            ``None`` if they were not counted, since the steps are small.
     """
 
     seconds: float
@@ -56,15 +57,15 @@ class Tried:
 
 
 def facts_of(phase: Phase, world: World) -> dict[str, int]:
-    """Return how many facts of each role, or of roles drawn together, a step of a phase takes.
+    """Return how many facts one step of a phase uses, by role.
 
     Args:
         phase: The phase.
-        world: Where the facts are.
+        world: World with the facts.
 
     Returns:
-        Numbers by role, or by roles joined with ``+`` as in ``Phase.batch``; by an
-        empty name where all are drawn together.
+        Number of facts by role, or by roles joined with ``+`` as in ``Phase.batch``;
+        the key is empty if all facts are drawn together.
     """
     names = world.facts.role_names
     counts = np.bincount(world.facts.roles, minlength=len(names))
@@ -85,12 +86,13 @@ def facts_of(phase: Phase, world: World) -> dict[str, int]:
 
 
 def part_of(phase: Phase, world: World, share: float) -> Phase:
-    """Return a phase of two steps that takes a share of the facts of each role.
+    """Return a phase of two steps that uses a share of the facts of each role.
 
     Args:
         phase: The phase.
-        world: Where the facts are.
-        share: Above 0, at most 1; a fact of each role stays.
+        world: World with the facts.
+        share: Share of the facts, above 0 and at most 1; at least one fact per role is
+            used.
     """
     sizes = facts_of(phase, world)
     parts = {key: max(1, ceil(share * size)) for key, size in sizes.items() if size}
@@ -99,12 +101,12 @@ def part_of(phase: Phase, world: World, share: float) -> Phase:
 
 
 def is_large(task: LearnTask, numbers: int, world: World) -> bool:
-    """Return whether a step of a training is tried by parts.
+    """Return whether a step of a training is so long that only parts of it are timed.
 
     Args:
         task: The training.
-        numbers: Its number of parameters.
-        world: Its world.
+        numbers: Number of parameters of one run.
+        world: World of the training.
     """
     assert isinstance(task.learner, Curriculum)
     steps = (sum(facts_of(phase, world).values()) for phase in task.learner.phases)
@@ -117,17 +119,17 @@ def try_parts(
     numbers: int,
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
 ) -> Tried:
-    """Return what the trainings of a block take on a core, by steps of two parts.
+    """Estimate what training a block takes on one CPU core, from steps on two parts of a batch.
 
     Args:
         model: The model of the block.
         block: The runs.
-        numbers: Number of parameters of a run.
-        step: Returns the seconds of a step of a phase, and the bytes that it holds for
-            its gradient.
+        numbers: Number of parameters of one run.
+        step: Function that returns the seconds of a step of a phase, and the bytes of
+            memory that its gradient needs.
 
     Returns:
-        Seconds of all steps with their measures, and bytes.
+        The seconds of all steps with their measures, and the memory in bytes.
     """
     from inweights.training.batches.plans import Batches
 
@@ -177,13 +179,14 @@ def count_steps(
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
     times: float = 1.0,
 ) -> float:
-    """Return the seconds that training a block takes on one H100, by counting its arithmetic.
+    """Estimate the seconds that training a block takes on one H100 GPU, by counting operations.
 
     Args:
         model: The model of the block.
         block: The runs.
-        step: Takes the steps of a phase, as for :func:`try_parts`.
-        times: How many times as many runs train together there; by default these alone.
+        step: Function that performs the steps of a phase, as for :func:`try_parts`.
+        times: Factor by which more runs would be trained together on the GPU; by
+            default 1.
     """
     from inweights.experiments.engine.attempts.together import first_steps
 
@@ -199,7 +202,7 @@ def count_steps(
 
 
 def _flop_counter() -> FlopCounterMode:
-    """Return PyTorch's counter of multiplications and additions, without its compiler."""
+    """Return PyTorch's counter of floating-point operations, without importing its compiler."""
     from torch.utils import flop_counter
 
     # PyTorch wraps this method to keep its compiler out of it, and would import the
@@ -210,7 +213,7 @@ def _flop_counter() -> FlopCounterMode:
 
 
 def _at(tokens: int, tried: list[int], values: list[float] | list[int]) -> float:
-    """Return a value at a number of tokens, by the line through two that were tried."""
+    """Return the value at a number of tokens on the line through two measured points."""
     few, more = tried
     low, high = values
     if more == few:

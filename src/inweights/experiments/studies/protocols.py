@@ -1,7 +1,7 @@
-"""Compute how near to its paper's protocol each claim is judged.
+"""Determine how closely each claim of a recipe follows its paper's protocol.
 
-Nobody states it by hand: :func:`computed_protocols` compares the settings of the trials
-that a claim is about with what the paper and its code state
+This is not stated by hand: :func:`computed_protocols` compares the settings of the
+trials on which a claim depends with the statements of the paper and its code
 (:mod:`inweights.experiments.grammar.protocols.compare`).
 """
 
@@ -16,16 +16,20 @@ from inweights.experiments.studies.narrowed import narrowed
 
 
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
-    """Return how near to the paper's protocol each claim of the paper is judged, by its id.
+    """Return how closely each claim of a paper follows the paper's protocol, by the claim's id.
 
-    What a claim measures is not compared: a table that is derived does not say from
-    which measure. Where the paper's protocol is not stated as data, nothing is
-    returned.
+    The measures of a claim are not compared, because a derived table does not say from
+    which measure it was derived.
 
     Args:
         recipe: A recipe of a paper.
         scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
             ``paper``.
+
+    Returns:
+        ``exact``, ``scaled`` or ``substitute``
+        (:func:`~inweights.experiments.grammar.protocols.differences.protocol_of`) by
+        the claim's id; empty if the paper has no protocol file.
 
     Raises:
         ConfigError: The recipe has no such scale.
@@ -45,19 +49,20 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
-    """Return the differences from the paper of the trials that a claim is about.
+    """Return the differences from the paper for the trials on which a claim depends.
 
     Args:
-        recipe: A recipe of a paper whose protocol is stated.
+        recipe: A recipe whose paper has a protocol file.
         scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
             ``paper``.
         claim: One of its claims.
 
     Returns:
-        A list of differences for each trial and computation.
+        One list of differences per trial and then one per computation, as
+        :func:`~inweights.experiments.grammar.protocols.compare.compare` returns them.
 
     Raises:
-        ConfigError: The protocol of its paper is not stated, or there is no such scale.
+        ConfigError: The recipe's paper has no protocol file, or there is no such scale.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     part = narrowed(recipe, [claim.id.rpartition("/")[2]])
@@ -65,7 +70,7 @@ def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Differ
 
 
 def _judged(plan: Plan, claim: Claim) -> Plan:
-    """Return the part of a plan that a claim is judged on."""
+    """Return the part of a plan on which a claim depends."""
     table = claim.score.table
     trials = _of_condition(plan.trials, claim.condition)
     computations = plan.computations
@@ -79,14 +84,14 @@ def _judged(plan: Plan, claim: Claim) -> Plan:
 
 
 def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
-    """Return whether any of the measures is taken of a trial."""
+    """Return whether at least one of the measures applies to a trial."""
     return any(measure.fits(trial) for measure in measures)
 
 
 def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
-    """Return the trials under a condition, and those without one, which all share.
+    """Return the trials under a condition, and those without a condition, which all share.
 
-    A claim without a condition is about trials without one, where there are some.
+    A claim without a condition depends on trials without one, if there are any.
     """
     known = {trial.labels.get("condition") for trial in trials}
     if condition not in known and None not in known:

@@ -1,10 +1,10 @@
 """Add seeds until claims are decided, with corrected interim analyses.
 
-:func:`settle` doubles the seeds of open claims; each further analysis spends some of
-the error probability (:func:`inweights.support.statistics.intervals.alpha_of`). More
-seeds for one claim need more seeds of those trials alone that its rows are of
-(:func:`narrowed`). An analysis is stored as a run of its own, whose config names the
-claims; of each claim the results table shows the verdict with the most seeds
+:func:`settle` doubles the number of seeds of open claims. Each further analysis uses
+part of the error probability (:func:`inweights.support.statistics.intervals.alpha_of`).
+Only the trials on which an open claim depends are run with more seeds
+(:func:`narrowed`). An analysis is stored as a separate run, whose config names the
+claims; the results table shows for each claim the verdict with the most seeds
 (:func:`standing`).
 """
 
@@ -35,19 +35,19 @@ Kept = Callable[[], Sequence[ClaimResult]]
 
 
 class _SpentError(KeyboardInterrupt):
-    """The time is spent; as no error of a task, it stops them all."""
+    """The time is up; not an error of one task, so that all tasks are stopped."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Result of adding seeds.
+    """Result of adding seeds to the undecided claims of a run.
 
     Attributes:
-        outcome: The whole run, with the verdict of most seeds of each claim.
+        outcome: The run, with the verdict of each claim at its largest number of seeds.
         seeds: Number of seeds of the last analysis.
-        before: Ids of the claims that were undecided at first.
-        left: Ids of those that still are.
-        why: Why it stopped there; "" if nothing is left.
+        before: Ids of the claims that were undecided at the beginning.
+        left: Ids of the claims that are still undecided.
+        why: Reason why no more seeds were added; empty if no claim is left.
     """
 
     outcome: Outcome
@@ -67,25 +67,27 @@ def settle(
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
-    """Return a run whose undecided claims got twice the seeds until decided, or time was spent.
+    """Double the number of seeds of a run's undecided claims until they are decided or time is up.
 
-    Only new seeds are trained, and only the trials on which the open claims depend. An
-    analysis whose training would take longer than what is left, at the pace so far, is
-    not begun; one that takes longer all the same is stopped as by Ctrl-C, and continues
-    the next time.
+    Only new seeds are trained, and only the trials on which open claims depend. An
+    analysis that would take longer than the remaining time, at the speed so far, is not
+    started. If it nevertheless takes longer, it is stopped as by Ctrl-C and continues
+    with the next call.
 
     Args:
         recipe: The recipe.
         scale: The scale at which its claims are judged: ``smoke``, ``cpu`` or
             ``paper``.
-        store: Where runs are.
-        seconds: Time for all of it.
-        execution: Who does the work; by default this process.
-        publish: Adds figures and a page to each run; by default nothing is added.
-        kept: Where the numbers of earlier seeds are stored elsewhere than in runs on
-            this disk, it judges the claims by those and these together. Then no earlier
-            seed is run again: the whole recipe has one new seed, and an analysis has
-            new seeds alone.
+        store: The folder of all runs.
+        seconds: Time limit of the whole call, in seconds.
+        execution: Where and how tasks run; by default one after another in this
+            process.
+        publish: Called with each run and its folder, to add figures and a page; by
+            default nothing is added.
+        kept: If the numbers of earlier seeds are not stored in runs on this disk, a
+            function that returns the results of all claims on these and the new seeds.
+            No earlier seed is then run again: the complete recipe is run with one new
+            seed, and each analysis with new seeds only. By default ``None``.
 
     Returns:
         The run with the last verdict of each claim, the number of seeds, what was and
@@ -161,12 +163,12 @@ def settle(
 
 
 def _undecided(claims: Iterable[ClaimResult]) -> tuple[str, ...]:
-    """Return the ids of open claims."""
+    """Return the ids of the open claims."""
     return tuple(claim.id for claim in claims if is_open(claim))
 
 
 def _fewest(claims: Iterable[ClaimResult]) -> int:
-    """Return the number of seeds of the open claim that has the fewest."""
+    """Return the smallest number of seeds of any open claim."""
     return min((claim.replicates for claim in claims if is_open(claim)), default=0)
 
 
@@ -177,10 +179,11 @@ def _part(
     store: RunStore,
     execution: ExecutionOptions,
 ) -> Recipe:
-    """Return the recipe of the trials that undecided claims are about, if they are enough.
+    """Return the recipe reduced to undecided claims, or the complete one if that is not possible.
 
-    They are enough if they alone give the verdicts of the whole run on its own seeds.
-    Else a derived table draws on more than its labels tell, and all trials are run.
+    The reduced recipe is used if it gives the same verdicts as the whole run on its own
+    seeds. Otherwise a derived table depends on more trials than the labels show, and
+    all of them are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
     plan = part.plan(recipe.scales[whole.scale])
@@ -199,20 +202,22 @@ def _part(
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
-    Of several runs with its own settings, and seeds that count on from its own first,
-    the one with the most seeds is taken; and of each claim the verdict with the most.
+    Several runs may have the recipe's own settings and consecutive seeds from its first
+    one. The run with the most seeds is returned, with the verdict of each claim at its
+    largest number of seeds.
 
     Args:
         recipe: The recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
-        store: Where runs are.
+        store: The folder of all runs.
 
     Returns:
-        The run; ``None`` if there is none, or no such scale.
+        The run; ``None`` if there is none, or if the recipe has no such scale.
 
     Raises:
         FolderError: The run is damaged.
-        ConfigError: The folder has some of the claims only, and does not state which.
+        ConfigError: A run has only some of the claims, and its config does not name
+            them.
     """
     if scale not in recipe.scales:
         return None
@@ -235,15 +240,15 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
 def own_folders(
     recipe: Recipe, scale: str, store: RunStore, first: int, *, further: bool = False
 ) -> Iterator[RunFolder]:
-    """Return the finished runs of a recipe's own config whose seeds count on from ``first``.
+    """Yield the finished runs of a recipe's own config whose seeds are consecutive from ``first``.
 
     Args:
         recipe: The recipe.
         scale: The scale: ``smoke``, ``cpu`` or ``paper``.
-        store: Where runs are.
-        first: The first seed.
-        further: Whether analyses of new seeds alone, which double the number of seeds
-            before them, are returned, too.
+        store: The folder of all runs.
+        first: The first root seed.
+        further: Whether analyses of new seeds only, which double the number of seeds,
+            are also yielded; by default not.
     """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):

@@ -1,8 +1,8 @@
 """Read a study from a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
-:func:`open_study` makes the file a recipe, ``study/<name of the file>``, which runs
-like any other. All of it is stored as the settings of the run, with every value that it
-leaves out.
+:func:`open_study` turns the file into a recipe named ``study/<name of the file>``,
+which runs like any other. The file's contents, including all default values, are stored
+as the settings of the run.
 """
 
 import inspect
@@ -38,27 +38,32 @@ _HOME = "study"
 
 
 class StudyFile(Config):
-    """Contents of a study file.
+    """Contents of a study file, with one attribute for each key of the TOML file.
 
     Attributes:
-        world: Table with the ``kind`` of the world and its settings; or ``facts =
-            "facts.csv"`` and settings of :class:`~inweights.worlds.Triples`.
-        function: Instead of a world, ``module:function`` of a plugin, whose first
-            argument is ``seed``, or ``seeds`` if it takes them together; its other
-            arguments are varied.
-        model: The same of the model; a GPT sized to the largest world if left out. Or
-            ``wrap = "module:factory"`` of a plugin, with the factory's options
-            (:func:`inweights.wrap`).
-        learner: A curriculum, with ``phases``, or another ``kind``; the named learner
-            of the world's family if left out.
-        over: Varied settings by path, or a list of points.
-        seeds: How many, counted from 0, or which.
-        measures: Names of probes, or tables with options.
+        world: Table with the ``kind`` of the world and its settings; or a table with
+            ``facts = "facts.csv"`` and settings of :class:`~inweights.worlds.Triples`.
+        function: Function of a plugin that is used instead of a world, as
+            ``module:function``. It has the argument ``seed``, or ``seeds`` if it takes
+            all seeds together; its other arguments are varied. Empty by default.
+        model: Table with the ``kind`` of the architecture and its settings; or ``wrap =
+            "module:factory"`` of a plugin with the factory's options
+            (:func:`inweights.wrap`). By default a GPT whose size fits the largest
+            world.
+        learner: Table with the ``phases`` of a curriculum, or with the ``kind`` of
+            another learner and its settings. By default the usual learner of the
+            world's family (:mod:`inweights.training.learners`).
+        over: Varied settings: lists of values by path, or a list of points.
+        seeds: Number of seeds, counted from 0, or a list of seeds.
+        measures: Names of probes, or tables with options
+            (:class:`~.study_entries.MeasureEntry`).
         title: What the study shows.
-        summary: What is done; by default what is varied.
-        figures: What is drawn; each measure, by what was varied, if left out.
-        claims: What is judged.
-        controls: Controls of every condition; see :func:`inweights.sweep`.
+        summary: What is done; by default a list of the varied settings.
+        figures: Figures (:class:`~.study_entries.FigureEntry`); by default one per
+            measure.
+        claims: Claims to judge (:class:`~.study_entries.ClaimEntry`).
+        controls: Names of controls with which every condition is compared; see
+            :func:`inweights.sweep`.
     """
 
     later = {"controls": (), "function": ""}
@@ -79,21 +84,21 @@ class StudyFile(Config):
 
     @property
     def parts(self) -> dict[str, dict[str, Any]]:
-        """The tables ``world``, ``model`` and ``learner``, where given; functions need no world."""
+        """The tables ``world``, ``model`` and ``learner`` that are given; a function needs none."""
         world = None if self.function else self.world
         tables = {"world": world, "model": self.model, "learner": self.learner}
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
     def measure_entries(self) -> list[MeasureEntry]:
-        """What is measured; a function is its own measure."""
+        """The measures; for a function, a single one that stands for its result."""
         given = (self.function,) if self.function else self.measures
         return [
             MeasureEntry(probe=one) if isinstance(one, str) else one for one in given
         ]
 
     def named(self) -> Self:
-        """Return the file without options that came after version 0.1.0 and change nothing."""
+        """Return the file without options added after version 0.1.0 that have no effect."""
         plain = {
             name: named(_part(name, v), newer=True) for name, v in self.parts.items()
         }
@@ -101,7 +106,7 @@ class StudyFile(Config):
 
     @property
     def study(self) -> Study:
-        """The study, with its configs."""
+        """The sweep that the file describes, as a :class:`~.sweep_object.Study`."""
         over: Any = self.over
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")
@@ -121,13 +126,14 @@ class StudyFile(Config):
 
 
 def open_study(path: str | Path) -> Recipe:
-    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes.
+    """Read a study from a TOML file and return it as a recipe, which :func:`inweights.run` accepts.
 
     Args:
         path: The file.
 
     Raises:
-        ConfigError: The file cannot be read or does not fit; the message names it.
+        ConfigError: The file cannot be read or is not a valid study; the message names
+            it.
     """
     path = Path(path)
     values = load_toml(path)
@@ -150,14 +156,14 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a study.
+    """Return a study as a recipe.
 
     Args:
         name: Name of the recipe, ``study/<name of the file>``.
         file: The study, as read from a file or stored in a run.
 
     Raises:
-        ConfigError: The values do not fit.
+        ConfigError: The contents are not a valid study.
     """
     file = (
         file
@@ -185,7 +191,7 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
 
 
 def _part(part: str, values: Mapping[str, Any]) -> Any:
-    """Return the config of a part, by its kind."""
+    """Return the config of a part, according to its ``kind``."""
     from inweights.models.registry import model_kind
     from inweights.training.learners.kinds import learner_kind
     from inweights.worlds.registry import world_kind
@@ -212,7 +218,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
 
 def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
-    """Return the values of an axis; whole parts by name become configs."""
+    """Return the values of an axis, in which whole parts given by name become configs."""
     if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
         return values
     fields = getattr(configs.get(key), "__struct_fields__", ())
@@ -223,7 +229,7 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:
-    """Return the claim of an entry."""
+    """Return the claim that an entry describes."""
     score = Score(
         table=entry.table,
         column=entry.column,
@@ -238,7 +244,7 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
 
 
 def _figures(file: StudyFile) -> list[Figure]:
-    """Return the figures of a file, or one of each measure where it names none."""
+    """Return the figures of a file, or one figure per measure if it lists none."""
     drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
     captions: dict[str, str] = {}
     for entry in file.measure_entries:

@@ -1,4 +1,4 @@
-"""Describe measures, figures and claims as the TOML file of a study states them."""
+"""Describe measures, figures and claims as they are written in a study file."""
 
 import inspect
 import sys
@@ -14,14 +14,15 @@ from inweights.experiments.grammar.trial import Measure, Probe
 
 
 class MeasureEntry(Config):
-    """A :class:`Measure` in a file.
+    """A :class:`Measure` in a study file.
 
     Attributes:
-        probe: The probe by name: one of the library, or ``module:function``.
-        name: Name of its table; the probe's if left out.
-        options: Keyword arguments of the probe.
-        every: Steps between measurements; 0 measures once, at the end.
-        where: Only trials whose labels have these values are measured.
+        probe: Name of a probe of the library, or ``module:function``.
+        name: Name of the table; by default that of the probe.
+        options: Keyword arguments of the probe; by default none.
+        every: Number of steps between measurements; 0 measures once, at the end.
+        where: Values of labels; only trials with these values are measured. By default
+            all are.
     """
 
     probe: str
@@ -32,30 +33,30 @@ class MeasureEntry(Config):
 
     @property
     def measure(self) -> Measure:
-        """The measure, with its probe.
+        """The measure with its probe.
 
         Raises:
-            ConfigError: There is no such probe; the message names the nearest.
+            ConfigError: There is no such probe; the message suggests similar names.
         """
         about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
         return Measure(**about)
 
     @property
     def table(self) -> str:
-        """Name of its table."""
+        """Name of the measure's table."""
         return self.name or self.probe.rpartition(":")[2]
 
 
 class FigureEntry(Config):
-    """A :class:`Figure` in a file; what it leaves out is chosen by the drawing.
+    """A :class:`Figure` in a study file; whatever is not given is chosen by the drawing function.
 
     Attributes:
         table: Name of the table of a measure.
         title: What the figure shows.
-        caption: How to read it.
-        kind: Name of the drawing.
-        options: Those of the drawing, such as ``x = "n"`` or ``where = {role =
-            "composition"}``.
+        caption: How to read the figure.
+        kind: Name of the drawing function.
+        options: Options of the drawing function, such as ``x = "n"`` or ``where = {role
+            = "composition"}``.
     """
 
     table: str
@@ -66,19 +67,21 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: a sentence, a :class:`Score` and its target.
+    """A claim in a study file: a sentence, a :class:`Score` and its target.
 
     Attributes:
         name: Short name, the last part of its id.
-        text: The sentence.
-        table: Table of the score.
+        text: The claim, as a sentence.
+        table: Name of the table with the judged numbers.
         column: Column of its numbers.
-        at: Values of columns in the rows that count.
-        minus: Values that differ in the rows that are subtracted.
-        each: Columns over all of whose values the claim has to hold.
-        least: Lower edge of the target.
-        most: Upper edge of the target.
-        bounds: Least and largest value that the score can have.
+        at: Values of columns in the rows that are used.
+        minus: Values that differ in the rows that are subtracted; by default nothing is
+            subtracted.
+        each: Columns for all of whose values the claim must hold.
+        least: Smallest value that meets the claim; ``None`` for no lower limit.
+        most: Largest value that meets the claim; ``None`` for no upper limit.
+        bounds: Smallest and largest possible value of the score; ``None`` for no
+            bounds.
     """
 
     name: str
@@ -94,7 +97,7 @@ class ClaimEntry(Config):
 
 
 def _probe(name: str) -> Probe:
-    """Return a probe by its name, or by ``module:function`` if that module is loaded."""
+    """Return a probe by its name, or by ``module:function`` if the module is loaded."""
     from inweights import probes
 
     module, colon, function = name.partition(":")

@@ -1,7 +1,8 @@
-"""Vary one experiment: train and measure every combination of settings, for every seed.
+"""Vary one experiment: train and measure every combination of settings, with several seeds.
 
-:func:`sweep` returns a tidy table with the settings as columns; a :class:`Study` is the
-same as an object, which also gives its trials, its cost and its stored models.
+:func:`sweep` returns a tidy table with the settings as columns. A :class:`Study`
+describes the same sweep as an object, which also provides its trials, its cost and its
+stored models.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,60 +37,60 @@ def sweep(
     progress: Progress | bool = True,
     **how: Unpack[ExecutionKeywords],
 ) -> pl.DataFrame:
-    """Train and measure every combination of settings, for every seed.
+    """Train and measure every combination of settings with several seeds, and return a tidy table.
 
     Runs that were trained before, by this or any other sweep or recipe, are read from
     the store.
 
     Args:
-        world: Config of the world, or several of them, as a list or by name,
+        world: Config of the world; or several configs, as a list or by name,
             ``{"small": …}``. Or a function ``function(seed, **settings)`` that returns
-            a number or a text (the column ``result``), one row, rows or a polars frame:
-            it is called once for every seed and combination of its arguments in
-            ``over``, and its results are stored with its source.
-        model: The same of the architecture; or a trained model,
-            :func:`~inweights.wrap`, which is a starting point where there is a learner,
-            and else stays as it is. Left out it is a GPT as wide as the largest world
-            of the sweep asks for: of two layers for graphs, otherwise of four with a
-            head of its own; an
-            :class:`~inweights.training.Optimum` has none.
-        learner: The same of a curriculum, a descent or an optimum. Left out it is the
-            named learner of the world's family for each architecture
-            (:mod:`inweights.training.learners`); trained models stay as they are.
+            a number or a text (the column ``result``), one row, several rows or a
+            polars frame. The function is called once for every seed and every
+            combination of its arguments in ``over``; its results are stored together
+            with its source.
+        model: Config of the architecture, or several configs, as a list or by name. Or
+            a trained model (:func:`~inweights.wrap`), which is trained further if a
+            learner is given, and otherwise only measured. By default a GPT as wide as
+            the largest world of the sweep requires: with two layers for graphs,
+            otherwise with four layers and an untied head. An
+            :class:`~inweights.training.Optimum` needs no model.
+        learner: Config of the training (a curriculum, a descent or an optimum), or
+            several configs, as a list or by name. By default the named learner of the
+            world's family for each architecture (:mod:`inweights.training.learners`);
+            trained models are not trained further.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
-            [100]}``. Paths joined by commas move together, ``{"world.n, model.width":
-            [(9, 32), (20, 64)]}``; values, and whole parts, may have names, ``{"model":
+            [100]}``. Paths joined by commas vary jointly, ``{"world.n, model.width":
+            [(9, 32), (20, 64)]}``. Values, and whole parts, may have names, ``{"model":
             {"wide": GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10,
-            "model.width": 32}, …]``. The last word of a path becomes a column.
-        seeds: How many, counted from 0, or which.
-        measures: Probes, or :class:`~inweights.experiments.Measure` for options and
-            cadence; by default :func:`~inweights.probes.accuracy`.
-        controls: What every condition is compared with: ``untrained``, ``shuffled``,
-            ``no-bridge``, ``frozen``; see :func:`~inweights.experiments.with_controls`.
-            They are drawn as a grey band.
-        replicated: Whether a function takes all missing ``seeds`` at once, and returns
-            rows for each, with a column ``seed``.
-        jobs: Processes that work side by side; 0 takes the cores of this machine where
-            the work is worth their start.
-        runs: Folder of all runs.
-        store: Where single runs are kept, if not below ``runs``.
-        progress: As for :func:`inweights.run`, as ``device``, ``plugins``,
-            ``observers``, ``on``.
-        keep_models: Whether the trained weights are stored, too, for
-            :meth:`Study.models`, and so that what is measured later trains nothing.
+            "model.width": 32}, …]``. The last word of a path is the name of its column.
+            By default nothing is varied.
+        seeds: Number of seeds, counted from 0, or a list of seeds.
+        measures: Probes, or :class:`~inweights.experiments.Measure` for probes with
+            options or at intervals; by default :func:`~inweights.probes.accuracy`.
+        controls: Controls with which every condition is compared: ``untrained``,
+            ``shuffled``, ``no-bridge``, ``frozen``; see
+            :func:`~inweights.experiments.with_controls`. Figures show them as a grey
+            band. By default none.
+        replicated: Whether a function takes a list of all missing seeds as ``seeds``
+            and returns rows for each seed, with a column ``seed``.
+        jobs: Number of parallel processes. By default 0: as many as this machine has
+            cores, or fewer if the work is too small to start that many.
+        runs: Folder of all runs; by default the usual one.
+        store: Store of single runs; empty for a folder below ``runs``.
+        progress: As for :func:`inweights.run`, like the further keyword arguments
+            ``device``, ``plugins``, ``observers`` and ``on``.
+        keep_models: Whether trained weights are stored too, for :meth:`Study.models`,
+            and so that later measures need no training.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``control`` where there
-        are controls, ``seed``, the measure's own columns; and ``measure``, its name,
-        where there are several.
+        One row for each row of a measure: the varied settings, ``control`` if there are
+        controls, ``seed``, and the measure's own columns; with several measures also
+        ``measure``, the name of the measure.
 
     Raises:
-        ConfigError: A path leads nowhere, or a value does not fit.
+        ConfigError: A path does not exist, or a value does not fit.
         RunError: A training failed.
-
-    Warns:
-        CautionWarning: Facts are not known, seeds cannot separate the conditions, or
-            the learner differs from the named one in a setting that decides.
 
     Example:
         >>> import tempfile

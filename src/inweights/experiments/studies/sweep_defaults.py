@@ -1,4 +1,4 @@
-"""Choose what a sweep leaves open: the learner, the model, the number of processes."""
+"""Choose what a sweep does not specify: the learner, the model, the number of processes."""
 
 from typing import Any
 
@@ -22,19 +22,19 @@ UPDATES_A_PROCESS = 10_000
 def trials_of(
     world: Any, model: Any, learner: Learner | None, over: axes.Over
 ) -> list[Trial]:
-    """Return the trials of a grid; without a learner each has the named one of its model.
+    """Return the trials of a grid; without a learner each gets the named learner of its model.
 
-    So a rate follows the width where widths are varied. What is varied changes the
-    named one.
+    The default learning rate therefore follows the width if widths are varied. Varied
+    settings of the learner change the named one.
 
     Args:
         world: Config of the world.
         model: Config of the architecture.
-        learner: How the model learns; ``None`` for the named learner.
-        over: What is varied.
+        learner: Config of the training; ``None`` for the named learner.
+        over: Values by path, or a list of points.
 
     Raises:
-        ConfigError: A path leads nowhere, or a value does not fit.
+        ConfigError: A path does not exist, or a value does not fit.
     """
     if learner is not None:
         return axes.grid(world, model, learner, over)
@@ -51,24 +51,24 @@ def trials_of(
 
 
 def _usual_learner(world: Any, model: Any) -> Learner:
-    """Return the named learner of an architecture; trained modules stay as they are."""
+    """Return the named learner of an architecture; trained modules are not trained further."""
     return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
 
 
 def default_model(world: Any, over: axes.Over) -> GPTConfig:
-    """Return the GPT of a study that gives no model.
+    """Return the GPT of a sweep that specifies no model.
 
     Its width is at least the number of tokens of the largest world, up to
     :data:`MAX_WIDTH`, and its context is the longest statement. It has two layers and
-    tied embeddings where a world is a graph, otherwise four layers and untied ones. All
-    conditions use the same model, so that they do not differ in anything else.
+    tied embeddings if a world is a graph, otherwise four layers and untied ones. All
+    conditions use the same model, so that they differ only in what is varied.
 
     Args:
         world: Config of the world.
-        over: What is varied.
+        over: Values by path, or a list of points.
 
     Raises:
-        ConfigError: A path of ``over`` leads nowhere, or a value does not fit.
+        ConfigError: A path of ``over`` does not exist, or a value does not fit.
     """
     first = trials_of(world, GPTConfig(), None, over)
     configs = {repr(trial.world): trial.world for trial in first}
@@ -87,12 +87,12 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
 
 
 def useful_processes(plan: Plan, seeds: int, device: str) -> int:
-    """Return how many processes a plan is worth, of as many as there are cores.
+    """Return how many parallel processes a plan is worth, at most one per core.
 
     Args:
-        plan: Trials.
+        plan: Plan with the trials.
         seeds: Number of seeds.
-        device: Where models live; an accelerator is one process.
+        device: Torch device of the models; for an accelerator the result is 1.
     """
     if device != "cpu":
         return 1

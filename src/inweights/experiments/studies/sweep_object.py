@@ -1,6 +1,6 @@
-"""A sweep as an object: its trials, its plan, its cost, its table and its stored models.
+"""Describe a sweep as an object: its trials, its plan, its cost, its table and its models.
 
-:func:`~inweights.experiments.studies.sweep.sweep` runs one at once.
+:func:`~inweights.experiments.studies.sweep.sweep` runs a sweep directly.
 """
 
 import warnings
@@ -46,19 +46,25 @@ from inweights.training.learners.kinds import Curriculum, Learner
 
 @dataclass(frozen=True)
 class Study:
-    """A sweep as an object, which can be estimated, run, and asked for its models.
+    """A sweep as an object, whose cost can be estimated before it is run.
+
+    The attributes are the arguments of
+    :func:`~inweights.experiments.studies.sweep.sweep`, which explains them in full.
 
     Attributes:
-        world: As for :func:`~.sweep.sweep`.
-        model: As for :func:`~.sweep.sweep`.
-        learner: As for :func:`~.sweep.sweep`.
-        over: As for :func:`~.sweep.sweep`.
-        seeds: As for :func:`~.sweep.sweep`.
-        measures: As for :func:`~.sweep.sweep`.
-        runs: As for :func:`~.sweep.sweep`.
-        place: ``store`` of :func:`~.sweep.sweep`.
-        controls: As for :func:`~.sweep.sweep`.
-        replicated: As for :func:`~.sweep.sweep`.
+        world: Config of the world, several configs, or a function of a seed.
+        model: Config of the architecture, several configs, or a trained model; ``None``
+            for a GPT of suitable size.
+        learner: Config of the training, or several configs; ``None`` for the named
+            learner of the world's family.
+        over: Varied settings: values by path, or a list of points.
+        seeds: Number of seeds, counted from 0, or a list of seeds.
+        measures: Probes or measures; ``None`` for the accuracy.
+        runs: Folder of all runs; ``None`` for the usual one.
+        place: Store of single runs (the argument ``store`` of :func:`~.sweep.sweep`);
+            empty for a folder below ``runs``.
+        controls: Names of controls with which every condition is compared.
+        replicated: Whether a function takes all missing seeds at once.
 
     Example:
         >>> import inweights as iw
@@ -80,10 +86,10 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """A trial for each condition; none where a function is varied.
+        """One trial per condition; none if a function is varied.
 
         Raises:
-            ConfigError: A path of ``over`` leads nowhere, or a value does not fit.
+            ConfigError: A path of ``over`` does not exist, or a value does not fit.
         """
         if isfunction(self.world):
             return []
@@ -103,7 +109,7 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Trials and measures, or the computations of a function.
+        """The trials and measures, or the computations of a function.
 
         Raises:
             ConfigError: ``replicated`` is set and the world is not a function.
@@ -137,7 +143,7 @@ class Study:
         """The store of the tables and weights of single runs.
 
         Raises:
-            FolderError: There is a link in place of the store's folder.
+            FolderError: The store's folder is a symbolic link.
         """
         return Store(self.place or store_below(self.runs or default_root()))
 
@@ -152,18 +158,20 @@ class Study:
         progress: Progress | bool = True,
         **how: Unpack[ExecutionKeywords],
     ) -> pl.DataFrame:
-        """Return the table of :func:`~.sweep.sweep`, after training what is not stored.
+        """Train and measure what is not stored yet, and return the table of :func:`~.sweep.sweep`.
 
         Args:
-            jobs: Processes that work side by side; 0 takes as many as the work is
-                worth.
+            jobs: Number of parallel processes; 0 chooses as many as the work is worth.
             progress: Whether a line of progress is shown, or a function that is called
-                with it.
+                with the progress.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
+        Returns:
+            One row for each row of a measure, as :func:`~.sweep.sweep` returns them.
+
         Raises:
-            ConfigError: A path leads nowhere, or a value does not fit.
+            ConfigError: A path does not exist, or a value does not fit.
             RunError: A training failed.
             DataError: Runs of a function return different columns.
         """
@@ -184,28 +192,31 @@ class Study:
         return _side_by_side(asked)
 
     def forecast(self, *, jobs: int = 0, **how: Unpack[ExecutionKeywords]) -> Forecast:
-        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored.
+        """Estimate the cost of :meth:`run`, by timing a few steps; nothing is stored.
 
         Args:
-            jobs: Processes that work side by side; 0 takes as many as the work is
-                worth.
+            jobs: Number of parallel processes; 0 chooses as many as the work is worth.
             **how: Further fields of
                 :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
+
+        Returns:
+            The estimate: runs, steps, minutes and memory.
         """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
     def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
-        """Return who does the work; by default as many processes as the plan is worth."""
+        """Return the execution options, with as many processes as the plan is worth by default."""
         processes = useful_processes(
             self.plan, len(self._seeds), how.get("device", "cpu")
         )
         return ExecutionOptions(jobs=jobs or processes, **how)
 
     def models(self, **where: Value) -> list[SavedModel]:
-        """Return the models that a study stored (``keep_models=True``).
+        """Return the trained models that the sweep has stored (``keep_models=True``).
 
         Args:
-            **where: Values of varied settings, and of ``seed``; all models if left out.
+            **where: Values of varied settings, and of ``seed``, that the models must
+                have; by default all models are returned.
 
         Raises:
             ConfigError: A setting was not varied.
@@ -217,8 +228,8 @@ class Study:
 def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the rows of several measures as one table with a column ``measure``.
 
-    Where two measures have a column of one name and different kinds, numbers and text,
-    say, that of the later one is called ``MEASURE.COLUMN``.
+    If two measures have a column of the same name with different kinds of values, such
+    as numbers and text, the column of the later one is called ``MEASURE.COLUMN``.
     """
     kinds: dict[str, str] = {}
     parts = []

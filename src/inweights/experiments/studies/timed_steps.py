@@ -1,4 +1,4 @@
-"""Time a few steps of a training on this machine, for the cost estimate (``cost.py``)."""
+"""Time a few steps of a training on this machine, for the cost estimate (:mod:`~.cost`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
-    """Return the seconds of a step of a phase, and the bytes that it holds for its gradient.
+    """Return the seconds of one step of a phase, and the bytes of memory that its gradient needs.
 
     Args:
         model: The model of the block.
         block: The runs.
-        phase: Of two steps: the first one makes the batches, too.
+        phase: A phase of two steps, of which the second is timed; the first also makes
+            the batches.
     """
     from inweights.experiments.engine.attempts.together import first_steps
 
@@ -41,14 +42,19 @@ def time_steps(
     device: str,
     look: Callable[[Callable[[], float]], float],
 ) -> tuple[list[float], int, float]:
-    """Return the seconds of each step, the bytes held for gradients, and what ``look`` returns.
+    """Time the steps of some phases, and measure the memory that their gradients need.
 
     Args:
         model: The model of the block.
         block: The runs.
-        short: Phases of few steps.
-        device: Where the model lives.
-        look: Takes a clock, and is called after the steps.
+        short: Phases with few steps.
+        device: Torch device of the model.
+        look: Function that is called after the steps with a clock, to time a
+            measurement.
+
+    Returns:
+        Three values: the seconds of each step, the bytes that are stored for gradients,
+        and the result of ``look``.
     """
     import torch
 
