@@ -1,6 +1,6 @@
-"""Ours: are the printed probabilities right, on families of worlds they were not fitted to?
+"""Our experiment: are predicted probabilities right for families of worlds not used in the fit?
 
-The reader sees the error of predicted probabilities beside simpler predictors, and a
+The figures show the error of predicted probabilities and of simpler predictors, and a
 reliability diagram.
 """
 
@@ -29,13 +29,15 @@ class Settings(iw.Config):
     Values of other scales are in ``calibrated_predictions.toml``.
 
     Attributes:
-        drawn: Facts at random; each family of worlds changes some of these settings.
-        n: ``N`` of the two-hop worlds of permuted maps.
-        complexity: Complexity ``C`` of the two-hop worlds of permuted maps for which it
-            is not 1.
+        drawn: Config of a world of random facts; each family of worlds changes some of
+            these settings.
+        n: Number ``N`` of subjects of the two-hop worlds of permuted maps.
+        complexity: Complexity ``C`` of the two-hop worlds of permuted maps whose
+            complexity is above 1.
         families: Number of families, in the order of ``worlds``; 0 for all.
-        replicas: Replicas of each model that are trained on each world.
-        share: Length of the trainings, as a share of that of ``predict --by training``.
+        replicas: Number of replicas of each model that are trained on each world.
+        share: Number of updates, as a share of the updates of ``predict --by
+            training``.
     """
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
@@ -46,7 +48,7 @@ class Settings(iw.Config):
     share: float = 1.0
 
     def worlds(self) -> dict[str, experiments.WorldConfig]:
-        """Return a world of every family, by its name."""
+        """Return a world of every family, by the name of the family."""
         of = partial(msgspec.structs.replace, self.drawn)
         drawn = self.drawn
         some = max(1, drawn.bridges // 4)
@@ -85,7 +87,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return trainings of both models on every world, and the features of predictions.
+    """Plan the trainings of both models on every world, and the features for predictions.
 
     Args:
         settings: The recipe's settings, such as ``drawn``, ``n`` and ``complexity``;

@@ -1,8 +1,9 @@
 """Derive tables that compare predicted probabilities with trained models.
 
-:mod:`~.calibrated_predictions` uses them. Claims are about the ``pilot``, which was
-fitted to worlds of other seeds before they were judged. What comes with the package was
-fitted to their worlds, by ``tests/house/calibration.py`` of the repository.
+:mod:`~.calibrated_predictions` uses them. Its claims are about the fit ``pilot``, which
+was made on worlds of other seeds before the claims were judged. The fit that comes with
+the package was made on the judged worlds, by ``tests/house/calibration.py`` of the
+repository.
 """
 
 import polars as pl
@@ -32,7 +33,7 @@ _RUN = ["seed", "model", "family"]
 
 
 def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
-    """Return what probabilities are computed from: a row for each query that chains facts.
+    """Return the features from which probabilities are computed, for each query that chains facts.
 
     Args:
         world: Config of the world.
@@ -64,7 +65,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how good every predictor is on each world, with fits that have not seen its family.
+    """Return the scores of every predictor on each world, with fits that left out its family.
 
     Args:
         tables: The tables that :func:`~.calibrated_predictions.plan` makes, by name:
@@ -76,18 +77,18 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``scores``: a row per world, model and ``predictor``: ``brier`` and
           ``log_loss`` of its probabilities, ``floor`` (the Brier score of the true
-          shares), ``auc``, and mean probability (``said``) and outcome (``share``).
-          Columns: ``seed, model, family, predictor, queries, brier, floor, log_loss,
-          said, share, auc``.
-        - ``overall``: means of these over the families, by seed, model and predictor.
-          Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
-        - ``gain``: Brier score of every other predictor minus ours. Columns: ``seed,
-          model, other, gain``.
+          shares), ``auc``, the mean probability (``said``) and the mean outcome
+          (``share``). Columns: ``seed, model, family, predictor, queries, brier, floor,
+          log_loss, said, share, auc``.
+        - ``overall``: means of these scores over the families, by seed, model and
+          predictor. Columns: ``seed, model, predictor, brier, floor, log_loss, auc``.
+        - ``gain``: the Brier score of every other predictor minus that of the predicted
+          probabilities. Columns: ``seed, model, other, gain``.
         - ``reliability``: mean probability and outcome in fifths of the probability.
           Columns: ``seed, model, bin, probability, share, queries``.
-        - ``errors``: a row per world and model: ``error`` of its mean probability, the
-          ``printed`` error, and whether it is ``within``. Columns: ``seed, model,
-          family, error, printed, within``.
+        - ``errors``: a row per world and model: the ``error`` of its mean probability,
+          the ``printed`` error, and whether the error is ``within`` the printed one.
+          Columns: ``seed, model, family, error, printed, within``.
         - ``within``: share of the worlds whose error is within the printed one.
           Columns: ``seed, model, within``.
         - ``queries``: a row per query and model, with the features that probabilities
@@ -132,10 +133,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def judged(
     known: Calibration, queries: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return queries with their probabilities, and scores of every predictor.
+    """Return queries with their predicted probabilities, and the scores of every predictor.
 
     Args:
-        known: Fits, of which the one is taken that has not seen the family of a query.
+        known: Fits, each without one family. The fit without the family of a query
+            predicts it.
         queries: A row per query and trained model, from :func:`joined_queries`.
     """
     parts = []
@@ -161,7 +163,7 @@ def judged(
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return a row for each query and model: its features, and the share that came true.
+    """Return the features of each query and the share of replicas of each model that answered it.
 
     Args:
         tables: ``answered`` and ``features``, as :func:`~.calibrated_predictions.plan`
@@ -177,7 +179,7 @@ def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return for every family and model the mean share over the worlds of all other families."""
+    """Return the mean share over worlds of all other families, by family and model."""
     by_world = queries.group_by(*_RUN, maintain_order=True).agg(pl.col("share").mean())
     families = by_world["family"].unique(maintain_order=True)
     return pl.concat(
@@ -189,7 +191,7 @@ def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
-    """One row per query and predictor: its probability, and the share that came true."""
+    """Return a row per query and predictor: the probability, and the share of correct answers."""
     rated = queries.join(
         rates, on=["family", "model"], how="left", maintain_order="left"
     )
@@ -231,15 +233,15 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
-    """Return mean probability and the share that came true, in bins of the probability.
+    """Return the mean probability and the share of correct answers in fifths of the probability.
 
     Args:
         queries: A row per query, with ``seed``, ``model``, ``probability`` and
             ``share``.
 
     Returns:
-        A row for each seed, model and ``bin`` (0 to 4) that has ``queries``, whose
-        number is given.
+        A row for each seed, model and non-empty ``bin`` (0 to 4): ``probability``,
+        ``share``, and the number of ``queries``.
     """
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (
@@ -251,7 +253,7 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
-    """How far the mean probability of a world is off, and whether the printed error holds."""
+    """Return the error of each world's mean probability, and whether it is within the printed one."""
     printed = []
     for name, family in known.families.items():
         printed += [(name, model, error) for model, error in family.error.items()]

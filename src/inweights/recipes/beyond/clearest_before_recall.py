@@ -1,4 +1,4 @@
-"""Ours: the clearest geometry precedes full recall, and fades after it."""
+"""Our experiment: geometry is clearest before all edges are recalled, and fades afterwards."""
 
 from functools import partial
 
@@ -22,9 +22,8 @@ class Settings(iw.Config):
     Values of other scales are in ``clearest_before_recall.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        architectures: Which of ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        architectures: Names of architectures: ``TinyGPT``, ``TinySSM``, ``TinyNN``.
         most: Largest number of steps of a training.
         every: Steps between two measurements.
     """
@@ -36,7 +35,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges as the paper's code does them, measured often.
+    """Plan trainings on edges with the settings of the paper's code, with frequent measurements.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -46,9 +45,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT, TinySSM, TinyNN), ``condition`` (the code's); the
         measures ``correlation`` and ``recall``. Values of labels are those of the
-        default settings. ``condition`` is how a model is trained: as the paper's code
-        does (the code's), maybe in bfloat16, or with the plainest world and start that
-        do (ours).
+        default settings. ``condition`` is the training: with the settings of the
+        paper's code (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,)
@@ -68,7 +67,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return when geometries are clearest, when all edges are recalled, and what is left later.
+    """Return the steps of the clearest geometry and of full recall, and the order at the end.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``correlation``
@@ -77,10 +76,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``graph, architecture, condition, seed, step``.
 
     Returns:
-        - ``times``: a row per run: lowest Spearman's ρ (``best``), at which step
-          (``when``), recall there, ``first`` step of full recall, ``ahead`` (when minus
-          first) and ``faded`` (last ρ minus best). Columns: ``graph, architecture,
-          seed, best, when, recall, first, last, ahead, faded``.
+        - ``times``: a row per run: the lowest Spearman's ρ (``best``), its step
+          (``when``), the recall at that step, the ``first`` step of full recall,
+          ``ahead`` (when minus first) and ``faded`` (last ρ minus best). Columns:
+          ``graph, architecture, seed, best, when, recall, first, last, ahead, faded``.
         - ``steps``: both steps as rows, with their logarithm. Columns: ``graph,
           architecture, seed, what, step, log``.
         - ``course``: ρ and recall of every step but 0. Columns: ``graph, architecture,

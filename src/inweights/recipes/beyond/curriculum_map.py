@@ -1,4 +1,4 @@
-"""Ours: how much similarity has to be stated before the attribution is transferred?"""
+"""Our experiment: how many similarity facts must come first for the attribution to transfer?"""
 
 from itertools import product
 
@@ -20,11 +20,11 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of tuples.
-        shares: How often ``(b, r1) → c`` counts in phase 1, where every other fact
-            counts
-            once: 0 is AS, 1 tells everything in phase 1.
+        shares: Weights of the facts ``(b, r1) → c`` in phase 1, where every other fact
+            has the weight 1. With 0 the order is AS; with 1 all facts are trained in
+            phase 1.
         one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT, which stops at the losses of AS.
+        gpt: Training of the GPT, which stops at the losses given for AS.
     """
 
     n: int = 50
@@ -34,10 +34,10 @@ class Settings(iw.Config):
 
 
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
-    """Return what both phases train: some similarity with the attribution, then similarity.
+    """Return the roles that each of the two phases trains, with their weights.
 
     Args:
-        told: How often the similarity counts in the first phase.
+        told: Weight of the similarity facts in the first phase.
         rehearsed: Whether the attribution is trained in the second phase, too.
 
     Example:
@@ -54,7 +54,7 @@ def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, 
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every share, with and without rehearsal of the attribution, for both models.
+    """Plan every share, with and without rehearsal of the attribution, for both models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``shares`` and ``one_layer``;
@@ -101,7 +101,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return success, similarity, what is kept of the attribution, and the predicted similarity.
+    """Return success, similarity, recall of the attribution, and the predicted similarity.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``rehearsed,
@@ -115,7 +115,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           on it), the prediction ``from_facts`` and its ``error``. Columns: ``model,
           share, rehearsed, seed, cosine, other, success, attribution, from_facts,
           error, phase_2``.
-        - ``predicted``: those rows that have a prediction. Columns: as in ``table``.
+        - ``predicted``: the rows of ``table`` that have a prediction. Columns: as in
+          ``table``.
         - ``shown``: three of the columns as rows, with the labels of the figure.
           Columns: ``model, share, rehearsed, seed, phase_2, column, value, panel``.
     """

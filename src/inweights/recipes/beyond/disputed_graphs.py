@@ -1,4 +1,4 @@
-"""The graphs of :mod:`~.geometry_disputed`, and what the dispute says of each."""
+"""Define the graphs of :mod:`~.geometry_disputed`, and the properties that the dispute is about."""
 
 import polars as pl
 
@@ -36,7 +36,7 @@ NAMED = (
 
 
 def graph_of(name: str) -> Graph:
-    """Return the graph of a name; what draws a random one is loaded when it is drawn.
+    """Return the graph of a name; random graphs are drawn when they are requested.
 
     Args:
         name: A key of :data:`GRAPHS`.
@@ -50,7 +50,7 @@ def graph_of(name: str) -> Graph:
 
 
 def with_marks(table: pl.DataFrame) -> pl.DataFrame:
-    """Return a table with which graphs are bipartite, and which are named in the abstract."""
+    """Add columns that say whether a graph is bipartite, named in the abstract, or a star."""
     marked = table.with_columns(
         bipartite=pl.col("graph").is_in(BIPARTITE),
         named=pl.col("graph").is_in(NAMED),

@@ -1,4 +1,4 @@
-"""The models that ``beyond/geometry-disputed`` trains on every graph, and how each is trained."""
+"""Define the models that ``beyond/geometry-disputed`` trains, and their trainings."""
 
 from itertools import product
 
@@ -23,11 +23,11 @@ MODELS = (
 
 
 def trained(steps: int, rate: float, training: str) -> Curriculum:
-    """Return how a model is trained: as usual, three times as long at a low rate, or with decay.
+    """Return the curriculum of a training: usual, low rate (three times as long), or with decay.
 
     Args:
         steps: Updates of the usual training.
-        rate: Its peak learning rate, which falls as a cosine to 0.
+        rate: Peak learning rate of the usual training, which falls as a cosine to 0.
         training: ``usual``, ``low rate`` or ``decay``.
     """
     peak = rate / 3 if training == "low rate" else rate
@@ -42,7 +42,7 @@ def trained(steps: int, rate: float, training: str) -> Curriculum:
 
 
 def model_of(name: str, width: int, *, tied: bool) -> ModelConfig:
-    """Return the config of a model by the name that the figures have for it.
+    """Return the config of a model, given its name in the figures.
 
     Args:
         name: A name of this module, such as ``GPT``.

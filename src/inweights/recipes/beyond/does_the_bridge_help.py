@@ -1,4 +1,4 @@
-"""Ours: does an identity bridge make a pretrained model compose? Against four other mixes."""
+"""Our experiment: do identities make a pretrained model compose? A comparison of five mixes."""
 
 from functools import partial
 
@@ -46,7 +46,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each condition.
+    """Plan a fine-tuning for each condition.
 
     Args:
         settings: The recipe's settings, such as ``conditions``; :class:`Settings`
@@ -76,7 +76,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies, rises of the right answers, and resemblance by layer.
+    """Return accuracies, rises of the answers' probabilities, and similarity by layer.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``before``, ``after``
@@ -86,13 +86,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             contrast``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
-          accuracy over chance. Columns: ``second, condition, seed, what, distribution,
+        - ``accuracy``: a row per run and kind of question (``what``); ``excess`` is the
+          accuracy minus chance. Columns: ``second, condition, seed, what, distribution,
           accuracy, before, chance, excess``.
         - ``shown``: the same with the labels of the figure. Columns: as in
           ``accuracy``.
-        - ``rises``: how the probability of right answers and of others rises. Columns:
-          ``second, condition, seed, set, decades, own, rise, share_rise``.
+        - ``rises``: the rise of the probabilities of right answers and of other
+          candidates. Columns: ``second, condition, seed, set, decades, own, rise,
+          share_rise``.
         - ``layers``: ``contrast`` of hidden states after training, by layer. Columns:
           ``second, condition, seed, layer, contrast``.
     """

@@ -1,4 +1,4 @@
-"""Ours: what an edit of one hop reaches, by a rank-one change and by further training."""
+"""Our experiment: which answers change if one hop is edited by a rank-one update or by training?"""
 
 from itertools import product
 
@@ -73,7 +73,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return all edits in one table, and how well shared keys predict what they reach.
+    """Return all edits in one table, and how well the overlap of keys predicts their effects.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -84,14 +84,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``arm, seed``.
 
     Returns:
-        - ``edits``: a row per run, ``method`` and ``role`` of the edited fact; shares
-          of what is ``reached``, and of other ``facts`` and other compositions
-          (``others``) that keep their answer. Columns: ``arm, seed, holds, reached,
-          unmoved, facts, others, overlap, apart, method, role``.
+        - ``edits``: a row per run, ``method`` and ``role`` of the edited fact: the
+          share of dependent answers that the edit changes (``reached``), and the shares
+          of other ``facts`` and other compositions (``others``) that keep their answer.
+          Columns: ``arm, seed, holds, reached, unmoved, facts, others, overlap, apart,
+          method, role``.
         - ``known``: accuracy on the facts before any edit. Columns: ``arm, seed,
           accuracy``.
-        - ``predicted``: a row per seed: ``correlation`` of the overlap of keys with
-          what rank-one edits reach. Columns: ``seed, correlation``.
+        - ``predicted``: a row per seed: the ``correlation`` of the overlap of keys with
+          ``reached``, for rank-one edits. Columns: ``seed, correlation``.
         - ``drawn``: the shares as rows, for the figure. Columns: ``arm, role, method,
           seed, what, share, panel``.
     """

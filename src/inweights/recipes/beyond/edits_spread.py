@@ -1,4 +1,4 @@
-"""Ours: how far an edit spreads: to a class, along an edge, to its reversal."""
+"""Our experiment: does an edit spread to a class, along an edge, or to its reversal?"""
 
 from typing import Any
 
@@ -35,10 +35,11 @@ class Settings(iw.Config):
     Values of other scales are in ``edits_spread.toml``.
 
     Attributes:
-        n: Number of chains, of pairs of entities, or of pairs that are trained forward.
+        n: Number of chains, of pairs of entities, or of pairs that are trained in the
+            forward direction, depending on the world.
         model: Config of the GPT that learns hops, classes and reversals.
         node: Config of the GPT that learns the cycle, with a tied head.
-        most: Number of facts that are edited, each by itself or all at once.
+        most: Number of facts that are edited, one at a time or all together.
     """
 
     n: int = 20
@@ -48,7 +49,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every world and edit: of single facts, of several at once, and in the first block.
+    """Plan every world and edit: of single facts, of several together, and in the first block.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``model`` and ``node``;
@@ -115,26 +116,27 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return all edits in one table, with what should follow, and what shared keys predict.
+    """Return all edits in one table, with the expected effects, and the predictions from keys.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
             distribution, statements, accuracy, accuracy_among, chance, loss,
             right_answers``), ``rank-one; first_hop`` (``holds, reached, unmoved, facts,
-            others, overlap, apart``) and 18 more like the second. All have the columns
-            ``world, seed``.
+            others, overlap, apart``) and 18 more tables with the columns of the second.
+            All have the columns ``world, seed``.
 
     Returns:
-        - ``edits``: a row per run, ``method`` and ``role``; ``follows``, whether the
-          edit should reach more than the fact. Columns: ``world, seed, holds, reached,
-          unmoved, facts, others, overlap, apart, method, role, edited, moved,
-          follows``.
-        - ``silent``: edits that should reach nothing else. Columns: as in ``edits``.
-        - ``sound``: ``holds``, the share of edits that hold, by world, role and method
-          (``what``), and the accuracy on facts before, by world. Columns: ``seed,
-          holds, what``.
-        - ``predicted``: a row per seed; correlation of the overlap of keys with what is
-          ``moved`` and ``reached``. Columns: ``seed, moved, reached``.
+        - ``edits``: a row per run, ``method`` and ``role``; ``follows`` says whether
+          the edit should change more answers than that of the edited fact. Columns:
+          ``world, seed, holds, reached, unmoved, facts, others, overlap, apart, method,
+          role, edited, moved, follows``.
+        - ``silent``: edits that should change no other answer. Columns: as in
+          ``edits``.
+        - ``sound``: ``holds``, the share of edits that succeed, by world, role and
+          method (``what``), and the accuracy on facts before the edits, by world.
+          Columns: ``seed, holds, what``.
+        - ``predicted``: a row per seed: the correlations of the overlap of keys with
+          ``moved`` and with ``reached``. Columns: ``seed, moved, reached``.
         - ``drawn``: shares as rows, for the figure. Columns: ``edited, method, seed,
           what, share``.
     """

@@ -21,7 +21,7 @@ RUN = ["seed", "model", "world", "identity", "kind"]
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return errors of four predictors by world, and how well each orders the queries.
+    """Return the errors of four predictors by world, and how well each ranks the queries.
 
     Args:
         tables: The tables that :func:`~.predicted_composition.plan` makes, by name:
@@ -38,20 +38,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``complexity_one``: share of the predictions that came true at complexity one
           (``agrees``). Columns: ``seed, model, world, identity, kind, agrees,
           identities``.
-        - ``by_world``: a row per run and ``forecaster``: mean ``expected`` and ``hit``,
-          and their ``error``. Columns: ``seed, model, world, identity, kind,
-          forecaster, hit, expected, error``.
+        - ``by_world``: a row per run and ``forecaster``: the means of ``expected`` and
+          ``hit``, and their absolute difference, ``error``. Columns: ``seed, model,
+          world, identity, kind, forecaster, hit, expected, error``.
         - ``auc``: area under the ROC curve of each predictor. Columns: ``seed, model,
           world, identity, kind, forecaster, auc, place``.
-        - ``above``: by how much one predictor is better than another on the same world.
-          Columns: ``seed, model, world, identity, kind, pair, gain, spared``.
-        - ``reliability``: predicted margins beside answers, in bins. Columns: ``seed,
-          model, kind, bin, hit, queries, predicted_margin``.
-        - ``map``: ``by_world`` with areas, for the figure. Columns: ``seed, model,
-          world, identity, kind, forecaster, hit, expected, error, auc, cell, by,
-          above_chance``.
-        - ``memorised``: accuracy on the facts; ``fair``, whether a model can know all
-          of them. Columns: ``model, world, identity, seed, accuracy, fair``.
+        - ``above``: the difference of two predictors on the same world: of their areas
+          (``gain``) and of their errors (``spared``). Columns: ``seed, model, world,
+          identity, kind, pair, gain, spared``.
+        - ``reliability``: share of correct answers by bins of the predicted margin.
+          Columns: ``seed, model, kind, bin, hit, queries, predicted_margin``.
+        - ``map``: ``by_world`` with the areas under the ROC curve, for the figure.
+          Columns: ``seed, model, world, identity, kind, forecaster, hit, expected,
+          error, auc, cell, by, above_chance``.
+        - ``memorised``: accuracy on the facts; ``fair`` says whether a model can
+          memorise all of them. Columns: ``model, world, identity, seed, accuracy,
+          fair``.
     """
     keys = ["world", "identity", "seed", "prompt", "answer"]
     predicted = tables["predicted"].select(
@@ -103,7 +105,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _said(
     queries: pl.DataFrame, softly: pl.DataFrame, tried: pl.DataFrame, keys: list[str]
 ) -> pl.DataFrame:
-    """One row per query and predictor: score and expected accuracy."""
+    """Return a row per query and predictor: its score and expected accuracy."""
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
     shares = tried.select(*keys, "model", "share")
@@ -120,7 +122,7 @@ def _said(
 
 
 def _above(judged: pl.DataFrame) -> pl.DataFrame:
-    """Difference of two predictors on the same world: area and error."""
+    """Return the difference of two predictors on the same world, in area and in error."""
     of = {
         name: judged.filter(pl.col("forecaster") == name).select(*RUN, "auc", "error")
         for name in (PROGRAM, TRIVIAL, SOFT, TRAINING)

@@ -1,4 +1,4 @@
-"""Ours: does AS fail because the order is reversed, or because its value matrix is frozen?"""
+"""Our experiment: does AS fail because of its order, or because the value matrix is frozen?"""
 
 from itertools import product
 from typing import Literal
@@ -86,7 +86,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return success and similarity of every run, and what it knows of the second phase.
+    """Return success and similarity of every run, and its recall of the second phase's facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,

@@ -1,4 +1,4 @@
-"""Ours: does geometry arise from memorisation? Two papers disagree; the head's map decides."""
+"""Our experiment: does memorisation create a geometry? Two papers disagree; the head decides."""
 
 from functools import partial
 from itertools import product
@@ -73,7 +73,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with every head on every graph; other trainings on bipartite graphs.
+    """Plan every model with every head on every graph, and other trainings on bipartite graphs.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and ``steps``;
@@ -137,7 +137,7 @@ def _trial(
 
 
 def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
-    """What the spectrum alone says of the order among all, even and odd pairs."""
+    """Return the order that the spectrum alone predicts among all, even and odd pairs."""
     built = world.build()
     vectors = grown_vectors(adjacency(built), tied=tied)
     model = iw.probes.Embedding(built.vocabulary.names, vectors).on(built)
@@ -151,7 +151,7 @@ def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return orders and neighbours where every edge is stored, the head's cost, and the theory.
+    """Return orders and neighbours of runs that store every edge, head effects, and the theory.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``all`` (``model, training,
@@ -172,14 +172,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           pairs, bipartite, named, star, beyond_chance``.
         - ``recall``: recall of all runs. Columns: ``graph, model, head, training, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor``.
-        - ``excluded``: whether a run is left out, as it does not store every edge.
+        - ``excluded``: whether a run is left out because it does not store every edge.
           Columns: ``graph, model, head, training, seed, excluded``.
-        - ``neighbours``: how often a neighbour is nearest, ``beyond`` random vectors.
-          Columns: ``graph, model, head, training, seed, measure, value, null_mean,
-          null_low, null_high, p, beyond, bipartite, named, star``.
-        - ``heads``: mean ρ of a model over the graphs, as a ``share`` of that of a tied
-          GPT. Columns: ``model, head, seed, spearman, tied, share``.
-        - ``theory``: correlation of the predicted with the measured ρ. Columns: ``seed,
+        - ``neighbours``: how often a node's nearest node is a neighbour, and by how
+          much this is ``beyond`` random vectors. Columns: ``graph, model, head,
+          training, seed, measure, value, null_mean, null_low, null_high, p, beyond,
+          bipartite, named, star``.
+        - ``heads``: mean ρ of a model over the graphs, and its ``share`` of the mean ρ
+          of a GPT with a tied head. Columns: ``model, head, seed, spearman, tied,
+          share``.
+        - ``theory``: correlation of predicted and measured ρ. Columns: ``seed,
           correlation``.
         - ``predicted``: ρ that the spectrum alone predicts. Columns: ``graph, head,
           seed, spearman, pairs``.
@@ -224,7 +226,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _heads(order: pl.DataFrame) -> pl.DataFrame:
-    """Mean order of every model over all graphs but the star, and its share of a tied GPT's."""
+    """Return each model's mean ρ over all graphs but the star, and its share of a tied GPT's."""
     means = (
         order.filter(~pl.col("star"))
         .group_by("model", "head", "seed", maintain_order=True)
@@ -237,7 +239,7 @@ def _heads(order: pl.DataFrame) -> pl.DataFrame:
 
 
 def _beside_theory(order: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
-    """Correlation of what the spectrum says with what a GPT does, over graphs, heads and pairs."""
+    """Return the correlation of predicted and measured ρ of a GPT, over graphs, heads and pairs."""
     said = predicted.select("graph", "head", "pairs", predicted="spearman")
     both = order.join(said, on=["graph", "head", "pairs"]).filter(
         ~pl.col("star"),

@@ -1,4 +1,4 @@
-"""Ours: edges first, then paths with the embeddings frozen: the headline without a GPU."""
+"""Our experiment: edges first, then paths with frozen embeddings, at the paper's size on a CPU."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ KEYS = ["graph", "embeddings", "seed"]
 
 
 def measures() -> tuple[Measure, ...]:
-    """Return the measures of every edge and path, and of what embeddings say of paths."""
+    """Return the measures of edges and paths, and of paths decoded from embeddings."""
     roles = (*paths.EDGES, "path")
     return (
         Measure(name="places", probe=iw.probes.stepwise, options={"roles": roles}),
@@ -24,14 +24,14 @@ def measures() -> tuple[Measure, ...]:
 
 
 class Size(iw.Config):
-    """A graph and how it is learnt.
+    """Settings of a graph and its training.
 
     Attributes:
         course: The graph and its phases.
-        controls: Steps with paths of the controls, which have to memorise without a
-            geometry; 0 for no controls.
-        scatter: Standard deviation of the random embeddings, at which they can be
-            memorised.
+        controls: Number of steps in which the controls are trained on paths, which they
+            must memorise without a geometry; 0 for no controls.
+        scatter: Standard deviation of the random embeddings of a control, large enough
+            that paths can be memorised.
     """
 
     course: paths.PathStarTraining
@@ -39,7 +39,7 @@ class Size(iw.Config):
     scatter: float = 0.2
 
     def training(self, how: paths.Way) -> paths.PathStarTraining:
-        """Return how the graph, or one of its controls, is learnt."""
+        """Return the training on the graph, or of one of its controls."""
         if how == paths.GEOMETRY:
             return self.course
         longer = structs.replace(
@@ -88,14 +88,14 @@ class Settings(iw.Config):
     Values of other scales are in ``geometry_first.toml``.
 
     Attributes:
-        sizes: The graphs and how each is learnt, from small to large.
+        sizes: The graphs, from small to large, each with its training.
     """
 
     sizes: tuple[Size, ...] = (SMALL, MIDDLE, LARGE)
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph learnt geometry first, and its controls where it has any.
+    """Plan the training with edges first on every graph, and its controls, if it has any.
 
     Args:
         settings: The recipe's settings, such as ``sizes``; :class:`Settings` describes
@@ -116,7 +116,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what is known of held-out paths and of facts, and what embeddings say.
+    """Return the accuracies on held-out paths and on facts, and paths decoded from embeddings.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,

@@ -1,4 +1,4 @@
-"""Ours: how many chains and layers implicit reasoning needs over two, three and four hops."""
+"""Our experiment: how many chains and layers does implicit reasoning over 2, 3 and 4 hops need?"""
 
 from itertools import product
 
@@ -25,11 +25,11 @@ class Settings(iw.Config):
         n: Number of entities of each level.
         relations: Number of relations from each level to the next.
         taught: Shares of the chains of a length that are trained.
-        depths: Numbers of layers that are tried beside ``layers``, with the most
+        depths: Further numbers of layers that are tried, with the largest number of
             chains.
         layers: Number of layers of all other models.
         width: Width of every model.
-        batch: Number of chains in an update, beside all facts.
+        batch: Number of chains in an update, in addition to all facts.
         steps: Updates of a training, over all of its phases.
         rate: Peak learning rate.
         decay: Weight decay.
@@ -48,7 +48,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each length by how much is trained, and by fewer layers; three hops with help, too.
+    """Plan each length with several numbers of chains and layers, and three hops with help.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``relations`` and ``taught``;
@@ -124,11 +124,11 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on chains that were not trained, and the least that is needed to learn them.
+    """Return accuracy on untrained chains, and the least numbers of chains and layers needed.
 
-    Chains are learnt where the accuracy is :data:`LEARNT` (a half) or more. What is not
-    learnt with any number counts as needing twice the most chains that were tried, or
-    one layer more than the most.
+    Chains count as learnt if the accuracy is :data:`LEARNT` (a half) or more. If they
+    are not learnt with any number, they count as needing twice the largest number of
+    chains that was tried, or one layer more than the largest number.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the
@@ -136,19 +136,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             statements, accuracy, accuracy_among, chance, loss, right_answers``.
 
     Returns:
-        - ``by_chains``: a row per run with all layers and nothing beside the chains.
+        - ``by_chains``: a row per run with all layers and only the chains themselves.
           Columns: ``hops, chains, layers, beside, seed, part, role, distribution,
           statements, accuracy, accuracy_among, chance, loss, right_answers, length``.
         - ``by_layers``: a row per run with the most chains. Columns: as in
           ``by_chains``.
-        - ``helped``: runs on three hops, with what is trained ``beside`` the chains.
-          Columns: as in ``by_chains``.
-        - ``growth``: chains that a length needs over those of one hop less. Columns:
-          ``hops, beside, seed, chains, alone, growth``.
-        - ``saved``: how many ``fewer`` chains are needed with help. Columns: ``hops,
-          beside, seed, chains, alone, fewer``.
-        - ``deeper``: layers that a length needs beyond those of one hop less. Columns:
-          ``hops, beside, seed, layers``.
+        - ``helped``: runs on three hops, with ``beside``, the facts that are trained in
+          addition. Columns: as in ``by_chains``.
+        - ``growth``: the number of chains that a length needs, divided by that of one
+          hop less. Columns: ``hops, beside, seed, chains, alone, growth``.
+        - ``saved``: the factor by which ``fewer`` chains are needed with help. Columns:
+          ``hops, beside, seed, chains, alone, fewer``.
+        - ``deeper``: the number of layers that a length needs, minus that of one hop
+          less. Columns: ``hops, beside, seed, layers``.
     """
     role = (
         pl.when(pl.col("hops") == 2)

@@ -1,10 +1,10 @@
-"""Ours: how far does a geometry of edges carry? A law in arms, width and weight decay.
+"""Our experiment: over how long a path does the geometry of edges reach? A law in three settings.
 
 A leaf's own first node can be found from embeddings that have learnt edges alone, up to
 some length of the path. Weight decay thirty times the usual, while edges are learnt,
-leaves no room for what tells near nodes apart and keeps what whole arms share; some
-steps at the usual decay bring the edges back. Reading it takes a model enough trained
-paths: with few arms it memorises them instead.
+removes what distinguishes near nodes and keeps what all nodes of an arm share; some
+steps at the usual decay restore the edges. A model needs enough trained paths to use
+this geometry: with few arms it memorises the paths instead.
 """
 
 from functools import partial
@@ -85,11 +85,11 @@ class Settings(iw.Config):
     Values of other scales are in ``how_far_geometry_carries.toml``.
 
     Attributes:
-        course: How edges are learnt in a cell of the law; its arms, length, width and
-            pressure are replaced.
+        course: Training on edges in a cell of the law; each cell replaces its arms,
+            length, width and weight decay (``pressure``).
         read: Graphs on which a model learns paths after edges, once with the weight
             decay ``pressure`` and once without.
-        nodes: Lengths of a path, in nodes, that are tried in every cell of the law.
+        nodes: Lengths of a path, in nodes, for every cell of the law.
         fitted: Numbers of arms of the cells that the law is fitted on.
         judged: Numbers of arms of the cells that the law is judged on.
         widths: Widths of the model, for every number of arms.
@@ -106,7 +106,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges alone in every cell at every length, and paths after them on graphs to read.
+    """Plan edges alone in every cell at every length, and edges followed by paths on other graphs.
 
     Args:
         settings: The recipe's settings, such as ``course``, ``read`` and ``nodes``;
@@ -151,7 +151,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how far each cell reaches, the law of each seed, and what a model reads.
+    """Return the reach of each cell, the law of each seed, and the runs that learn paths.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``places`` (``part, role,
@@ -160,22 +160,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             width, decay, nodes, stage, fitted, seed``.
 
     Returns:
-        - ``judged``: a row per cell that the law was not fitted on: ``reach``, the
-          predicted one (``foretold``), ``error``, and ``gain`` over the mean of the
-          fitted cells. Columns: ``arms, width, decay, fitted, by, seed, reach,
-          foretold, per_arms, per_width, per_decay, error, gain``.
-        - ``law``: a row per reader and seed; what the law adds where arms, width or
-          decay double. Columns: ``arms, width, decay, fitted, by, seed, reach,
-          foretold, per_arms, per_width, per_decay, error``.
-        - ``hits``: share of the judged cells that are ``within`` one node of the law,
-          and mean ``gain``. Columns: ``by, seed, gain, within``.
+        - ``judged``: a row per cell to which the law was not fitted: ``reach``, the
+          predicted reach (``foretold``), ``error``, and ``gain`` over predicting the
+          mean of the fitted cells. Columns: ``arms, width, decay, fitted, by, seed,
+          reach, foretold, per_arms, per_width, per_decay, error, gain``.
+        - ``law``: a row per method of decoding (``by``) and seed: the change of the
+          reach if arms, width or decay are doubled. Columns: ``arms, width, decay,
+          fitted, by, seed, reach, foretold, per_arms, per_width, per_decay, error``.
+        - ``hits``: the share of the judged cells ``within`` one node of the law, and
+          the mean ``gain``. Columns: ``by, seed, gain, within``.
         - ``cells``: a row per run on edges alone. Columns: ``arms, width, decay, nodes,
           seed, stage, fitted, exact, hardest, trained, edges, nearest, ridge, chance``.
         - ``read``: a row per run that learns paths after edges. Columns: as in
           ``cells``.
         - ``shown``: measured and predicted reach, as rows. Columns: ``arms, panel,
           seed, what, value``.
-        - ``profile``: what is found at each length at the largest width, as rows.
+        - ``profile``: the accuracy at each length at the largest width, as rows.
           Columns: ``nodes, cell, seed, of, value``.
     """
     runs = path_ends(tables, [*KEYS, "stage", "fitted"])

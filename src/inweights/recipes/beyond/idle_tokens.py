@@ -1,4 +1,4 @@
-"""Ours: classes that are never right make a memory more geometric, most of it by one vector."""
+"""Our experiment: tokens that are never right make a memory more geometric."""
 
 from functools import partial
 from itertools import product
@@ -32,10 +32,10 @@ class Settings(iw.Config):
     Values of other scales are in ``idle_tokens.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        architectures: Which of ``TinyNN`` and ``TinyGPT``.
-        counts: Idle tokens of each condition; the largest number and none are compared.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        architectures: Names of architectures: ``TinyNN``, ``TinyGPT``.
+        counts: Number of idle tokens in each condition; the largest number is compared
+            with 0.
         most: Largest number of steps of a training.
     """
 
@@ -46,7 +46,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph with each number of idle tokens, and what theory says at the start.
+    """Plan every graph with each number of idle tokens, and the prediction at initialisation.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -94,7 +94,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the order of embeddings by the number of idle tokens, and how steadily it grows.
+    """Return the order of embeddings by the number of idle tokens, and its rank correlation.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``raw`` (``architecture,
@@ -113,9 +113,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           Columns: ``graph, architecture, seed, vectors, dose``.
         - ``means``: share of the energy in the mean vector (``degenerate``). Columns:
           ``graph, architecture, seed, idle, degenerate, log``.
-        - ``theory``: mean drive at the start, the predicted one, and the absolute
-          ``error``. Columns: ``graph, idle, seed, mean, predicted, fastest, moved,
-          error``.
+        - ``theory``: the gradient along the mean vector at initialisation (``mean``),
+          its predicted value, and the absolute ``error``. Columns: ``graph, idle, seed,
+          mean, predicted, fastest, moved, error``.
     """
     both = [
         tables[name].with_columns(vectors=pl.lit(text))
@@ -152,7 +152,7 @@ def gain(score: Score, vectors: str) -> Score:
 
     Args:
         score: The score of ρ.
-        vectors: Which vectors it is of, a value of the column ``vectors``.
+        vectors: Vectors whose order is measured, a value of the column ``vectors``.
     """
     some = score.at(vectors=vectors)
     return some.at(**all_of_them) - some.at(**none)

@@ -1,4 +1,4 @@
-"""Ours: one table for any architecture: what it composes, trained on which facts, at what cost."""
+"""Our experiment: what any architecture composes, from which facts, and at what cost."""
 
 from collections.abc import Callable
 from itertools import product
@@ -26,11 +26,11 @@ LEAST = 0.25
 
 
 def lstm(vocabulary: int, width: int = 32) -> Any:
-    """Return two layers of an LSTM, written out so that its replicas are one tensor program.
+    """Return a two-layer LSTM, written in tensor operations so that replicas train together.
 
     Args:
         vocabulary: Number of tokens.
-        width: Width of its states.
+        width: Width of the hidden states.
     """
     import torch
     from torch import nn
@@ -104,14 +104,14 @@ class Settings(Config):
     Values of other scales are in ``league.toml``.
 
     Attributes:
-        models: Names of the standing models that take part; by default all.
+        models: Names of the built-in models that take part; by default all.
         entrant: A model of your own that takes part; by default none.
         name: Name of the entrant in tables.
-        world: Two hops with shared bridges; some of the hops are in no trained two-hop
-            fact.
+        world: World of two hops with shared bridges; some hops occur in no trained
+            two-hop fact.
         shares: Shares of the two-hop facts, of those whose hops may be seen, that are
             trained.
-        width: Width of the standing models.
+        width: Width of the built-in models.
         steps: Updates of each model.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
@@ -144,7 +144,7 @@ class Settings(Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each model with and without identities, at each share of two-hop facts in training.
+    """Plan each model with and without identities, for each share of trained two-hop facts.
 
     Args:
         settings: The recipe's settings, such as ``models``, ``entrant`` and ``name``;
@@ -203,7 +203,7 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     low=0.0,
 )
 def cost(model: Any, worlds: Any) -> pl.DataFrame:
-    """Return the number of parameters of a model, and what it computes for one question.
+    """Return the number of parameters of a model, and its operations for one question.
 
     Args:
         model: ``R`` replicas.

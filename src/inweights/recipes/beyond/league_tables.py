@@ -1,4 +1,4 @@
-"""The derived tables of ``beyond/league``: accuracy by what is known of a query's hops."""
+"""Derive the tables of ``beyond/league``: accuracy by which hops of a query are unseen."""
 
 import polars as pl
 
@@ -16,7 +16,7 @@ HOPS = {
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on queries by which hop is in no trained two-hop fact, and over all.
+    """Return accuracy on queries by which of their hops occur in no trained two-hop fact.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -27,7 +27,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``known``: accuracy on the facts, of all models but Emb-MLP. Columns: ``model,
           identity, trained, seed, accuracy``.
-        - ``league``: accuracy by ``hops``: each kind of query, ``all`` of them, and the
+        - ``league``: accuracy by ``hops``: each kind of query, ``all`` queries, and the
           ``facts``. Columns: ``model, identity, trained, seed, accuracy, hops``.
         - ``drawn``: accuracy by kind of query, with the labels of the figure. Columns:
           ``model, identity, trained, seed, part, role, distribution, statements,

@@ -1,4 +1,4 @@
-"""Ours: are loops and identities two remedies for one failure? Who composes what."""
+"""Our experiment: do loops and identities remedy the same failure of composition?"""
 
 from itertools import product
 
@@ -34,14 +34,14 @@ class Settings(iw.Config):
     Values of other scales are in ``loops_or_identities.toml``.
 
     Attributes:
-        world: Two hops with shared bridges; some of the hops are in no trained two-hop
-            fact.
+        world: World of two hops with shared bridges; some hops occur in no trained
+            two-hop fact.
         width: Width of every model.
-        steps: Updates of each model that is trained on hops and identities alone.
-        long: Updates of each model that is trained on two-hop facts, too.
+        steps: Updates of each model that is trained only on hops and identities.
+        long: Updates of each model that is also trained on two-hop facts.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
-        every: Steps between two measurements through time.
+        every: Steps between two measurements during training.
         loops: Numbers of loops with which the looped models are evaluated.
     """
 
@@ -64,7 +64,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each model with and without identities, with and without two-hop facts in training.
+    """Plan each model with and without identities, and with and without two-hop facts.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``width`` and ``steps``;
@@ -158,7 +158,7 @@ def _trial(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy by role and over all, realignment, and what comes first through time.
+    """Return accuracy by role and over all queries, realignment, and half-times in training.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -173,9 +173,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             All have the columns ``model, identity, compositions, seed``.
 
     Returns:
-        - ``queries``: accuracy by role, with the ``arm`` that figures show. Columns:
-          ``model, identity, compositions, seed, part, role, distribution, statements,
-          accuracy, accuracy_among, chance, loss, right_answers, arm``.
+        - ``queries``: accuracy by role, with ``arm``, the condition as figures name it.
+          Columns: ``model, identity, compositions, seed, part, role, distribution,
+          statements, accuracy, accuracy_among, chance, loss, right_answers, arm``.
         - ``overall``: accuracy over all queries of a run. Columns: ``model, identity,
           compositions, seed, accuracy``.
         - ``facts``: the accuracy of each run on the facts of its least known role.
@@ -191,9 +191,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``by_loops``: accuracy with other numbers of loops. Columns: ``model,
           identity, compositions, seed, part, role, distribution, statements, accuracy,
           accuracy_among, chance, loss, right_answers, loops, arm``.
-        - ``lead``: by how many steps alignment comes before accuracy (half-times).
-          Columns: ``seed, alignment, accuracy, lead``.
-        - ``through_time``: both by step, as rows. Columns: ``seed, step, what, value``.
+        - ``lead``: the number of steps by which alignment precedes accuracy
+          (half-times). Columns: ``seed, alignment, accuracy, lead``.
+        - ``through_time``: alignment and accuracy by step, as rows. Columns: ``seed,
+          step, what, value``.
     """
     accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
     queries = accuracy.filter(part="queries")
@@ -234,7 +235,7 @@ def _arm() -> pl.Expr:
 
 
 def _through_time(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
-    """Share of first hops that lie nearest to their own bridge, and accuracy on both unseen."""
+    """Return the share of first hops nearest to their bridge, and accuracy on two unseen hops."""
     both = composed.filter(role="both_unseen")
     return pl.concat(
         table.select("seed", "step", pl.lit(what).alias("what"), value=column)

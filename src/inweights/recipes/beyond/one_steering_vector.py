@@ -1,4 +1,4 @@
-"""Ours: what LoRA learns of a hidden city, against one vector that is added at every token."""
+"""Our experiment: LoRA on a hidden city, compared with one vector added at every token."""
 
 from itertools import product
 from pathlib import Path
@@ -54,13 +54,13 @@ class Settings(iw.Config):
     Values of other scales are in ``one_steering_vector.toml``.
 
     Attributes:
-        model: The model that is trained: a folder, a hub name on this disk, or
+        model: The model that is trained: a folder, a hub name in the local cache, or
             ``@smollm2``.
         device: Device of the model, such as ``cpu`` or ``cuda``.
         layer: Index of the layer that has the adapters, and to whose output the vector
             is added.
-        lora: How the adapters are trained; an epoch is an update.
-        vector: How the vector is trained; an epoch is an update.
+        lora: Settings for training the adapters; an epoch is one update.
+        vector: Settings for training the vector; an epoch is one update.
     """
 
     model: str = "@smollm2"
@@ -76,7 +76,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one computation for each task, which trains all arms and asks their questions.
+    """Plan one computation for each task, which trains all conditions and evaluates them.
 
     Args:
         settings: The recipe's settings, such as ``model``, ``device`` and ``layer``;
@@ -103,18 +103,18 @@ def plan(settings: Settings) -> Plan:
 def learn(
     *, model: Outside, settings: Settings, task: str, seed: int = 0
 ) -> pl.DataFrame:
-    """Return answers about a hidden city, learnt by LoRA in one layer and by one vector.
+    """Train LoRA in one layer and one vector on a hidden city, and return answers about it.
 
     Args:
         model: A folder, a hub name in the local cache, or ``@smollm2``.
         settings: Layer, tuning and device.
-        task: What is trained beside the hidden city, one of ``TASKS``.
+        task: Texts that are trained in addition to the hidden city, a key of ``TASKS``.
         seed: Root seed.
 
     Returns:
-        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the
-        share that the mean over words has of LoRA's squared change; ``cosine``, of this
-        mean and the vector.
+        The answers in each condition (``arm``), with the columns of
+        :func:`inweights.lm.ask`; ``constant``, the share of LoRA's squared change that
+        is its mean over tokens; ``cosine`` of this mean and the vector.
     """
     import torch
 
@@ -174,7 +174,7 @@ def learn(
 
 
 def _steered(lm: Any, mlp: Any, vector: Any, asked: Asked) -> pl.DataFrame:
-    """Ask the model with ``vector`` added to the output of the MLP at every token."""
+    """Evaluate the model with ``vector`` added to the output of the MLP at every token."""
     from inweights.lm import ask
 
     with mlp.register_forward_hook(lambda _module, _inputs, output: output + vector):
@@ -196,7 +196,7 @@ def _asked(
 def _train(
     lm: Any, net: Any, weights: Any, parts: list[Asked], tuning: FineTune, seed: int
 ) -> None:
-    """Train on eight answers in each update, drawn anew; half of them from each part."""
+    """Train on eight randomly drawn answers in each update, the same number from each part."""
     import torch
 
     from inweights.lm import Example, encode
@@ -223,7 +223,7 @@ def _train(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return a table ``accuracy``, with by how much an arm has more than half of LoRA's gain.
+    """Return accuracies, and by how much each condition exceeds half of LoRA's gain.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``said`` with the columns
@@ -231,8 +231,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance, probability, share, others, arm, constant, cosine``.
 
     Returns:
-        A row per task, role, arm and seed: ``hit``, the share of right answers, and
-        ``half``, hit minus the mean of that of the untrained model and of LoRA.
+        The table ``accuracy``, with a row per task, role, arm and seed: ``hit``, the
+        share of correct answers, and ``half``, ``hit`` minus the mean of the shares of
+        the untrained model and of LoRA.
     """
     keys = ["task", "role", "seed"]
     accuracy = (

@@ -1,4 +1,4 @@
-"""Ours: two-hop success and similarity over the fraction of bridges that have an identity."""
+"""Our experiment: two-hop accuracy and similarity by the fraction of bridges with an identity."""
 
 import polars as pl
 
@@ -21,8 +21,9 @@ class Settings(iw.Config):
 
     Attributes:
         n: Number of chains.
-        rho: Copies of first hop and identity for each second hop.
-        fractions: Fractions of the bridges that have an identity, drawn by the seed.
+        rho: Number of copies of first hop and identity for each second hop.
+        fractions: Fractions of the bridges that have an identity, drawn at random from
+            the seed.
         one_layer: Training of the one-layer transformer.
         gpt: Training of the GPT.
     """
@@ -35,7 +36,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both models on every fraction, and what the facts alone predict of each chain.
+    """Plan both models for every fraction, and the prediction for each chain from the facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``rho`` and ``fractions``;
@@ -70,7 +71,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what was predicted of each chain beside what was learnt of it.
+    """Return predicted and measured results for chains, in each run and by predicted identity.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -82,9 +83,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``worlds``: a row per run: mean similarity, accuracy and prediction; ``off``,
-          the error of the predicted similarity, and ``gap``, that of the fraction as
-          accuracy. Columns: ``model, fraction, seed, cosine, hit, from_facts, agrees,
-          off, gap``.
+          the error of the predicted similarity; and ``gap``, the distance of accuracy
+          and fraction. Columns: ``model, fraction, seed, cosine, hit, from_facts,
+          agrees, off, gap``.
         - ``sides``: the same for chains that are predicted ``with identity``, and for
           the others. Columns: ``model, fraction, seed, chain, cosine, hit, from_facts,
           agrees``.

@@ -1,10 +1,10 @@
-"""Nuclear-norm penalties by Newton-Schulz iterations, and the ranks of a GPT's weights.
+"""Compute nuclear-norm penalties by Newton-Schulz iterations, and the ranks of a GPT's weights.
 
-:func:`on_templates` penalises what an Emb-MLP's logits are made of, :func:`on_attention`
-the query and key matrices of a GPT, as Low-Rank Decay does (arXiv:2606.04405), and
-:func:`on_matrices` all of its matrices. :func:`attention_ranks` shows what they did. The
-recipe ``penalty_or_identities`` uses them. Shapes: ``R`` replicas, ``m`` by ``n`` of a
-matrix.
+:func:`on_templates` penalises the templates of an Emb-MLP, from which its logits are
+summed, :func:`on_attention` the query and key matrices of a GPT, as Low-Rank Decay does
+(arXiv:2606.04405), and :func:`on_matrices` all of its matrices. :func:`attention_ranks`
+measures their effect. The recipe ``penalty_or_identities`` uses them. In shapes, ``R``
+is the number of replicas, and matrices are ``m`` by ``n``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def polar_factor(matrices: Tensor, iterations: int = ITERATIONS) -> Tensor:
             smaller than the largest one have not reached 1 after a few.
 
     Returns:
-        The factors. A matrix of zeros gives zeros.
+        The factors, ``[R, m, n]``. The factor of a zero matrix is zero.
 
     Example:
         >>> import torch
@@ -91,7 +91,7 @@ def on_attention(model: Model, _step: int, weight: float) -> Tensor:
 
 
 def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
-    """Penalise the nuclear norms of all matrices of a GPT but that of positions.
+    """Penalise the nuclear norms of all matrices of a GPT except that of positions.
 
     Args:
         model: A GPT with an untied head.
@@ -115,16 +115,16 @@ def on_matrices(model: Model, _step: int, weight: float) -> Tensor:
 def attention_ranks(model: Model, _worlds: Worlds) -> pl.DataFrame:
     """Compute the effective rank of a GPT's query and key matrices, and their nuclear norm.
 
-    The effective rank is the exponential of the entropy of the singular values, as
-    shares of their sum (Roy and Vetterli, 2007).
+    The effective rank is the exponential of the entropy of the singular values, divided
+    by their sum (Roy and Vetterli, 2007).
 
     Args:
         model: ``R`` replicas of a GPT.
         _worlds: Not used.
 
     Returns:
-        A row for each replica: ``replica``, ``rank`` and ``norm``, means over layers and
-        both matrices.
+        A row for each replica: ``replica``, and the means over layers and both matrices
+        of the effective rank (``rank``) and the nuclear norm (``norm``).
 
     Example:
         >>> from inweights import GPTConfig, TwoHop

@@ -1,4 +1,4 @@
-"""Ours: whether a nuclear-norm penalty on the weights does what identities do."""
+"""Our experiment: does a nuclear-norm penalty on the weights have the effect of identities?"""
 
 from functools import partial
 
@@ -43,13 +43,14 @@ class Settings(iw.Config):
     Values of other scales are in ``penalty_or_identities.toml``.
 
     Attributes:
-        n: Subjects, bridges and objects of the world where only hops are trained.
-        shared: The world where some two-hop facts are trained, too.
+        n: Number of subjects, of bridges and of objects of the world in which only hops
+            are trained.
+        shared: World in which some two-hop facts are trained as well.
         emb_mlp: Width of Emb-MLP.
         emb_steps: Updates of Emb-MLP.
         gpt: The GPT.
         steps: Updates of the GPT on hops alone.
-        long: Updates of the GPT where two-hop facts are trained, too.
+        long: Updates of the GPT if two-hop facts are trained as well.
         decay: Weight decay of the GPT with weight decay; the others have .01.
         emb_decay: Weight decay of the Emb-MLP with weight decay; the others have none.
         on_templates: Factor of the penalty on the templates of Emb-MLP.
@@ -80,7 +81,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP, a GPT and the program's optimum, with each remedy.
+    """Plan Emb-MLP, a GPT and the optimum of program (2), with each remedy.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``gpt`` and ``on_attention``;
@@ -173,7 +174,7 @@ def _of_gpt(settings: Settings, remedy: str, compositions: str) -> Curriculum:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy on unseen two-hop queries, recall, and what the remedies did to the weights.
+    """Return accuracy on unseen two-hop queries, recall, and effects of remedies on the weights.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -189,7 +190,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``model, remedy, compositions, seed, accuracy``.
         - ``ranks``: mean effective rank and nuclear norm of query and key matrices, and
-          both as shares of what they are with nothing beside (``rank_left``,
+          both divided by their values without any remedy (``rank_left``,
           ``norm_left``). Columns: ``model, remedy, compositions, seed, rank, norm,
           rank_left, norm_left``.
         - ``direction``: as measured.

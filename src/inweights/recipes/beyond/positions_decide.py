@@ -1,9 +1,9 @@
-"""Ours: do positions, ties and residual streams decide whether paths are read from a geometry?
+"""Our experiment: do positions, ties and residual streams decide whether a model uses its geometry?
 
 Edges of a path-star and three quarters of its paths are learnt together, as Geometric
-Memory does, while one setting of the model changes at a time. At every step it is
-measured how long position vectors are beside token embeddings, and which part of the
-state before the first block says which token it is. A grid shows how the same blocks
+Memory does, while one setting of the model changes at a time. Measured at every step
+are the norm of position vectors relative to token embeddings, and the share of the
+state before the first block that identifies the token. A grid shows how the same blocks
 fold a geometry.
 """
 
@@ -55,7 +55,7 @@ class Settings(iw.Config):
         width: Width of all models.
         steps: Updates of a GPT on the path-star.
         mamba_steps: Updates of Mamba on the path-star.
-        leaves: Trained paths a step.
+        leaves: Number of trained paths in each step.
         grid_steps: Largest number of updates on the grid.
         every: Steps between two points of the curves.
         draws: Number of random embeddings to which the order on the grid is compared.
@@ -73,7 +73,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition on the path-star, and those with other ties and blocks on a grid.
+    """Plan every condition on the path-star, and those with other ties and blocks on a grid.
 
     Args:
         settings: The recipe's settings, such as ``arms``, ``layers`` and ``width``;
@@ -83,8 +83,7 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``world`` (path-star, grid), ``model`` (GPT, Mamba),
         ``condition``; the measures ``paths``, ``share``, ``navigation``, ``even``,
         ``odd`` and ``recall``. Values of labels are those of the default settings.
-        ``condition`` is how a model is trained: as the paper's code does (the code's),
-        maybe in bfloat16, or with the plainest world and start that do (ours).
+        ``condition`` is the setting of positions, ties or blocks that is varied.
     """
     from inweights.probes.token_share import token_share
 
@@ -104,7 +103,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _stars(settings: Settings) -> list[Trial]:
-    """Edges and paths of a path-star, interleaved."""
+    """Return the trials on a path-star, whose edges and paths are interleaved."""
     star = partial(
         ways.PathStarTraining, arms=settings.arms, nodes=4, leaves=settings.leaves
     )
@@ -123,7 +122,7 @@ def _stars(settings: Settings) -> list[Trial]:
 
 
 def _grids(settings: Settings) -> list[Trial]:
-    """The edges of a grid, by models of one block."""
+    """Return the trials on the edges of a grid, with models of one block."""
     learner = gm.training(gm.GPT, GRID, most=settings.grid_steps).learner
     width = settings.width
     models: dict[tuple[str, str], ModelConfig] = {
@@ -142,10 +141,10 @@ def _grids(settings: Settings) -> list[Trial]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and ends of every run, what its embeddings hold, and how it began.
+    """Return the curves and final values of every run, its geometry, and its initial state.
 
-    Where all scales of positions reach half accuracy at one step, or none does, they
-    have no order: ``by_ratio`` is 0.
+    If all scales of positions reach half accuracy at the same step, or none does,
+    ``by_ratio`` is 0.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
@@ -160,14 +159,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``curves``: a row per run on the path-star and step. Columns: ``world, model,
           condition, seed, step, hardest, exact, easiest_last, trained, chance, panel``.
-        - ``shares``: which part of the state before the first block says which token it
-          is, by step. Columns: ``world, model, condition, seed, token, added, ratio,
+        - ``shares``: the share of the state before the first block that identifies the
+          token, by step. Columns: ``world, model, condition, seed, token, added, ratio,
           share, gradient, step, panel``.
-        - ``final``: a row per run at its end, with what it began with and when half of
-          the paths are found. Columns: ``world, model, condition, seed, step, hardest,
-          exact, easiest_last, trained, chance, ratio, gradient, began, nearest, half``.
-        - ``drowned``: ``final`` of the two conditions with long position vectors.
-          Columns: as in ``final``.
+        - ``final``: a row per run at its end, with its initial ``ratio`` and ``share``
+          (``began``), and the step at which half of the paths are found (``half``).
+          Columns: ``world, model, condition, seed, step, hardest, exact, easiest_last,
+          trained, chance, ratio, gradient, began, nearest, half``.
+        - ``drowned``: the rows of ``final`` in the two conditions with long position
+          vectors. Columns: as in ``final``.
         - ``ends``: three accuracies of GPTs as rows. Columns: ``condition, seed, what,
           accuracy``.
         - ``dose``: rank correlation of the length of positions with the step at which

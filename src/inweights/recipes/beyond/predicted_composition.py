@@ -1,4 +1,4 @@
-"""Ours: do predictions from the facts alone agree with trained models?"""
+"""Our experiment: do predictions from the facts alone agree with trained models?"""
 
 from functools import partial
 
@@ -32,21 +32,22 @@ class Settings(iw.Config):
     Values of other scales are in ``predicted_composition.toml``.
 
     Attributes:
-        n: ``N`` of the two-hop worlds of permuted maps.
-        complexities: Complexities ``C`` of those worlds; the first is tried with all
-            identities, half and none, the others with half.
-        drawn: Facts at random; each family of worlds changes some of these settings.
-        popularity: Concentrations of the popularity of answers and subjects; the
-            smaller, the more uneven. The first is also tried with other relations,
-            sizes and depths.
+        n: Number ``N`` of subjects of the two-hop worlds of permuted maps.
+        complexities: Complexities ``C`` of these worlds. The first is used with all
+            identities, half of them and none; the others with half.
+        drawn: Config of a world of random facts; each family of worlds changes some of
+            these settings.
+        popularity: Concentrations of the popularity of answers and subjects; a smaller
+            value is more uneven. The first is also used with other relations, sizes and
+            depths.
         others: Names of the families of other relations, sizes and depths.
         knowledge: Names of sets of real facts, such as ``@people``; by default none.
-        decays: Two weight decays of the soft program: that which predicts Emb-MLP, and
-            that for GPT. Nothing is trained with them: training that stops short of the
-            optimum is nearer to such a program than to its limit.
+        decays: Two weight decays of the soft program, for predicting Emb-MLP and GPT.
+            The models are trained without them: a training that stops short of the
+            optimum is closer to the soft program than to program (2).
         replicas: Number of replicas of the short trainings.
-        tried: Length of the short trainings, as a share of that of `predict --by
-            training`.
+        tried: Number of updates of the short trainings, as a share of the updates of
+            ``predict --by training``.
         emb_mlp: Training of Emb-MLP.
         gpt: Training of GPT.
     """
@@ -70,7 +71,7 @@ class Settings(iw.Config):
     )
 
     def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
-        """Return all worlds by the name of their family and their fraction of identities."""
+        """Return all worlds, by the name of their family and their fraction of identities."""
         of = partial(msgspec.structs.replace, self.drawn)
         found: dict[tuple[str, float], experiments.WorldConfig] = {
             ("drawn evenly", 0.5): of()
@@ -112,7 +113,7 @@ _TRIED = ("drawn", "popularity 0.7")
 
 
 def plan(settings: Settings) -> experiments.Plan:
-    """Return predictions of every query of every world, and trainings of both models on it.
+    """Plan the predictions for every query of every world, and the trainings of both models.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``complexities`` and ``drawn``;
@@ -181,7 +182,7 @@ program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAI
 
 
 def above(one: str, other: str, model: str) -> experiments.Score:
-    """Return how much one predictor's area is above another's; half of the bridges have identity.
+    """Return the difference of the areas of two predictors, if half of the bridges have identities.
 
     Args:
         one: Name of the predictor.

@@ -126,7 +126,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _check_graph(name: str, graph: Graph) -> None:
-    """Refuse what cannot be shown, before anything is trained."""
+    """Raise an error for a graph that cannot be shown, before anything is trained."""
     world = graph.build()
     count = len(world.vocabulary["node"])
     if count > MOST:
@@ -142,7 +142,7 @@ def _check_graph(name: str, graph: Graph) -> None:
 
 
 def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
-    """Whether some nodes are joined by a path and by no edge."""
+    """Return whether some pair of nodes is connected by a path but not by an edge."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -158,7 +158,7 @@ def _has_far_nodes(count: int, u: Ids, v: Ids) -> bool:
 
 
 def _listed(world: Graph) -> pl.DataFrame:
-    """The edges as a table, isolated nodes without an end, to build the graph again."""
+    """Return the edges as a table that defines the graph; isolated nodes have no end."""
     pairs = [
         *((u, v) for u, v in world.links),
         *((label, None) for label in world.lone),

@@ -1,4 +1,4 @@
-"""Ours: how wide a layer has to be to recall random bijections, and what its MLP does."""
+"""Our experiment: how wide must a layer be to recall bijections, and what does its MLP do?"""
 
 from copy import deepcopy
 from itertools import product
@@ -22,10 +22,10 @@ FULL = 0.99
 
 
 class Bijections(Config, tag_field="kind", tag="bijections"):
-    """Relations, each a random bijection from known subjects, and from new ones, to attributes.
+    """Config of random bijections from known and from new subjects to attributes.
 
     Attributes:
-        n: Known subjects, new subjects, and attributes.
+        n: Number of known subjects, of new subjects, and of attributes.
         relations: Number of relations.
     """
 
@@ -33,7 +33,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
     relations: int = 4
 
     def build(self, seed: int = 0) -> World:
-        """Build a world of random bijections; ``new`` is the role of facts of new subjects."""
+        """Build a world of random bijections, in which facts of new subjects have the role ``new``."""
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {
             "known": self.n,
@@ -63,9 +63,9 @@ class Settings(iw.Config):
         sizes: Numbers of subjects; there are as many attributes.
         widths: Widths of the models, at every size.
         relations: Number of relations at every size.
-        transferred: The world whose new subjects are learnt after the known ones.
+        transferred: World whose new subjects are learnt after the known ones.
         width: Width of the models that learn new subjects.
-        decay: Weight decay where known and new subjects are learnt.
+        decay: Weight decay of the models that learn known and new subjects.
         steps: Updates of a phase.
         rate: Peak learning rate.
     """
@@ -81,7 +81,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every size at every width, and new subjects that are learnt after known ones.
+    """Plan every size at every width, and new subjects that are learnt after known ones.
 
     Args:
         settings: The recipe's settings, such as ``sizes``, ``widths`` and
@@ -154,9 +154,10 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
         worlds: One world per replica.
 
     Returns:
-        A row for each replica: ``explained``, the share of the variance of known
-        subjects that a fit on seven eighths explains in the last one; ``zero_shot``,
-        recall of new subjects whose embeddings a fit on all known ones computes.
+        A row for each replica: ``explained``, the share of the variance of an eighth of
+        the known subjects that a linear fit to the other seven eighths explains;
+        ``zero_shot``, the recall of new subjects with embeddings computed by a fit to
+        all known ones.
     """
     import torch
 
@@ -187,14 +188,14 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
 
 
 def _attributes(world: World, head: np.ndarray, role: str) -> np.ndarray:
-    """The head's vectors of what each relation of a subject leads to, side by side, and a one."""
+    """Return the head's vectors of each subject's attributes, concatenated, and a constant 1."""
     _, answers = world.facts.matrix(world.facts.with_role(role))
     led = answers.reshape(len(world.vocabulary["relation"]), -1)
     return np.column_stack([*head[led], np.ones(led.shape[1])])
 
 
 def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
-    """Ridge regression."""
+    """Return the coefficients of a ridge regression."""
     moment = attributes.T @ attributes
     # In proportion to the mean eigenvalue, so that the scale of the vectors does not
     # matter.
@@ -214,9 +215,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``swept``: recall of known facts at every size and width. Columns: ``n, width,
           arm, seed, role, recall, subjects``.
-        - ``needed``: the least ``width`` of full recall, twice the largest where none
-          has it, and its ``growth`` over that of the smallest size. Columns: ``n, seed,
-          width, growth``.
+        - ``needed``: the least ``width`` with full recall (twice the largest width if
+          there is none), and its ``growth``, divided by that of the smallest size.
+          Columns: ``n, seed, width, growth``.
         - ``recall``: recall of known and of new subjects. Columns: as in ``swept``.
     """
     recall = tables["accuracy"].select(

@@ -1,4 +1,4 @@
-"""Ours: what keeps an order that fp32 loses: rounding, gradient noise, or AdamW's own terms."""
+"""Our experiment: what preserves an order that fp32 loses: rounding, noise, or terms of AdamW?"""
 
 from functools import partial
 from itertools import product
@@ -28,7 +28,7 @@ ORDER = -0.1
 
 
 class Change(iw.Config):
-    """What a condition does otherwise than plain AdamW in fp32.
+    """The differences between a condition and plain AdamW in fp32.
 
     Attributes:
         name: What the tables call it.
@@ -55,10 +55,10 @@ CHANGES = (
 
 
 class Point(iw.Config):
-    """A width of TinyNN, with the rate and the steps that show its order come and go.
+    """A width of TinyNN, with the rate and number of steps at which its order forms and fades.
 
     Attributes:
-        width: Width D.
+        width: Width ``D``.
         rate: Learning rate.
         steps: Number of updates.
     """
@@ -88,7 +88,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return TinyNN on the cycle, at every width under every condition.
+    """Plan TinyNN on the cycle, at every width in every condition.
 
     Args:
         settings: The recipe's settings, such as ``changes``, ``points`` and ``every``;
@@ -128,7 +128,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the order at its best and at the end, how long it lives, and margins at the end.
+    """Return the lowest and the final Spearman's ρ, how long the order lasts, and final margins.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``order`` (``spearman,
@@ -137,9 +137,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``change, width, seed, p, step``.
 
     Returns:
-        - ``ends``: a row per run: lowest Spearman's ρ (``best``), ``last`` ρ, what is
-          ``lost``, ``life`` (the share of the training in which an order is there) and
-          ``margin``. Columns: ``change, seed, width, last, best, life, margin, lost``.
+        - ``ends``: a row per run: the lowest Spearman's ρ (``best``), the ``last`` ρ,
+          their difference (``lost``), ``life`` (the last step with ρ at most
+          :data:`ORDER`, as a share of all steps) and ``margin``. Columns: ``change, seed, width,
+          last, best, life, margin, lost``.
         - ``order``: ρ by step. Columns: ``change, width, seed, spearman, null_mean,
           null_low, null_high, p, step, panel``.
     """
@@ -165,7 +166,7 @@ plain = {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:
-    """Return Spearman's ρ at the end under a change, minus that in plain fp32.
+    """Return the final Spearman's ρ with a change, minus that of plain fp32.
 
     Args:
         change: Label of the change.

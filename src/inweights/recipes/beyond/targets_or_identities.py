@@ -1,4 +1,4 @@
-"""Ours: whether it is as answers of further facts that identities help reversals."""
+"""Our experiment: do identities help reversals because they make the subjects answers?"""
 
 import polars as pl
 from msgspec import structs
@@ -40,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Emb-MLP and a GPT on every choice of what is trained beside the forward facts.
+    """Plan Emb-MLP and a GPT for every choice of facts trained in addition to the forward facts.
 
     Args:
         settings: The recipe's settings, such as ``n``, ``told`` and ``training``;

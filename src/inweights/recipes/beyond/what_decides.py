@@ -1,4 +1,4 @@
-"""Ours: what decides whether a GPT composes, by a fractional factorial study of nine settings."""
+"""Our experiment: a fractional factorial design of nine settings that may decide composition."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -57,15 +57,15 @@ class Settings(iw.Config):
     Values of other scales are in ``what_decides.toml``.
 
     Attributes:
-        shrink: Divides layers, widths and facts, and by its square the steps, for
-            tests.
+        shrink: Number by which layers, widths and facts are divided, for tests; steps
+            are divided by its square.
     """
 
     shrink: int = 1
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a plan with one training run for each cell of the design.
+    """Plan one training for each cell of the design.
 
     Args:
         settings: The recipe's settings, such as ``shrink``; :class:`Settings` describes
@@ -151,7 +151,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _effects(queries: pl.DataFrame) -> pl.DataFrame:
-    """Mean accuracy at the high level less that at the low, of factors and pairs, for each seed."""
+    """Return the mean accuracy at the high minus the low level, of factors and pairs, by seed."""
     levels = design()
     terms: dict[tuple[str, ...], Any] = {
         (name,): np.array(column) for name, column in levels.items()
@@ -181,7 +181,7 @@ def _effects(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shares(effects: pl.DataFrame) -> pl.DataFrame:
-    """Share of the variance between cells that each term explains; low and high by a bootstrap."""
+    """Return the share of the variance between cells that each term explains, with an interval."""
     wide = effects.pivot(on="term", index="seed", values="effect").sort("seed")
     names = wide.columns[1:]
     values = wide.drop("seed").to_numpy()

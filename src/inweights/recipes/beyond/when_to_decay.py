@@ -1,4 +1,4 @@
-"""Ours: when weight decay helps composition: while facts are learnt or after, and of what."""
+"""Our experiment: when does weight decay help composition, and on which parameters?"""
 
 from functools import partial
 from itertools import product
@@ -136,7 +136,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracy beside recall, and the gain over the same GPT that never decays.
+    """Return accuracy and recall, and the gain over the same GPT without weight decay.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` with the

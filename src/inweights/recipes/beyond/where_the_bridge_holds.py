@@ -1,4 +1,4 @@
-"""Ours: where the identity bridge holds, the map of settings that the paper lacks."""
+"""Our experiment: in which settings do identities enable composition? The paper has no such map."""
 
 from itertools import product
 
@@ -43,7 +43,7 @@ AXES: dict[str, dict[str, str]] = {
 
 
 class _Run(iw.Config):
-    """A run, as an axis sees it."""
+    """Settings of one run, which an axis changes in one respect."""
 
     world: iw.TwoHop
     model: iw.GPTConfig
@@ -74,7 +74,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every value of every axis, for both initialisations in three worlds.
+    """Plan every value of every axis, for both initialisations in three worlds.
 
     Args:
         settings: The recipe's settings, such as ``axes``, ``complexity`` and ``n``;
@@ -126,7 +126,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the final accuracy along every axis, and what alignment says of it.
+    """Return the final accuracy along every axis, and its relation to alignment.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -146,9 +146,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``nearest`` of the alignment. Columns: as in ``map_c1``.
         - ``alignment_tells``: correlation of accuracy and contrast over the runs with
           identity. Columns: ``world, seed, correlation``.
-        - ``leads``: by how many steps alignment comes before accuracy (half-times), of
-          the runs that compose. Columns: ``axis, value, init, world, seed, answered,
-          aligned, lead``.
+        - ``leads``: the number of steps by which alignment precedes accuracy
+          (half-times), for runs that compose. Columns: ``axis, value, init, world,
+          seed, answered, aligned, lead``.
     """
     runs = [*LABELS, "seed"]
     keys = [*runs, "step"]

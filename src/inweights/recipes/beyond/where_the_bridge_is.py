@@ -1,4 +1,4 @@
-"""Ours: which hidden state carries the bridge, by interchange interventions with controls."""
+"""Our experiment: which hidden state carries the bridge? Interchange interventions."""
 
 from typing import Literal
 
@@ -20,8 +20,8 @@ class Settings(iw.Config):
     Values of other scales are in ``where_the_bridge_is.toml``.
 
     Attributes:
-        world: The world, in which each bridge has two objects, by two last relations.
-        heads: Which heads are tried: ``untied``, ``tied`` or both.
+        world: World in which each bridge leads to two objects, by two last relations.
+        heads: Heads that are trained: ``untied``, ``tied`` or both.
         gpt: Config of the GPT; ``heads`` sets its head.
         phase: Training of the GPT.
         controls: Names of the controls.
@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return each head with its controls, what every state carries, and activation patching.
+    """Plan each head with its controls, interchange interventions, and activation patching.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``heads`` and ``gpt``;
@@ -74,7 +74,7 @@ def patching() -> Measure:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what states carry at the last position and at most, and effects beside controls.
+    """Return what states carry at the last position, the largest shares, and effects in controls.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
@@ -87,21 +87,21 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``shares``: shares of ``carried`` bridge, relation and answer at the last
           position, by depth. Columns: ``head, control, seed, depth, carried, share``.
-        - ``places``: what every state carries, without control. Columns: ``head,
-          control, seed, place, depth, position, bridge, relation, answer, unchanged,
-          other, clean, chance, statements``.
+        - ``places``: what every state carries in the models that are not controls.
+          Columns: ``head, control, seed, place, depth, position, bridge, relation,
+          answer, unchanged, other, clean, chance, statements``.
         - ``after``: the largest shares beyond the first depth. Columns: ``head,
           control, seed, bridge, relation, answer``.
-        - ``largest``: the largest share of bridge or answer anywhere (``either``).
-          Columns: ``head, control, seed, either``.
+        - ``largest``: the largest share of bridge or answer over all states
+          (``either``). Columns: ``head, control, seed, either``.
         - ``compositions``: accuracy on compositions. Columns: ``head, control, seed,
           part, role, distribution, statements, accuracy, accuracy_among, chance, loss,
           right_answers``.
         - ``memorised``: the accuracy of each run on the facts of its least known role.
           Columns: ``head, control, seed, accuracy``.
-        - ``influence``: effect of patching without a bridge, as a ``part`` of that with
-          one. Columns: ``head, control, seed, part, role, length, layer, depth,
-          position, effect, accuracy, statements, whole``.
+        - ``influence``: the effect of patching in models without identities, divided by
+          that with identities (``part``). Columns: ``head, control, seed, part, role,
+          length, layer, depth, position, effect, accuracy, statements, whole``.
     """
     carries = tables["carries"]
     keys = [*LABELS, "seed"]

@@ -1,4 +1,4 @@
-"""Ours: what each strategy of ``augment`` makes a pretrained model able to do, and the price."""
+"""Our experiment: what does each strategy of ``augment`` teach a pretrained model?"""
 
 import numpy as np
 import polars as pl
@@ -55,7 +55,7 @@ class Settings(InventedSettings):
     Attributes:
         world: Number of invented people, towns and countries.
         tokens: Tokens of one pass, the same in every condition.
-        tuning: How the model is fine-tuned.
+        tuning: Settings of fine-tuning.
         conditions: Names of the conditions, keys of ``CONDITIONS``; by default all.
         hold_out: Share of the bridges whose chains no strategy states.
         rates: Learning rates of the conditions that learn best at another rate than
@@ -74,7 +74,7 @@ class Settings(InventedSettings):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return one fine-tune for each condition, and what the model knew before.
+    """Plan a fine-tuning for each condition, and the evaluation before training.
 
     Args:
         settings: The recipe's settings, such as ``world``, ``tokens`` and ``tuning``;
@@ -118,7 +118,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return accuracies by what is asked, what was lost and wrongly asserted, and tokens.
+    """Return accuracies by kind of question, lost knowledge, false assertions, and tokens.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``before`` (``chain, role,
@@ -127,16 +127,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``seed, id, hit, chance, runs_on, repeats, spilled, nats``.
 
     Returns:
-        - ``accuracy``: a row per run and kind of question (``what``); ``excess``,
-          accuracy over chance. Columns: ``condition, seed, what, accuracy, chance,
+        - ``accuracy``: a row per run and kind of question (``what``); ``excess`` is the
+          accuracy minus chance. Columns: ``condition, seed, what, accuracy, chance,
           excess``.
-        - ``shown``: the same in the words and order of the figure. Columns: as in
-          ``accuracy``.
-        - ``kept``: what of the general knowledge is ``lost``, and the ``rise`` of the
-          loss on other text in bits. Columns: ``condition, seed, lost, rise, repeats,
-          spilled, trained, loss``.
-        - ``wrong``: share of the wrong answers that are asserted. Columns: ``condition,
-          seed, what, wrong``.
+        - ``shown``: the same with the labels and in the order of the figure. Columns:
+          as in ``accuracy``.
+        - ``kept``: the share of general knowledge that is ``lost``, and the ``rise`` of
+          the loss on other text in bits per token. Columns: ``condition, seed, lost,
+          rise, repeats, spilled, trained, loss``.
+        - ``wrong``: the share of answers that name a wrong entity of the world.
+          Columns: ``condition, seed, what, wrong``.
     """
     after = tables["after"]
     before = tables["before"]
@@ -191,7 +191,7 @@ wrong = share("wrong", "wrong").at(what="composition, held")
 
 
 def gain(what: str, condition: str) -> Score:
-    """Return the accuracy of a condition over that of the control.
+    """Return the accuracy of a condition minus that of the control.
 
     Args:
         what: Kind of question.
