@@ -253,7 +253,7 @@ def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
-    """Return the error of each world's mean probability, and whether it is within the printed one."""
+    """Return the error of each world's mean probability, with the printed one."""
     printed = []
     for name, family in known.families.items():
         printed += [(name, model, error) for model, error in family.error.items()]

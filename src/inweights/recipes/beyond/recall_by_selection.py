@@ -33,7 +33,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
     relations: int = 4
 
     def build(self, seed: int = 0) -> World:
-        """Build a world of random bijections, in which facts of new subjects have the role ``new``."""
+        """Build the world; facts of new subjects have the role ``new``."""
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {
             "known": self.n,

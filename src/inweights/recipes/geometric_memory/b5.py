@@ -1,4 +1,4 @@
-"""Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what its tests can tell apart."""
+"""Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what tests distinguish."""
 
 import polars as pl
 
@@ -26,11 +26,11 @@ class Settings(iw.Config):
     Values of the scales are in ``b5.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        architectures: Which of ``Node2Vec``, ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; by default as long as the paper does.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``
+            and ``TinyNN``.
+        descent: Node2Vec and its gradient descent.
+        most: Largest number of steps; by default as many as in the paper.
         path: Number of nodes of the path graph of Remark 4.
     """
 
@@ -42,7 +42,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on the tiny graphs, and every test on embeddings whose geometry is known.
+    """Plan trainings on the tiny graphs, and every test on embeddings with a known geometry.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -52,9 +52,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN), ``condition`` (the
         code's); the measure ``energy``; the computation ``known``. Values of labels are
-        those of the default settings. ``condition`` is how a model is trained: as the
-        paper's code does (the code's), maybe in bfloat16, or with the plainest world
-        and start that do (ours).
+        those of the default settings. ``condition`` is the training: with the settings
+        of the paper's code (the code's), possibly in bfloat16, or with the simplest
+        world and initialisation that suffice (ours).
     """
     worlds: dict[str, Graph] = {shape: Graph(shape=shape) for shape in settings.graphs}
     worlds[PATH] = Graph(shape="path-star", arms=1, nodes=settings.path)
@@ -78,7 +78,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how far embeddings are skewed beyond the graph's spectrum, and what each test shows.
+    """Return the skew of embeddings beyond the graph's spectrum, and the result of each test.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``energy`` (``architecture,
@@ -88,14 +88,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             ``graph, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
-        - ``skew``: a row per run; ``beyond``, the mean of the skew over all eigenspaces
-          but the first, weighted by their dimensions. Columns: ``graph, architecture,
-          seed, beyond``.
-        - ``profile``: a row per run and eigenspace, with the graph's own spectrum as
-          one more ``architecture``. Columns: ``graph, architecture, seed, space,
+        - ``skew``: a row per run, with ``beyond``, the mean skew over all eigenspaces
+          except the first, weighted by their dimensions. Columns: ``graph,
+          architecture, seed, beyond``.
+        - ``profile``: a row per run and eigenspace, with the graph's own spectrum as a
+          further ``architecture``. Columns: ``graph, architecture, seed, space,
           eigenvalue, size, energy, cumulative, degenerate, null_mean, null_low,
           null_high, spectrum, relative, magnitude, beyond, number``.
         - ``tests``: a row per known embedding and ``test``, with its ``value``.

@@ -39,17 +39,16 @@ class Settings(iw.Config):
     Values of the scales are in ``c3.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        architectures: Which of ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        conditions: Under which conditions, of ``the code's`` and ``ours``; claims are
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        architectures: Names of architectures: ``TinyGPT``, ``TinySSM`` and ``TinyNN``.
+        most: Largest number of steps; by default as many as in the paper.
+        conditions: Names of conditions, of ``the code's`` and ``ours``; claims are
             judged under the first.
-        wide: Width of the wide TinyNN; it is trained as long as the narrow one on the
-            grid.
-        longer: Least number of steps of the frozen TinyNN at its own rate; where B.2
-            has more, it takes those.
-        looks: About how often a training is measured.
+        wide: Width of the wide TinyNN, which is trained for as many steps as the narrow
+            one on the grid.
+        longer: Least number of steps of the TinyNN with frozen embeddings at its own
+            learning rate; if B.2 states more, that number is used.
+        looks: Approximate number of measurements during a training.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -62,7 +61,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every architecture twice from one start: with free and with frozen embeddings.
+    """Plan every architecture twice from the same start: with free and with frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -73,8 +72,9 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (TinyGPT; TinySSM; TinyNN; TinyNN, wide; TinyNN, own rate),
         ``condition`` (the code's, ours), ``embeddings`` (free, frozen); the measures
         ``cosines`` and ``recall``. Values of labels are those of the default settings.
-        ``condition`` is how a model is trained: as the paper's code does (the code's),
-        maybe in bfloat16, or with the plainest world and start that do (ours).
+        ``condition`` is the training: with the settings of the paper's code (the
+        code's), possibly in bfloat16, or with the simplest world and initialisation
+        that suffice (ours).
     """
     look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials = []
@@ -103,7 +103,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _at_its_own_rate(settings: Settings) -> list[Trial]:
-    """The frozen TinyNN as B.2 trains it, and on a graph where that is too short for longer."""
+    """Return the trials of the frozen TinyNN with the settings of B.2, or longer."""
     trials = []
     for condition in settings.conditions:
         for shape in settings.graphs:
@@ -120,14 +120,14 @@ def _labelled(trial: Trial, embeddings: str) -> Trial:
 
 
 def _frozen(trial: Trial) -> Trial:
-    """All else equal: neither rate, steps, width nor start is another."""
+    """Return the trial with frozen embeddings and all other settings unchanged."""
     assert isinstance(trial.learner, Curriculum)
     phases = (structs.replace(p, freezes=("tokens.*",)) for p in trial.learner.phases)
     return replace(trial, learner=Curriculum(phases=tuple(phases)))
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what each run stores at its end and when, and how its cosines follow the hops.
+    """Return recall at the end, when edges are stored, and the correlation of cosine and hops.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
@@ -136,10 +136,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             architecture, condition, embeddings, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
-        - ``beside``: the last recall of every run with frozen embeddings, under all
+        - ``beside``: the last recall of every run with frozen embeddings, in all
           conditions. Columns: ``graph, architecture, condition, embeddings, seed,
           recall, worst, recall_others, accuracy, ceiling, loss, floor, step``.
         - ``ends``: a row per run at its last step: ``recall``, ``loss``,

@@ -1,4 +1,4 @@
-"""What the recipes of Geometric Memory share: graphs, architectures, conditions, and trainings."""
+"""Define the architectures, conditions and trainings that recipes of Geometric Memory share."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -55,11 +55,11 @@ _TRAINED: dict[str, dict[str, tuple[float, int, int]]] = load_toml(
 
 
 class Node2VecDescent(iw.Config):
-    """A Node2Vec and its gradient descent (B.5): rate and steps of the closed form.
+    """Settings of a Node2Vec and its gradient descent in closed form (B.5).
 
     Attributes:
         model: Width, whether tied, and initial scale.
-        rate: Learning rate of the sum over nodes.
+        rate: Learning rate, for a loss that is the sum over nodes.
         steps: Number of updates.
     """
 
@@ -69,12 +69,12 @@ class Node2VecDescent(iw.Config):
 
     @property
     def learner(self) -> Descent:
-        """The descent alone."""
+        """The learner: the gradient descent without the model."""
         return Descent(rate=self.rate, steps=self.steps)
 
 
 class Training(iw.Config):
-    """How an architecture is trained on a graph: full batch, AdamW without weight decay.
+    """Settings of an architecture's training on a graph: full batch, AdamW without weight decay.
 
     Attributes:
         architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative`` (TinyNN,
@@ -82,10 +82,10 @@ class Training(iw.Config):
         rate: Peak learning rate; TinyGPT's falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
-        second: AdamW's ``β₂``, the memory of its second moment.
-        fades: Whether the paper's code lets the rate fall, as a cosine to a tenth of
-            it.
-        condition: Under which of the conditions.
+        second: ``β₂`` of AdamW, the decay rate of its second moment.
+        fades: Whether the learning rate falls in the paper's code, as a cosine to a
+            tenth.
+        condition: Name of the condition.
     """
 
     architecture: str
@@ -98,7 +98,7 @@ class Training(iw.Config):
 
     @property
     def model(self) -> ModelConfig:
-        """The architecture, as its config."""
+        """Config of the model."""
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
             return iw.GPTConfig(
@@ -113,7 +113,7 @@ class Training(iw.Config):
 
     @property
     def learner(self) -> Curriculum:
-        """One phase over all edges."""
+        """A curriculum with one phase over all edges."""
         betas = (0.9, self.second)
         optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
         schedule = iw.Schedule()
@@ -140,7 +140,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
         most: Steps are cut to this number; by default none is.
 
     Raises:
-        ConfigError: There is no such training.
+        ConfigError: The paper has no training of this architecture on this graph.
 
     Example:
         >>> training("TinyNN", "grid", most=3)
@@ -176,9 +176,9 @@ def trial(
     Args:
         how: The training.
         world: The graph.
-        condition: Under which condition; without one the trial has no label
+        condition: Name of the condition; with ``None`` the trial has no label
             ``condition``.
-        variant: What is changed in its model; by default nothing.
+        variant: Changes of the model; by default none.
         **labels: Further labels.
 
     Raises:
@@ -214,11 +214,11 @@ def trials(
         architectures: Names of the architectures, some of :data:`ARCHITECTURES`.
         most: Steps are cut to this number; by default none is.
         descent: Settings of Node2Vec; by default the usual ones.
-        shuffled: Whether nodes are named in a drawn order; if not, neighbours are side
-            by side.
+        shuffled: Whether nodes are numbered in a random order; otherwise the numbers of
+            neighbours are close.
         conditions: Names of the conditions: :data:`CODE`, :data:`PLAIN` or
             :data:`BF16`.
-        variant: What is changed in TinyGPT and TinySSM; by default nothing.
+        variant: Changes of TinyGPT and TinySSM; by default none.
 
     Raises:
         ConfigError: There is no such training or condition, or the variant changes no
@@ -236,14 +236,14 @@ def trials(
 
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
-    """Return what a condition adds to the vocabulary of a graph.
+    """Return the settings of a graph's vocabulary in a condition.
 
     Args:
         condition: One of :data:`OF_PRECISION`.
 
     Returns:
         Settings of :class:`~inweights.worlds.Graph` by name: ``idle_tokens`` and
-        ``edge_token``, or none.
+        ``edge_token``; empty if the condition changes neither.
     """
     check_names("condition", [condition], OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

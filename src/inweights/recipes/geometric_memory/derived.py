@@ -12,16 +12,15 @@ from inweights.theory.geometric_memory.spectral import COSINE_TIE
 def judged(
     tables: Mapping[str, pl.DataFrame], condition: str = CODE
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables under one condition, on which the claims are judged, without its column.
+    """Return the rows of one condition of every table, without the column ``condition``.
 
-    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is
-    measured, its values at the end are ``conditions``, the table of what the condition
-    makes of the geometry.
+    Rows of trials without a condition are kept. If Spearman's ρ is measured, its final
+    values in all conditions are the additional table ``conditions``.
 
     Args:
         tables: Measured tables, by name.
-        condition: The condition; as the paper's code trains (:data:`~.common.CODE`) by
-            default.
+        condition: Name of the condition; by default the settings of the paper's code
+            (:data:`~.common.CODE`).
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
@@ -41,11 +40,11 @@ def judged(
 
 
 def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the energy in the first space (``first``), in the top ones (``top``), and by chance.
+    """Return the energy in the first eigenspace and in the top ones, for embeddings and by chance.
 
-    The top eigenspaces are the first that hold two dimensions together: one space of
-    the star (threefold), the grid and the cycle (twofold), two simple ones of the
-    irregular graph.
+    The top eigenspaces are the first ones with at least two dimensions together: one
+    eigenspace for the star (three dimensions), the grid and the cycle (two dimensions),
+    and two of one dimension each for the irregular graph.
 
     Args:
         energy: A row per run and eigenspace, with ``graph``, ``seed``, ``space``,
@@ -54,8 +53,10 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         by: Columns that name the trials, ``graph`` among them.
 
     Returns:
-        A row per run: the columns ``by``, ``seed``, ``first``, ``top``, ``by_chance``
-        and ``beyond_chance`` (``top`` minus the upper end of the null distribution).
+        A row per run: the columns ``by``, ``seed``, ``first`` (energy in the first
+        eigenspace), ``top`` (in the top eigenspaces), ``by_chance`` (the mean of
+        ``top`` for random vectors) and ``beyond_chance`` (``top`` minus the upper end
+        of the null distribution).
     """
     top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
@@ -68,15 +69,16 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
-    """Return Spearman's ρ with its ``size`` and how far it is ``beyond_chance`` (below 0).
+    """Add the absolute value of Spearman's ρ, and its distance from the null distribution.
 
     Args:
-        correlation: Table of :func:`inweights.probes.hop_correlation`; of its
-            columns ``spearman`` and ``null_low`` are read.
+        correlation: Table of :func:`inweights.probes.hop_correlation`; the columns
+            ``spearman`` and ``null_low`` are used.
 
     Returns:
         The rows of ``correlation`` with two more columns: ``size``, the absolute value,
-        and ``beyond_chance``, ρ minus the lower end of the null distribution.
+        and ``beyond_chance``, ρ minus the lower end of the null distribution (negative
+        if the embeddings are more geometric than random vectors).
     """
     rho = pl.col("spearman")
     return correlation.with_columns(
@@ -85,16 +87,19 @@ def beside_random(correlation: pl.DataFrame) -> pl.DataFrame:
 
 
 def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
+    """Return Spearman's ρ of cosine and hops, over all pairs and over pairs without an edge.
 
-    ``far`` takes the pairs that are two hops apart or more, which no fact names: what a
-    lookup cannot know. ``near`` is how far the mean cosine falls from one hop to two,
-    ``drop`` from two to more. Rows with no path, and nodes with themselves, are left
-    out.
+    Pairs without a path, and pairs of a node with itself, are left out.
 
     Args:
         cosines: A row per run and pair, with ``hops`` and ``cosine``.
         by: Columns that name the trials.
+
+    Returns:
+        A row per run: the columns ``by`` and ``seed``; Spearman's ρ over ``all`` pairs,
+        and over the pairs at least two hops apart, which no fact contains (``far``);
+        ``near``, the mean cosine at one hop minus that at two; ``drop``, the mean
+        cosine at two hops minus that beyond.
     """
     far = pl.col("hops") >= 2
     cosine, hops = pl.col("cosine"), pl.col("hops")
@@ -111,7 +116,7 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _tied(cosine: pl.Expr) -> pl.Expr:
-    """Return ranks of the cosines of a group; equally close pairs share one."""
+    """Return the ranks of the cosines in a group; equal cosines have the same rank."""
     # Cosines that are closer than this differ by rounding alone: a rank for each would
     # let rounding decide the correlation.
     ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()

@@ -1,4 +1,4 @@
-"""Appendix E.1 of Geometric Memory: with frozen random embeddings paths are not composed."""
+"""Appendix E.1 of Geometric Memory: paths are not composed with frozen random embeddings."""
 
 import polars as pl
 from msgspec import structs
@@ -14,11 +14,11 @@ LEARNT = "learnt"
 
 
 class Search(iw.Config):
-    """A point of the search over settings with frozen embeddings.
+    """Settings of one training with frozen embeddings.
 
     Attributes:
         rate: Peak learning rate.
-        std: Standard deviation of all weights at the start, embeddings included.
+        std: Initial standard deviation of all weights, including embeddings.
     """
 
     rate: float = 5e-3
@@ -26,7 +26,7 @@ class Search(iw.Config):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """Label in the tables."""
         return f"frozen, rate {self.rate:g}, σ {self.std:g}"
 
 
@@ -36,13 +36,12 @@ class Settings(iw.Config):
     Values of other scales are in ``e1.toml``.
 
     Attributes:
-        star: The path-star and how it is learnt.
-        search: Settings that are tried with frozen embeddings, each as a training of
-            its own.
-        width: Width of the models with frozen embeddings, which have to memorise
-            without a geometry; 0 for that of ``star``.
-        steps: Updates of the models with frozen embeddings; learnt embeddings take
-            those of ``star``.
+        star: The path-star and its training.
+        search: Settings with which models with frozen embeddings are trained.
+        width: Width of the models with frozen embeddings, which must memorise without a
+            geometry; 0 for the width of ``star``.
+        steps: Updates of the models with frozen embeddings; models with trained
+            embeddings have the number of ``star``.
         every: Steps between two measurements.
     """
 
@@ -54,7 +53,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges and paths together, with embeddings that are learnt or frozen.
+    """Plan trainings on edges and paths together, with trained or frozen embeddings.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``search`` and ``width``;
@@ -86,7 +85,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what runs know at their end, with frozen and with learnt embeddings, and curves.
+    """Return final accuracies with frozen and with trained embeddings, and curves.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,

@@ -27,12 +27,13 @@ class Settings(iw.Config):
     Values of other scales are in ``e2_e3.toml``.
 
     Attributes:
-        nodes: Numbers of nodes of the cycles; the other graphs have about as many.
+        nodes: Numbers of nodes of the cycles; the other graphs have approximately the
+            same.
         most: Largest number of nodes of a complete bipartite graph, whose edges are a
             quarter of its square.
         path: Number of nodes of a path of the stars, their root included.
         graphs: The graphs that the constructions store.
-        arms: Numbers of arms of the stars that are squeezed into fewer dimensions than
+        arms: Numbers of arms of the stars that are embedded in fewer dimensions than
             arms.
     """
 
@@ -44,7 +45,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return costs of growing graphs in one direction and in both, and every construction.
+    """Plan the costs of growing graphs, in one direction and in both, and every construction.
 
     Args:
         settings: The recipe's settings, such as ``nodes``, ``most`` and ``path``;
@@ -90,10 +91,10 @@ def plan(settings: Settings) -> Plan:
 def _graphs(
     count: int, edges: str, path: int, most: int
 ) -> tuple[tuple[str, Graph, int, int], ...]:
-    """Graphs of about so many nodes, with the dimensions and cells of their geometry.
+    """Return graphs of about ``count`` nodes, with the dimensions and cells of their geometry.
 
-    Each claim asks for the plan; to check 40,000 edges of the largest graph takes a
-    second.
+    The result is cached, because every claim asks for the plan, and checking the 40,000
+    edges of the largest graph takes a second.
     """
     arms = max(1, (count - 1) // (path - 1))
     star = Graph(shape="path-star", arms=arms, nodes=path)
@@ -112,7 +113,7 @@ def _graphs(
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how costs of a geometry compare with those of a list of edges, as graphs grow.
+    """Return the costs of geometric and associative storage of growing graphs, and the errors.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``costs`` (``graph,
@@ -123,22 +124,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             geometric, ratio``). All have the columns ``seed, nodes``.
 
     Returns:
-        - ``squeezing``: a row per seed: how the dimensions of a star grow with its
+        - ``squeezing``: a row per seed: the growth of the dimensions of a star with its
           arms. Columns: ``seed, growth, most, few, many``.
         - ``squeezed``: dimensions and arms of each star as rows. Columns: ``seed,
           nodes, embedding, value``.
         - ``sparse``: costs of the cycle and the path-star, with their ``ratio``.
           Columns: ``graph, directions, size, seed, measure, tied, nodes, associations,
           associative, geometric, ratio, storage, panel``.
-        - ``ratios``: those, and the norms of the complete bipartite graph. Columns: as
-          in ``sparse``.
+        - ``ratios``: the rows of ``sparse``, and the norms of the complete bipartite
+          graph. Columns: as in ``sparse``.
         - ``growth``: the last ratio over the first, by size, of each graph and measure.
           Columns: ``seed, graph, measure, directions, tied, storage, growth``.
-        - ``built``: a row per construction; ``error``, the larger of its errors on
-          edges and off them. Columns: ``graph, seed, construction, nodes, edges, width,
-          on_edges, off_edges, across, itself, recall, width_over_edges,
+        - ``built``: a row per construction, with ``error``, the larger of its errors on
+          edges and on other pairs. Columns: ``graph, seed, construction, nodes, edges,
+          width, on_edges, off_edges, across, itself, recall, width_over_edges,
           width_over_nodes, error``.
-        - ``three``: the same for proposition 3 alone. Columns: as in ``built``.
+        - ``three``: the rows of ``built`` for proposition 3. Columns: as in ``built``.
         - ``widths``: width of each construction over the number of nodes. Columns:
           ``seed, graph, construction, value``.
     """
@@ -170,7 +171,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _squeezing(squeezed: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """How dimensions grow with the arms, and dimensions beside arms as rows."""
+    """Return the growth of dimensions with arms, and dimensions and arms as rows."""
     stars = squeezed.sort("arms").group_by("seed", maintain_order=True)
     over_log = pl.col("over_log")
     over_arms = pl.col("over_arms")

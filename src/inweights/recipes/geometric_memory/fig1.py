@@ -1,4 +1,4 @@
-"""Figure 1 of Geometric Memory: four tiny graphs as every architecture stores them."""
+"""Figure 1 of Geometric Memory: how every architecture stores four tiny graphs."""
 
 import polars as pl
 
@@ -16,12 +16,12 @@ class Settings(iw.Config):
     Values of other scales are in ``fig1.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        looks: About how many frames are taken of a training; 40 of them are kept.
-        draws: Random embeddings in each null distribution.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        descent: Node2Vec and its gradient descent.
+        most: Largest number of steps; by default as many as in the paper.
+        looks: Approximate number of frames recorded during a training; 40 of them are
+            stored.
+        draws: Number of random embeddings in each null distribution.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -32,12 +32,12 @@ class Settings(iw.Config):
 
 
 def _world(shape: gm.Shape) -> Graph:
-    """Labels are in order, so that neighbours are side by side; every start is drawn anew."""
+    """Return a graph whose nodes are numbered in order, so that neighbours are close."""
     return Graph(shape=shape, shuffled=False)
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every architecture on every graph, of which the first seed is filmed.
+    """Plan a training of every architecture on every graph; the first seed is recorded.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -48,8 +48,8 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (associative, TinyNN, TinyGPT, TinySSM, Node2Vec),
         ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
         ``film``. Values of labels are those of the default settings. ``condition`` is
-        how a model is trained: as the paper's code does (the code's), maybe in
-        bfloat16, or with the plainest world and start that do (ours).
+        the training: with the settings of the paper's code (the code's), possibly in
+        bfloat16, or with the simplest world and initialisation that suffice (ours).
     """
     return filming.filmed(
         {shape: _world(shape) for shape in settings.graphs},
@@ -64,7 +64,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the frames that the pictures show, the graphs of them, and what the claims judge.
+    """Return the frames of the animations, the drawn graphs, and the tables of the claims.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -74,8 +74,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``.
 
     Returns:
-        The measured tables in the condition that the claims read (the code's: as the
-        paper's code trains), and those of :func:`~.filming.pictures`.
+        The measured tables in the judged condition (the settings of the paper's code),
+        and the tables of :func:`~.filming.pictures`.
     """
     tables = judged(tables)
     return tables | filming.pictures(

@@ -19,7 +19,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig12.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
+        stars: The path-stars, each with its training.
         every: Steps between two points of the curves.
     """
 
@@ -28,7 +28,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on whole paths, edges together with them or before, measured by token.
+    """Plan trainings on whole paths, with edges interleaved or first, measured by token.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -47,7 +47,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the exact match of whole paths, and when each of their tokens is learnt.
+    """Return the exact match of whole paths, and the step at which each token is learnt.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
@@ -62,7 +62,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, by step.
           Columns: ``graph, condition, seed, part, place, hardest, accuracy, exact,
           statements, chance, step, token, panel``.
-        - ``order``: a row per run; when its tokens are learnt
+        - ``order``: the steps at which tokens are learnt
           (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns: ``graph,
           condition, seed, place, step, order, hardest, last, lead``.
     """

@@ -26,15 +26,15 @@ _PHASE = iw.learners.in_context_star().phases[0]
 
 
 class InContextTraining(iw.Config):
-    """Graphs in context and how they are learnt.
+    """Settings of graphs in context and of the training on them.
 
     Attributes:
-        world: The graphs; ``reverse`` is set by the condition.
+        world: World of the graphs; the condition sets its ``reverse``.
         model: The architecture.
         steps: Number of updates.
-        batch: Prompts a step.
-        optimizer: How the parameters move.
-        schedule: The rate over time.
+        batch: Number of prompts in each step.
+        optimizer: The optimizer.
+        schedule: Schedule of the learning rate.
         precision: ``fp32`` or ``bf16``.
     """
 
@@ -56,11 +56,11 @@ class InContextTraining(iw.Config):
 
     @property
     def name(self) -> str:
-        """As the paper writes it: ``(arms, nodes)``."""
+        """Label in the paper's notation: ``(arms, nodes)``."""
         return f"({self.world.arms}, {self.world.nodes})"
 
     def trial(self, condition: str) -> Trial:
-        """Return a trial under one of the conditions.
+        """Return the trial of a condition.
 
         Args:
             condition: :data:`NEXT`, :data:`FIRST`, :data:`REVERSE` or :data:`HIDDEN`.
@@ -147,7 +147,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every condition on its graphs in context, measured token by token.
+    """Plan every condition on its graphs in context, measured token by token.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``hidden`` and ``every``;
@@ -177,7 +177,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves of every token, what each run ends with, and when each token is learnt.
+    """Return the curves of every token, final accuracies, and when each token is learnt.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
@@ -187,10 +187,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``final``: a row per run: ``above``, accuracy of the hardest token minus
           chance (1/d of ``d`` arms); ``later``, accuracy of the worst token after it;
-          ``exact``, share of whole paths that are right; ``above_whole``, that minus
-          1/d. Columns: ``graph, condition, seed, above, later, exact, above_whole``.
+          ``exact``, the share of whole paths that are right; ``above_whole``, ``exact``
+          minus 1/d. Columns: ``graph, condition, seed, above, later, exact,
+          above_whole``.
         - ``tokens``: ``accuracy`` of every ``token`` by step; with the loss on the
-          hardest token alone, of that one only. Columns: ``graph, arms, condition,
+          hardest token alone, only of that token. Columns: ``graph, arms, condition,
           seed, part, place, hardest, accuracy, exact, statements, chance, step, token,
           panel``.
         - ``order``: a row per teacherless run: ``order``, the rank correlation of a

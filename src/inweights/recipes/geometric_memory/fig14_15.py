@@ -1,4 +1,4 @@
-"""Figures 14 and 15 of Geometric Memory: the path-star with Mamba, and the geometry it makes."""
+"""Figures 14 and 15 of Geometric Memory: the path-star with Mamba, and its geometry."""
 
 from functools import partial
 from itertools import product
@@ -38,8 +38,8 @@ class Settings(iw.Config):
     Values of other scales are in ``fig14_15.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt, each once with the blocks' residual
-            and once without.
+        stars: The path-stars, each with its training, which is run with and without a
+            residual stream.
         every: Steps between two points of the curves.
         arms: Number of held-out arms in a heat-map.
         draws: Number of random embeddings to which the rank correlation is compared.
@@ -52,7 +52,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Mamba with and without residual stream: three ways to teach paths, and edges alone.
+    """Plan Mamba with and without a residual stream, in three trainings on paths and one on edges.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``every`` and ``arms``;
@@ -98,7 +98,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and ends of paths, when each token is learnt, and what embeddings show.
+    """Return curves and final accuracies of paths, when tokens are learnt, and the geometry.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``part, place,
@@ -109,25 +109,26 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             p``). All have the columns ``graph, block, condition, taught, seed``.
 
     Returns:
-        - ``curves``: a row per run that is taught paths, and step. Columns: ``graph,
-          block, condition, taught, seed, step, hardest, exact, easiest_last, trained,
-          chance, line, panel``.
-        - ``final``: its rows of the last step. Columns: ``graph, block, condition,
-          taught, seed, step, hardest, exact, easiest_last, trained, chance``.
+        - ``curves``: a row per step of each run that is trained on paths. Columns:
+          ``graph, block, condition, taught, seed, step, hardest, exact, easiest_last,
+          trained, chance, line, panel``.
+        - ``final``: the rows of ``curves`` at the last step. Columns: ``graph, block,
+          condition, taught, seed, step, hardest, exact, easiest_last, trained,
+          chance``.
         - ``tokens``: ``accuracy`` of every ``token`` of held-out paths, with the loss
           on whole paths. Columns: ``graph, block, condition, taught, seed, part, place,
           hardest, accuracy, exact, statements, chance, step, token, panel``.
-        - ``order``: a row per run; when its tokens are learnt, that is, have an
-          accuracy of a half (:func:`~inweights.recipes.shared.derived_paths.learnt`).
-          Columns: ``graph, block, condition, taught, seed, place, step, order, hardest,
-          last, lead``.
+        - ``order``: the steps at which tokens are learnt, that is, have an accuracy of
+          a half (:func:`~inweights.recipes.shared.derived_paths.learnt`). Columns:
+          ``graph, block, condition, taught, seed, place, step, order, hardest, last,
+          lead``.
         - ``geometry``: a row per run; cosines within an arm and across arms, and
           whether the own first node is ``nearest``. Columns: ``graph, block, condition,
           taught, seed, own, others, gap, nearest, ridge``.
         - ``matrix``: cosines of the first seed, for the heat-maps. Columns: ``graph,
           block, condition, taught, seed, leaf, first, own, cosine, panel``.
-        - ``correlation``: Spearman's ρ of cosine and hops, where edges alone are
-          learnt. Columns: ``graph, block, condition, taught, seed, spearman, null_mean,
+        - ``correlation``: Spearman's ρ of cosine and hops, of the runs that learn edges
+          alone. Columns: ``graph, block, condition, taught, seed, spearman, null_mean,
           null_low, null_high, p``.
     """
     taught_paths = pl.col("condition") != ways.ALONE

@@ -21,11 +21,12 @@ KNOWN = 0.95
 
 
 class Tree(iw.Config):
-    """A tree-star and how it is learnt.
+    """Settings of a tree-star and of the training on it.
 
     Attributes:
-        star: Children of the root as ``arms``, nodes of a path, and the training.
-        branches: Children of every other inner node.
+        star: The number of children of the root (as ``arms``), the nodes of a path, and
+            the training.
+        branches: Number of children of every other inner node.
     """
 
     star: ways.PathStarTraining = ways.PathStarTraining(
@@ -39,12 +40,13 @@ class Tree(iw.Config):
         return f"({self.star.arms}, {self.branches}, {self.star.nodes})"
 
     def task(self, split: str) -> PathStar:
-        """Return the settings of the tree's world with one of the splits.
+        """Return the config of the tree's world with one of the splits.
 
         Its ``arms`` and ``nodes`` are the defaults until ``star.trial`` sets them.
 
         Args:
-            split: :data:`LEAF`, or the other one, in which whole arms are held out.
+            split: :data:`LEAF` to hold out single leaves, or :data:`ARM` to hold out
+                whole arms.
         """
         return PathStar(
             branches=self.branches, split="leaf" if split == LEAF else "arm"
@@ -57,7 +59,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig16.toml``.
 
     Attributes:
-        trees: The graphs and how they are learnt.
+        trees: The tree-stars, each with its training.
         every: Steps between two points of the curves.
     """
 
@@ -66,7 +68,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both splits, learnt together, geometry first, or with frozen random embeddings.
+    """Plan both splits, interleaved, geometry first, or with frozen random embeddings.
 
     Args:
         settings: The recipe's settings, such as ``trees`` and ``every``;
@@ -93,7 +95,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves and ends of every run, and the accuracy of every token at the end.
+    """Return the curves and final accuracies of every run, and the final accuracy of every token.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
@@ -103,9 +105,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     Returns:
         - ``curves``: a row per run and step. Columns: ``graph, condition, split, seed,
           step, hardest, exact, easiest_last, trained, chance, panel``.
-        - ``final``: its rows of the last step. Columns: as in ``curves``.
-        - ``judged``: the same; ``exact`` and ``hardest`` are NaN where the run knows
-          less than :data:`KNOWN` (.95) of its trained paths. Columns: as in ``curves``.
+        - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
+        - ``judged``: the same; ``exact`` and ``hardest`` are NaN if the run has
+          memorised less than :data:`KNOWN` (.95) of its trained paths. Columns: as in
+          ``curves``.
         - ``ends``: accuracy of the last token of each path. Columns: ``graph,
           condition, split, seed, part, place, hardest, accuracy, exact, statements,
           chance, step``.
@@ -137,7 +140,7 @@ token = exact.of("hardest")
 
 
 def harder(score: Score) -> Score:
-    """Return the score by which the split at the first token is harder than that at the leaf."""
+    """Return the score with the leaf split minus the score with the first-token split."""
     interleaved = score.at(condition=ways.INTERLEAVED).over("graph")
     return interleaved.at(split=LEAF) - interleaved.at(split=ARM)
 

@@ -21,14 +21,13 @@ class Settings(iw.Config):
     Values of other scales are in ``fig17_20.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        architectures: Which of ``Node2Vec``, ``TinyGPT``, ``TinySSM``, ``TinyNN`` and
-            ``associative``.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        draws: Random embeddings in each null distribution.
-        variant: What is changed in TinyGPT and TinySSM; by default nothing.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        architectures: Names of architectures: ``Node2Vec``, ``TinyGPT``, ``TinySSM``,
+            ``TinyNN`` and ``associative``.
+        descent: Node2Vec and its gradient descent.
+        most: Largest number of steps; by default as many as in the paper.
+        draws: Number of random embeddings in each null distribution.
+        variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -42,7 +41,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return a training of every architecture on every graph, with three measures of geometry.
+    """Plan a training of every architecture on every graph, with three measures of geometry.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``architectures`` and
@@ -53,8 +52,8 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (Node2Vec, TinyGPT, TinySSM, TinyNN, associative),
         ``condition`` (the code's, ours); the measures ``recall``, ``correlation`` and
         ``energy``. Values of labels are those of the default settings. ``condition`` is
-        how a model is trained: as the paper's code does (the code's), maybe in
-        bfloat16, or with the plainest world and start that do (ours).
+        the training: with the settings of the paper's code (the code's), possibly in
+        bfloat16, or with the simplest world and initialisation that suffice (ours).
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -74,7 +73,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how geometric each memory is, beside random vectors.
+    """Return three measures of each memory's geometry, compared with random vectors.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -84,21 +83,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             null_high``). All have the columns ``graph, architecture, condition, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
-        - ``correlation``: Spearman's ρ of cosine and hops, its ``size``, and how far it
-          is ``beyond_chance``. Columns: ``graph, architecture, seed, spearman,
-          null_mean, null_low, null_high, p, size, beyond_chance``.
-        - ``recall``: recall of the edges; ``above_floor``, the loss minus the smallest
-          that the graph allows. Columns: ``graph, architecture, seed, recall, worst,
-          recall_others, accuracy, ceiling, loss, floor, above_floor``.
+        - ``correlation``: Spearman's ρ of cosine and hops, its ``size``, and
+          ``beyond_chance``, its distance from the null distribution. Columns: ``graph,
+          architecture, seed, spearman, null_mean, null_low, null_high, p, size,
+          beyond_chance``.
+        - ``recall``: recall of the edges, and ``above_floor``, the loss minus the
+          smallest possible loss on the graph. Columns: ``graph, architecture, seed,
+          recall, worst, recall_others, accuracy, ceiling, loss, floor, above_floor``.
         - ``top``: a row per run; energy in the top eigenspaces
           (:func:`~.derived.top_energy`). Columns: ``graph, architecture, seed, first,
           top, by_chance, beyond_chance``.
         - ``flat``: ``correlation`` on the grid and the cycle. Columns: as in
           ``correlation``.
-        - ``stored``: ``recall`` of all architectures but Node2Vec. Columns: as in
+        - ``stored``: ``recall`` of all architectures except Node2Vec. Columns: as in
           ``recall``.
         - ``correlations``: ``correlation`` with rows of random vectors. Columns: as in
           ``correlation``.

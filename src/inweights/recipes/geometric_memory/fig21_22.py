@@ -21,16 +21,15 @@ class Settings(iw.Config):
     Values of other scales are in ``fig21_22.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         width: Width of TinyNN.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Updates of TinyNN with frozen embeddings.
-        rate: Learning rate of TinyNN with embeddings that move.
-        steps: Updates of TinyNN with embeddings that move.
-        gpt_most: Trains TinyGPT no longer than so many steps.
-        gpt_every: Steps between two measurements of TinyGPT; TinyNN is measured at each
-            step.
+        rate: Learning rate of TinyNN with trained embeddings.
+        steps: Updates of TinyNN with trained embeddings.
+        gpt_most: Largest number of steps of TinyGPT.
+        gpt_every: Steps between two measurements of TinyGPT; TinyNN is measured after
+            every step.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -44,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return TinyNN with frozen and with free embeddings, and TinyGPT, on every graph.
+    """Plan TinyNN with frozen and with free embeddings, and TinyGPT, on every graph.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and
@@ -54,9 +53,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyNN, TinyGPT), ``embeddings`` (frozen, free), ``condition``
         (the code's); the measures ``recall``, ``margin`` and ``hops``. Values of labels
-        are those of the default settings. ``condition`` is how a model is trained: as
-        the paper's code does (the code's), maybe in bfloat16, or with the plainest
-        world and start that do (ours).
+        are those of the default settings. ``condition`` is the training: with the
+        settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     wide = partial(gm.Training, width=settings.width)
     nn = {
@@ -98,7 +97,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return when the wide TinyNN and TinyGPT store edges, and when their geometry is there.
+    """Return the steps at which TinyNN and TinyGPT store edges, and at which geometry emerges.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -108,13 +107,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             architecture, embeddings, condition, seed, step``.
 
     Returns:
-        - ``steps``: a row per graph and seed; first step at which the frozen TinyNN has
-          ``stored`` all edges (recall 1), at which the free one has a positive margin
-          (``alone``), and their ``ratio``. Columns: ``graph, seed, stored, alone,
-          ratio``.
-        - ``gpt``: a row per graph and seed; half-time of TinyGPT's recall (``edges``)
-          and of its geometry (``shape``), and ``lead``, the first minus the second.
-          Columns: ``graph, seed, edges, shape, lead``.
+        - ``steps``: a row per graph and seed: the first step at which TinyNN with
+          frozen embeddings has ``stored`` all edges (recall 1), the first step at which
+          TinyNN with free embeddings has a positive margin (``alone``), and their
+          ``ratio``. Columns: ``graph, seed, stored, alone, ratio``.
+        - ``gpt``: a row per graph and seed: the half-time of TinyGPT's recall
+          (``edges``) and of its geometry (``shape``), and ``lead``, the first minus the
+          second. Columns: ``graph, seed, edges, shape, lead``.
         - ``first``: both curves of TinyNN up to step 20, as ``value`` of a ``series``.
           Columns: ``graph, seed, step, value, series``.
     """

@@ -1,4 +1,4 @@
-"""Figures 23 and 24 of Geometric Memory: cosine heat-maps and the hops in them."""
+"""Figures 23 and 24 of Geometric Memory: heat-maps of cosines, and cosines by hops."""
 
 import polars as pl
 
@@ -25,10 +25,9 @@ class Settings(iw.Config):
     Values of other scales are in ``fig23_24.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; by default as long as the paper does.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        descent: Node2Vec and its gradient descent.
+        most: Largest number of steps; by default as many as in the paper.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -37,9 +36,9 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on graphs whose labels are in order, so that neighbours are side by side.
+    """Plan trainings on graphs whose nodes are numbered in order, so that heat-maps show hops.
 
-    Labels alone are not shuffled; every start is drawn anew.
+    Only the numbering is fixed; each seed draws a new initialisation.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -49,9 +48,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (Node2Vec, TinyGPT, TinyNN, associative), ``condition`` (the
         code's, ours); the measures ``cosines`` and ``early``. Values of labels are
-        those of the default settings. ``condition`` is how a model is trained: as the
-        paper's code does (the code's), maybe in bfloat16, or with the plainest world
-        and start that do (ours).
+        those of the default settings. ``condition`` is the training: with the settings
+        of the paper's code (the code's), possibly in bfloat16, or with the simplest
+        world and initialisation that suffice (ours).
     """
     architectures = (gm.NODE2VEC, gm.GPT, gm.NN, gm.FROZEN)
     trials = gm.trials(
@@ -70,7 +69,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the first seed's matrices of cosines, and how cosines fall with hops in every seed.
+    """Return matrices of cosines of the first seed, and the correlation with hops for every seed.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines``, ``early``
@@ -78,14 +77,14 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             source, target, hops, cosine``.
 
     Returns:
-        - ``conditions``: a row per run under each condition; Spearman's ρ of cosine and
-          hops. Columns: ``graph, architecture, condition, seed, spearman, far, near,
-          drop``.
-        - ``far``: a row per run in the condition that the claims read (the code's: as
-          the paper's code trains) (:func:`~.derived.far_correlation`). Columns:
-          ``graph, architecture, seed, all, far, near, drop``.
-        - ``early``: the same for TinyNN at the step at which the code's notebook draws
-          it. Columns: as in ``far``.
+        - ``conditions``: a row per run in each condition, with Spearman's ρ of cosine
+          and hops. Columns: ``graph, architecture, condition, seed, spearman, far,
+          near, drop``.
+        - ``far``: a row per run in the judged condition, the settings of the paper's
+          code (:func:`~.derived.far_correlation`). Columns: ``graph, architecture,
+          seed, all, far, near, drop``.
+        - ``early``: the same for TinyNN at the step that the code's notebook plots.
+          Columns: as in ``far``.
         - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
           hops, cosine``.
         - ``matrix_GRAPH``: cosines of all pairs of one graph, first seed. Columns:

@@ -27,13 +27,14 @@ CHANCE = "random vectors"
 
 
 class Ablation(iw.Config):
-    """One way to train TinyNN on the cycle.
+    """Settings of one training of TinyNN on the cycle.
 
     Attributes:
         rate: Learning rate of AdamW.
-        unit_normal: Whether the embeddings start from N(0, 1) and not from N(0, .02²).
-        weight_decay: AdamW's.
-        dropout: Share of the middle layer that is dropped while training.
+        unit_normal: Whether embeddings are initialised from N(0, 1) instead of N(0,
+            .02²).
+        weight_decay: Weight decay of AdamW.
+        dropout: Dropout rate of the middle layer.
         self_edges: Whether every node is also its own neighbour.
     """
 
@@ -71,12 +72,12 @@ class Settings(iw.Config):
     Values of other scales are in ``fig25_31.toml``.
 
     Attributes:
-        ablations: Which of the eight ways to train.
+        ablations: Names of the trainings, keys of ``ABLATIONS``.
         n: Number of nodes of the cycle.
         width: Width of TinyNN.
-        steps: Number of updates, the same for all.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions, of ``the code's, bf16``, ``the code's`` and
+        steps: Number of updates, the same for all trainings.
+        draws: Number of random embeddings in each null distribution.
+        conditions: Names of conditions, of ``the code's, bf16``, ``the code's`` and
             ``ours``; claims are judged under the first.
     """
 
@@ -92,7 +93,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every way to train TinyNN on a cycle whose labels are in order.
+    """Plan every training of TinyNN on a cycle whose nodes are numbered in order.
 
     Args:
         settings: The recipe's settings, such as ``ablations``, ``n`` and ``width``;
@@ -105,8 +106,8 @@ def plan(settings: Settings) -> Plan:
         ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
         ``margin``, ``own_margin``, ``correlation``, ``energy``, ``zigzag`` and
         ``cosines``. Values of labels are those of the default settings. ``condition``
-        is how a model is trained: as the paper's code does (the code's), maybe in
-        bfloat16, or with the plainest world and start that do (ours).
+        is the training: with the settings of the paper's code (the code's), possibly in
+        bfloat16, or with the simplest world and initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -162,7 +163,7 @@ def _trial(name: str, condition: str, settings: Settings) -> Trial:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how geometric every seed is, by three measures, beside random vectors.
+    """Return three measures of geometry for every seed, compared with random vectors.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -176,17 +177,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``setting, condition, seed``.
 
     Returns:
-        The measured tables under the condition in bfloat16, and by name:
+        The measured tables in the judged condition (the settings of the paper's code,
+        in bfloat16), and:
 
-        - ``conditions``: Spearman's ρ of cosine and hops under all conditions. Columns:
+        - ``conditions``: Spearman's ρ of cosine and hops in all conditions. Columns:
           ``setting, condition, seed, spearman, null_mean, null_low, null_high, p,
           graph``.
-        - ``correlation``: the same under the judged one; ``geometry``, −ρ, and its
-          ``size``. Columns: ``setting, seed, spearman, null_mean, null_low, null_high,
-          p, geometry, size``.
-        - ``correlations``: those, with rows of random vectors. Columns: ``setting,
-          seed, spearman, null_mean, null_low, null_high, p, geometry, size, graph``.
-        - ``margins``: margins of edges over other nodes, under all conditions. Columns:
+        - ``correlation``: the same in the judged condition, with ``geometry`` (−ρ) and
+          ``size`` (its absolute value). Columns: ``setting, seed, spearman, null_mean, null_low,
+          null_high, p, geometry, size``.
+        - ``correlations``: the rows of ``correlation``, with rows of random vectors.
+          Columns: ``setting, seed, spearman, null_mean, null_low, null_high, p,
+          geometry, size, graph``.
+        - ``margins``: margins of edges over other nodes, in all conditions. Columns:
           ``setting, condition, seed, rivals, over, margin, worst, positive,
           neighbour``.
         - ``zigzags``: energy along negative eigendirections. Columns: ``setting, seed,

@@ -20,7 +20,8 @@ class Settings(iw.Config):
     Attributes:
         star: The task in weights: one graph for all examples.
         context: The task in context: another graph in each prompt.
-        examples: Number of trained examples of the in-context task that are drawn.
+        examples: Number of training examples of the in-context task that the figure
+            shows.
     """
 
     star: PathStar = PathStar(
@@ -36,7 +37,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return pictures and counts of both tasks, read off their statements; nothing is trained.
+    """Plan pictures and counts of both tasks, from their statements; nothing is trained.
 
     Args:
         settings: The recipe's settings, such as ``star``, ``context`` and ``examples``;
@@ -75,7 +76,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return a table ``task``: how many first nodes there are for each arm, as ``choices``.
+    """Return the table ``task``, with the number of possible first nodes for each arm.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``stars`` (``panel, note,
@@ -83,7 +84,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             later``). All have the columns ``task, seed``.
 
     Returns:
-        ``task``: the table ``design`` with ``choices``, first nodes per arm.
+        ``task``: the table ``design`` with ``choices``, the number of first nodes per
+        arm.
     """
     choices = pl.col("first") / pl.col("arms")
     return {"task": tables["design"].with_columns(choices=choices)}

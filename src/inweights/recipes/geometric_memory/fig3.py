@@ -38,12 +38,12 @@ class Settings(iw.Config):
     Values of the scales are in ``fig3.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt; the controls use the first one.
-        memorising: Updates with paths of the controls with frozen embeddings, which
-            take longer to memorise what they are trained on.
+        stars: The path-stars, each with its training; the controls use the first one.
+        memorising: Updates on paths of the controls with frozen embeddings, which need
+            more steps to memorise.
         every: Steps between two points of the curves.
-        larger: Graphs that are learnt in the paper's way alone, with the loss on the
-            full path; by default none.
+        larger: Further path-stars that are trained only as in the paper, with the loss
+            on the full path; by default none.
         own: A path-star of your own, on which the first of ``stars`` is trained and
             nothing else; by default the paper's graphs are used.
     """
@@ -58,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return both ways to learn paths with both losses on every graph, and the controls.
+    """Plan both trainings on paths with both losses on every graph, and the controls.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``memorising`` and
@@ -107,7 +107,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return where every run ends, curves of the hardest token, and what was memorised.
+    """Return final accuracies, curves of the hardest token, and recall of trained facts.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
@@ -116,10 +116,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
     Returns:
         - ``final``: a row per run at its last step: accuracies of held-out paths,
-          ``trained``, and of the edges ``recall`` and ``answered`` (the share of nodes
-          whose one answer is right). Columns: ``graph, condition, taught, seed, step,
-          hardest, exact, easiest_last, trained, chance, recall, answered``.
-        - ``curves``: accuracy of the hardest token by step, of the runs that are no
+          ``trained``, and for edges ``recall`` and ``answered`` (the share of nodes
+          whose most likely answer is right). Columns: ``graph, condition, taught, seed,
+          step, hardest, exact, easiest_last, trained, chance, recall, answered``.
+        - ``curves``: accuracy of the hardest token by step, of the runs that are not
           controls. Columns: ``graph, condition, taught, seed, part, place, hardest,
           accuracy, exact, statements, chance, step, line``.
         - ``conditions``: the accuracies of the first graph as rows, ``what`` and

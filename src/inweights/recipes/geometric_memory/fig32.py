@@ -28,11 +28,10 @@ class Settings(iw.Config):
     Values of other scales are in ``fig32.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        draws: Random embeddings in each null distribution.
-        variant: What is changed in TinyGPT and TinySSM; by default nothing.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        most: Largest number of steps; by default as many as in the paper.
+        draws: Number of random embeddings in each null distribution.
+        variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -44,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on each edge as written, turned round, or both ways.
+    """Plan trainings on each edge as written, reversed, or in both directions.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``draws``;
@@ -55,9 +54,9 @@ def plan(settings: Settings) -> Plan:
         ``architecture`` (TinyGPT, TinySSM, associative), ``edges`` (both, forward,
         backward), ``condition`` (the code's, ours); the measures ``recall``,
         ``cosines``, ``correlation`` and ``energy``. Values of labels are those of the
-        default settings. ``condition`` is how a model is trained: as the paper's code
-        does (the code's), maybe in bfloat16, or with the plainest world and start that
-        do (ours).
+        default settings. ``condition`` is the training: with the settings of the
+        paper's code (the code's), possibly in bfloat16, or with the simplest world and
+        initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import both_ways
 
@@ -83,7 +82,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how far geometries are from chance, over all pairs and those that no edge joins.
+    """Return geometry compared with chance, over all pairs and over pairs without an edge.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -94,15 +93,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             columns ``graph, architecture, edges, condition, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
-        - ``conditions``: TinyGPT's Spearman's ρ under all conditions. Columns: ``graph,
+        - ``conditions``: Spearman's ρ of TinyGPT in all conditions. Columns: ``graph,
           architecture, edges, condition, seed, spearman, null_mean, null_low,
           null_high, p``.
-        - ``correlation``: ρ of cosine and hops, its ``size`` and how far it is
-          ``beyond_chance``. Columns: ``graph, architecture, edges, seed, spearman,
-          null_mean, null_low, null_high, p, size, beyond_chance``.
+        - ``correlation``: ρ of cosine and hops, its ``size``, and ``beyond_chance``,
+          its distance from the null distribution. Columns: ``graph, architecture,
+          edges, seed, spearman, null_mean, null_low, null_high, p, size,
+          beyond_chance``.
         - ``top``: energy in the top eigenspaces. Columns: ``graph, architecture, edges,
           seed, first, top, by_chance, beyond_chance``.
         - ``one_way``: ``correlation`` of the runs on one direction. Columns: as in

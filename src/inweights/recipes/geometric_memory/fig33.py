@@ -1,4 +1,4 @@
-"""Figure 33 of Geometric Memory: which directions of the edges a path needs."""
+"""Figure 33 of Geometric Memory: the directions of the edges that a path needs."""
 
 from itertools import product
 from typing import Literal
@@ -36,7 +36,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig33.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
+        stars: The path-stars, each with its training.
         every: Steps between two points of the curves.
     """
 
@@ -45,7 +45,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges from the root, towards it, and both, each with forward and reverse paths.
+    """Plan edges away from the root, towards it, and both, each with forward and reverse paths.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -68,10 +68,10 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return every run through training and at its end.
+    """Return the accuracies of every run during training and at its end.
 
-    With edges towards the root alone nothing leads to a leaf: it is an answer in
-    trained paths only, and those that are held out never are.
+    With edges towards the root only, a leaf is the target of no edge: a trained leaf is
+    an answer in trained paths, and a held-out leaf is never an answer.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns

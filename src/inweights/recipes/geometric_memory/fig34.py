@@ -22,7 +22,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig34.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
+        stars: The path-stars, each with its training.
         every: Steps between two measurements.
     """
 
@@ -31,7 +31,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on one graph with edges in both directions, and paths written either way.
+    """Plan trainings on one graph with edges in both directions, and forward or reverse paths.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``every``;
@@ -53,7 +53,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves of held-out and trained paths, their ends, and when half are right.
+    """Return curves and final accuracies of held-out and trained paths, and their half-times.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
@@ -64,9 +64,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           task, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``final``: its rows of the last step. Columns: as in ``curves``.
-        - ``when``: ``first``, the first step at which half of the held-out paths are
-          right. Columns: ``graph, task, seed, first``.
+        - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
+        - ``when``: ``first``, the first step with an exact match of a half on held-out
+          paths. Columns: ``graph, task, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

@@ -23,7 +23,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig35.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
+        stars: The path-stars, each with its training.
         pauses: Numbers of pause tokens; 0, 2 and 5 are judged.
         every: Steps between two measurements.
     """
@@ -42,9 +42,9 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on one graph with more and more pause tokens between leaf and path.
+    """Plan trainings on one graph with several numbers of pause tokens between leaf and path.
 
-    A task token says what is asked in all of them, so that pauses are all that differs.
+    All trainings have a task token, so that they differ only in the pauses.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``pauses`` and ``every``;
@@ -64,7 +64,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves, their means and ends, and when half of the held-out paths are right.
+    """Return curves, their means and final values, and half-times of held-out paths.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` with the columns
@@ -75,11 +75,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: a row per run and step
           (:func:`~inweights.recipes.shared.derived_paths.whole`). Columns: ``graph,
           pauses, seed, step, hardest, exact, easiest_last, trained, chance``.
-        - ``final``: its rows of the last step. Columns: as in ``curves``.
+        - ``final``: the rows of ``curves`` at the last step. Columns: as in ``curves``.
         - ``mean``: ``exact``, the mean over the steps of a run. Columns: ``graph,
           pauses, seed, exact``.
-        - ``when``: ``first``, the first step at which half of the held-out paths are
-          right. Columns: ``graph, pauses, seed, first``.
+        - ``when``: ``first``, the first step with an exact match of a half on held-out
+          paths. Columns: ``graph, pauses, seed, first``.
     """
     runs = whole(tables["paths"])
     return {

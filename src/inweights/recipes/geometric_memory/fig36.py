@@ -1,4 +1,4 @@
-"""Figure 36 of Geometric Memory: edges first, then paths alone: a peak, and then it is lost."""
+"""Figure 36 of Geometric Memory: edges first, then paths alone: accuracy peaks and is then lost."""
 
 from itertools import product
 
@@ -21,9 +21,9 @@ class Settings(iw.Config):
     Values of other scales are in ``fig36.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
-        paths: Updates on paths, more than elsewhere, so that what comes after the peak
-            is seen.
+        stars: The path-stars, each with its training.
+        paths: Updates on paths, more than in other recipes, to show the decline after
+            the peak.
         every: Steps between two measurements.
     """
 
@@ -33,7 +33,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return paths after edges: alone, with edges rehearsed, and with embeddings frozen, too.
+    """Plan paths after edges: alone, with edges rehearsed, and with frozen embeddings as well.
 
     Args:
         settings: The recipe's settings, such as ``stars``, ``paths`` and ``every``;
@@ -55,7 +55,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return curves of paths and edges, their peak, and how much of it is lost.
+    """Return curves of paths and edges, their peak, and the loss after the peak.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``paths`` (``hardest,
@@ -66,9 +66,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         - ``curves``: ``value`` of four ``series`` by step. Columns: ``graph, condition,
           seed, step, series, value``.
         - ``final``: a row per run at its last step; ``peak``, the highest exact match
-          of any step, and what is ``lost`` of it, also of the hardest token
-          (``lost_hardest``). Columns: ``graph, condition, seed, step, hardest, exact,
-          easiest_last, trained, chance, peak, lost, lost_hardest``.
+          of any step, ``lost``, the peak minus the last value, and ``lost_hardest``,
+          the same for the hardest token. Columns: ``graph, condition, seed, step,
+          hardest, exact, easiest_last, trained, chance, peak, lost, lost_hardest``.
     """
     runs = whole(tables["paths"])
     edges = mean_recall(tables["edges"], [*KEYS, "step"])

@@ -21,7 +21,7 @@ class Settings(iw.Config):
     Values of other scales are in ``fig4.toml``.
 
     Attributes:
-        stars: The graphs and how they are learnt.
+        stars: The path-stars, each with its training.
         arms: Number of held-out arms that are compared.
     """
 
@@ -30,7 +30,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return edges and paths learnt together, edges alone, and frozen random embeddings.
+    """Plan edges and paths interleaved, edges alone, and frozen random embeddings.
 
     Args:
         settings: The recipe's settings, such as ``stars`` and ``arms``;
@@ -58,7 +58,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how close a leaf is to the first node of its own arm and of other arms.
+    """Return cosines of a leaf with the first node of its own arm, and of other arms.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines`` (``leaf, first,
@@ -67,9 +67,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             chance``). All have the columns ``graph, condition, seed``.
 
     Returns:
-        - ``runs``: a row per run; cosine to the ``own`` first node and to the
-          ``others``, their ``gap``, and how often the own is ``nearest``. Columns:
-          ``graph, condition, seed, own, others, gap, nearest, ridge``.
+        - ``runs``: a row per run: the mean cosines with the ``own`` first node and with
+          the ``others``, their difference ``gap``, and the share of leaves whose own
+          first node is ``nearest``. Columns: ``graph, condition, seed, own, others,
+          gap, nearest, ridge``.
         - ``matrix``: cosines of leaves and first nodes of the first seed, for a
           heat-map. Columns: ``graph, condition, seed, leaf, first, own, cosine,
           panel``.

@@ -25,13 +25,12 @@ class Settings(iw.Config):
     Values of other scales are in ``fig5.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        looks: About how often a training is measured; TinyGPT is measured every 20
-            steps or oftener.
-        draws: Random embeddings in each null distribution.
-        variant: What is changed in TinyGPT and TinySSM; by default nothing.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        most: Largest number of steps; by default as many as in the paper.
+        looks: Approximate number of measurements during a training; TinyGPT is measured
+            at least every 20 steps.
+        draws: Number of random embeddings in each null distribution.
+        variant: Changes of TinyGPT and TinySSM; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -44,7 +43,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return trainings on edges, each a sequence of two tokens, measured on the way.
+    """Plan trainings on edges, each a sequence of two tokens, with measurements during training.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``most`` and ``looks``;
@@ -54,9 +53,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (TinyGPT, TinySSM, associative), ``condition`` (the code's,
         ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
-        labels are those of the default settings. ``condition`` is how a model is
-        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
-        plainest world and start that do (ours).
+        labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     made = gm.trials(settings.graphs, MODELS, settings.most, variant=settings.variant)
     measures = [Measure(name="cosines", probe=iw.probes.cosines)]
@@ -77,7 +76,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return how geometric a memory of edges is at the end and at its best, and cosine by hops.
+    """Return the final and the best geometry of a memory of edges, and cosines by hops.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``cosines`` (``source,
@@ -87,8 +86,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
         - ``course``: correlation and recall of every step but 0. Columns: ``graph,
           architecture, seed, spearman, null_mean, null_low, null_high, p, step, recall,

@@ -25,21 +25,20 @@ class Settings(iw.Config):
     Values of other scales are in ``fig6.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         width: Width of TinyNN, both with frozen and with free embeddings.
         frozen_rate: Learning rate of TinyNN with frozen embeddings.
         frozen_steps: Updates of TinyNN with frozen embeddings.
         rate: Learning rate of TinyNN with free embeddings.
-        early: Updates of TinyNN with free embeddings, of which every one is measured.
-        late: Updates of a second TinyNN with free embeddings on the cycle, which the
-            paper trains so long.
+        early: Updates of TinyNN with free embeddings, with a measurement after each.
+        late: Updates of a second TinyNN with free embeddings on the cycle, as many as
+            in the paper.
         second: AdamW's ``β₂`` in a second run of ``late`` updates; .999 in all others.
         every: Steps between two measurements of the long runs.
         gpt_every: Steps between two measurements of TinyGPT.
-        gpt_most: Trains TinyGPT no longer than so many steps; by default as long as the
-            paper does.
-        descent: How Node2Vec descends.
+        gpt_most: Largest number of steps of TinyGPT; by default as many as in the
+            paper.
+        descent: Node2Vec and its gradient descent.
         widths: Widths at which one gradient step of the correlation loss is taken.
     """
 
@@ -59,7 +58,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return frozen and free TinyNN step by step, TinyGPT, Node2Vec, and one step from zero.
+    """Plan frozen and free TinyNN, TinyGPT, Node2Vec, and one gradient step from zero.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``width`` and
@@ -71,8 +70,8 @@ def plan(settings: Settings) -> Plan:
         late; late, β₂ = .9995), ``condition`` (the code's, bf16; the code's; ours); the
         measures ``recall``, ``energy``, ``margin`` and ``correlation``; the computation
         ``one_step``. Values of labels are those of the default settings. ``condition``
-        is how a model is trained: as the paper's code does (the code's), maybe in
-        bfloat16, or with the plainest world and start that do (ours).
+        is the training: with the settings of the paper's code (the code's), possibly in
+        bfloat16, or with the simplest world and initialisation that suffice (ours).
     """
     wide = partial(gm.Training, width=settings.width)
     frozen = wide(
@@ -143,7 +142,7 @@ def _measures(settings: Settings) -> list[Measure]:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the steps at which edges are stored, a margin is positive, and a geometry half there.
+    """Return the steps at which edges are stored, margins become positive, and half-times.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``architecture,
@@ -168,13 +167,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           architecture, horizon, seed, half_time, stored, lag``.
         - ``node2vec``: half-time of Node2Vec. Columns: ``graph, architecture, horizon,
           seed, half_time``.
-        - ``soon``: smallest margins at the first step of the long runs that is
-          measured. Columns: ``graph, architecture, horizon, condition, seed, rivals,
-          over, margin, worst, positive, step, stored``.
+        - ``soon``: smallest margins at the first measured step of the long runs.
+          Columns: ``graph, architecture, horizon, condition, seed, rivals, over,
+          margin, worst, positive, step, stored``.
         - ``end``: smallest margins at the last step. Columns: as in ``soon``.
-        - ``margins``: those of every step, with the ``moment`` of AdamW. Columns:
-          ``graph, architecture, horizon, condition, seed, rivals, over, margin, worst,
-          positive, step, stored, moment``.
+        - ``margins``: smallest margins at every step, with ``moment``, the ``β₂`` of
+          AdamW. Columns: ``graph, architecture, horizon, condition, seed, rivals, over,
+          margin, worst, positive, step, stored, moment``.
         - ``curves``: recall and top energy of TinyNN up to step 20. Columns: ``graph,
           seed, step, value, series``.
         - ``gpt_curves``: recall and geometry of TinyGPT. Columns: ``graph,
@@ -218,13 +217,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _least(margin: pl.DataFrame) -> pl.DataFrame:
-    """The code's margin over the smallest neighbour, and whether it stores the edges."""
+    """Return the margin over the smallest neighbour, and whether edges are stored."""
     least = margin.filter(pl.col("over") == "min", pl.col("rivals") == "nodes")
     return least.with_columns(stored=(pl.col("margin") > 0).cast(pl.Float64))
 
 
 def _curves(recall: pl.DataFrame, top: pl.DataFrame) -> pl.DataFrame:
-    """Recall and energy in the top eigenspaces, of the wide TinyNN's first steps."""
+    """Return recall and energy in the top eigenspaces, in the first steps of the wide TinyNN."""
     parts = [
         table.filter(
             pl.col("horizon") == EARLY, pl.col("architecture") == architecture

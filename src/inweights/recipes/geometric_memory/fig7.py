@@ -1,4 +1,4 @@
-"""Figure 7 of Geometric Memory: a spectral bias that nothing presses for."""
+"""Figure 7 of Geometric Memory: a spectral bias without any explicit pressure."""
 
 from functools import partial
 from itertools import product
@@ -36,15 +36,13 @@ class Settings(iw.Config):
     Values of other scales are in ``fig7.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        widths: Widths of Node2Vec; the paper's is 100, the graphs have 15 to 17 nodes.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        widths: Widths of Node2Vec; 100 in the paper. The graphs have 15 to 17 nodes.
         stds: Initial scales of Node2Vec, each at the paper's width; the paper's scale
             is 1.
         steps: Updates of Node2Vec.
-        most: Trains TinyGPT no longer than so many steps; by default as long as the
-            paper does.
-        draws: Random embeddings in each null distribution.
+        most: Largest number of steps of TinyGPT; by default as many as in the paper.
+        draws: Number of random embeddings in each null distribution.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -56,7 +54,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return Node2Vec at every width and from every scale, and TinyGPT, which is deeper.
+    """Plan Node2Vec at every width and from every initial scale, and TinyGPT, which is deeper.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``widths`` and ``stds``;
@@ -67,8 +65,9 @@ def plan(settings: Settings) -> Plan:
         (width, initial scale), ``value`` (2, 8, 17, 100, 400, 0.02, 0.3, 1.0),
         ``architecture`` (TinyGPT), ``condition`` (the code's, ours); the measures
         ``energy`` and ``deeper``. Values of labels are those of the default settings.
-        ``condition`` is how a model is trained: as the paper's code does (the code's),
-        maybe in bfloat16, or with the plainest world and start that do (ours).
+        ``condition`` is the training: with the settings of the paper's code (the
+        code's), possibly in bfloat16, or with the simplest world and initialisation
+        that suffice (ours).
     """
     models = [
         *(
@@ -104,7 +103,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return energy in the top eigenspaces, and how many dimensions are used.
+    """Return the energy in the top eigenspaces, and the number of dimensions in use.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``energy`` (``axis,
@@ -120,9 +119,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           ``top``.
         - ``swept``: ``top`` of Node2Vec at all widths and scales. Columns: as in
           ``top``.
-        - ``dimensions``: dimensions whose energy is more than :data:`USED` times that
-          of chance; ``extra``, beyond those of the top eigenspaces. Columns: ``graph,
-          axis, value, seed, dimensions, extra``.
+        - ``dimensions``: the number of dimensions whose energy is more than
+          :data:`USED` times that of chance, and ``extra``, the number of these outside
+          the top eigenspaces. Columns: ``graph, axis, value, seed, dimensions, extra``.
         - ``spectra``: energy by eigenspace of Node2Vec and TinyGPT, with rows of random
           vectors. Columns: ``graph, axis, value, seed, space, eigenvalue, size, energy,
           cumulative, degenerate, null_mean, null_low, null_high, number, architecture,

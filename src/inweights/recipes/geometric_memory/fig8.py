@@ -1,4 +1,4 @@
-"""Figure 8 of Geometric Memory: what Node2Vec keeps, its matrix C gives up."""
+"""Figure 8 of Geometric Memory: the directions that Node2Vec keeps are the null space of C."""
 
 from functools import partial
 
@@ -30,10 +30,10 @@ class Settings(iw.Config):
     Values of other scales are in ``fig8.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         descent: How Node2Vec descends; wider than any of the graphs has nodes.
-        moments: Steps at which the matrices are measured, besides the last one.
+        moments: Steps, in addition to the last one, after which the matrices are
+            measured.
         long: Updates of a longer descent, for Remark 6; ten times the usual ones by
             default.
         nodes: Number of nodes of the cycle that is trained by autograd.
@@ -47,7 +47,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return descents on every graph with C, S and V along the way, and one trained by autograd.
+    """Plan descents on every graph, with C, S and V during training, and one by autograd.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and
@@ -96,7 +96,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what the claims judge: ends, extremes over each run, and curves for the figures.
+    """Return final and extreme values of each run for the claims, and curves for the figures.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``autograd`` (``distance,
@@ -118,16 +118,16 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           outside_v``.
         - ``curves``: of the smoothest eigenspaces, by step. Columns: ``graph, seed,
           step, space, size, coefficient, energy, length, name``.
-        - ``shares``: ``share`` of each matrix outside of the eigenvectors, by step.
+        - ``shares``: the ``share`` of each matrix outside the eigenspaces, by step.
           Columns: ``graph, seed, step, matrix, share``.
-        - ``rest``: ``ratio`` of the gap beside the null space to its size. Columns:
-          ``graph, seed, ratio``.
-        - ``longer``: a descent of ``long`` updates beside the usual one: what its
-          ``share`` in the degenerate direction adds, and its ``growth``. Columns:
-          ``graph, seed, step, loss, outside_c, outside_s, outside_v, outside_random,
-          s_low, s_high, s_trace, walk_low, walk_high, c_top, c_second, null_size,
-          null_gap, null_angle, top, degenerate, norm, change, degenerate_before,
-          norm_before, share, growth``.
+        - ``rest``: the ``ratio`` of the gap above the null space to the largest
+          eigenvalue within it. Columns: ``graph, seed, ratio``.
+        - ``longer``: a descent of ``long`` updates compared with the usual one: the
+          increase of the ``share`` in the degenerate direction, and the ``growth`` of
+          the norm. Columns: ``graph, seed, step, loss, outside_c, outside_s, outside_v,
+          outside_random, s_low, s_high, s_trace, walk_low, walk_high, c_top, c_second,
+          null_size, null_gap, null_angle, top, degenerate, norm, change,
+          degenerate_before, norm_before, share, growth``.
         - ``uneven``: ``longer`` without the cycle. Columns: as in ``longer``.
     """
     moments = tables["moments"]

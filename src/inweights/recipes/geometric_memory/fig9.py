@@ -26,15 +26,13 @@ class Settings(iw.Config):
     Values of other scales are in ``fig9.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
         steps: Updates of Node2Vec.
-        std: Small initial scale of the untied Node2Vec, equal to that of TinyNN.
-        most: Trains TinyNN no longer than so many steps; by default as long as the
-            paper does.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions TinyNN is trained; claims are judged under
-            the first.
+        std: Initial scale of the untied Node2Vec, as small as that of TinyNN.
+        most: Largest number of steps of TinyNN; by default as many as in the paper.
+        draws: Number of random embeddings in each null distribution.
+        conditions: Conditions in which TinyNN is trained; claims are judged in the
+            first.
     """
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
@@ -46,7 +44,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every model with and without self-edges, measured on the graph without them.
+    """Plan every model with and without self-edges, measured on the graph without self-edges.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``steps`` and ``std``;
@@ -57,9 +55,9 @@ def plan(settings: Settings) -> Plan:
         (Node2Vec; untied Node2Vec; untied, unit normal; TinyNN), ``self_edges``,
         ``condition`` (the code's, bf16; the code's; ours); the measures ``recall``,
         ``margin``, ``own_margin``, ``zigzag``, ``energy`` and ``correlation``. Values
-        of labels are those of the default settings. ``condition`` is how a model is
-        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
-        plainest world and start that do (ours).
+        of labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     from inweights.probes.geometry.reference_graph import without_self_edges
 
@@ -94,7 +92,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return energies less those of random vectors, for both conditions, and margins.
+    """Return energies minus those of random vectors, with and without self-edges, and margins.
 
     Args:
         tables: The tables that :func:`plan` makes, by name: ``recall`` (``recall,
@@ -108,7 +106,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``.
 
     Returns:
-        The measured tables under the condition in bfloat16, and by name:
+        The measured tables in the judged condition (the settings of the paper's code,
+        in bfloat16), and:
 
         - ``zigzags``: energy along negative eigendirections; ``excess`` and
           ``bottom_excess`` over random vectors. Columns: ``graph, model, self_edges,
@@ -125,10 +124,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
           worst, positive, loops``.
         - ``cycle_margins``: margins on the cycle. Columns: ``graph, model, self_edges,
           condition, seed, rivals, over, margin, worst, positive``.
-        - ``cycle_own``: margins on the cycle beside those of random embeddings.
-          Columns: ``graph, model, self_edges, seed, over, margin, worst, positive,
+        - ``cycle_own``: margins on the cycle, with those of random embeddings. Columns:
+          ``graph, model, self_edges, seed, over, margin, worst, positive,
           null_positive, null_worst, null_all, p``.
-        - ``stored``: recall of all models but the tied Node2Vec. Columns: ``graph,
+        - ``stored``: recall of all models except the tied Node2Vec. Columns: ``graph,
           model, self_edges, seed, recall, worst, recall_others, accuracy, ceiling,
           loss, floor``.
     """
@@ -170,7 +169,7 @@ on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
 
 
 def looped(score: Score, model: str) -> Score:
-    """Return what self-edges add to a score.
+    """Return a score with self-edges minus the score without them.
 
     Args:
         score: The score.

@@ -34,8 +34,7 @@ def filmed(
         training: Returns the training of an architecture on a graph, from the two
             names.
         descent: Settings of Node2Vec.
-        looks: About how many times a training is recorded; the recordings are evenly
-            spaced.
+        looks: Approximate number of recordings during a training, at even intervals.
         draws: Number of random embeddings with which correlations are compared.
         conditions: Names of the conditions that are trained
             (:data:`~.common.CONDITIONS`; ``None`` changes nothing). Only the first one
@@ -91,7 +90,7 @@ def pictures(
         (:func:`~inweights.theory.geometric_memory.layout.scene`). ``curves``:
         Spearman's ρ of each frame by step. ``correlation``: the measured table with its
         absolute value ``size``. ``stored``: the measured ``recall`` with ``edges``, the
-        recall that claims judge: for Node2Vec that without a node's own logit.
+        recall that claims judge, which for Node2Vec ignores a node's own logit.
     """
     film = tables["film"]
     worlds = {

@@ -1,4 +1,4 @@
-"""Share what the path-star recipes have in common: a graph, how it is learnt, what is measured."""
+"""Define the graph, the trainings and the measures that the path-star recipes share."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -52,7 +52,7 @@ def curves(every: int = 0) -> Measure:
 
 
 def recall(every: int = 0, *, apart: bool = False) -> Measure:
-    """Return the measure of whether the edges are known.
+    """Return the measure of the recall of edges.
 
     Args:
         every: Steps between measurements; 0 measures once, at the end.
@@ -68,31 +68,31 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
 
 
 class PathStarTraining(iw.Config):
-    """A path-star and how it is learnt.
+    """Settings of a path-star and of the training on it.
 
     Attributes:
         arms: Number of arms.
-        nodes: Nodes of a path, root and leaf included.
-        pauses: Pause tokens between leaf and path.
+        nodes: Number of nodes of a path, including root and leaf.
+        pauses: Number of pause tokens between leaf and path.
         model: The architecture.
-        edges: Steps on edges alone, where edges come first.
-        paths: Steps with paths, after those.
-        together: Steps where edges and paths are interleaved from the start.
-        leaves: Trained paths a step; 0 for all.
-        sources: Nodes a step, each with all its edges; 0 for all.
-        rehearsed: The same beside paths, where edges came first; 0 for as many as
-            ``sources``.
-        rate: Peak rate.
-        weight_decay: Of AdamW.
-        warmup: Steps over which the rate rises, at most a quarter of a phase.
-        schedule: How it falls: ``linear`` over the last fifth, or the paper's
-            ``cosine`` to a tenth.
+        edges: Steps on edges alone, if edges are trained first.
+        paths: Steps on paths after the edges.
+        together: Steps of the interleaved training on edges and paths.
+        leaves: Number of trained paths in each step; 0 for all.
+        sources: Number of nodes in each step, each with all its edges; 0 for all.
+        rehearsed: Number of nodes whose edges are rehearsed in each step on paths, if
+            edges are trained first; 0 for as many as ``sources``.
+        rate: Peak learning rate.
+        weight_decay: Weight decay of AdamW.
+        warmup: Number of warm-up steps, at most a quarter of a phase.
+        schedule: How the learning rate falls: ``linear`` over the last fifth, or as the
+            paper's ``cosine`` to a tenth.
         precision: ``fp32`` or ``bf16``.
-        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or
-            ``[PATH]`` (B.1).
-        pressure: Weight decay while edges are learnt alone; 0 for ``weight_decay``.
-        settle: Further steps on edges alone at ``weight_decay``, after those under
-            pressure.
+        task_tokens: Whether sequences begin with a task token, ``[EDGE]`` or ``[PATH]``
+            (B.1).
+        pressure: Weight decay during the steps on edges alone; 0 for ``weight_decay``.
+        settle: Further steps on edges alone at ``weight_decay``, after those with
+            ``pressure``.
     """
 
     later = {"rehearsed": 0, "task_tokens": False, "pressure": 0.0, "settle": 0}
@@ -120,7 +120,7 @@ class PathStarTraining(iw.Config):
 
     @property
     def name(self) -> str:
-        """As the paper writes it: ``(arms, nodes)``."""
+        """Label in the paper's notation: ``(arms, nodes)``."""
         return f"({self.arms}, {self.nodes})"
 
     def trial(
@@ -131,13 +131,13 @@ class PathStarTraining(iw.Config):
         loss: Loss = FULL,
         task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return the trial of one way to learn the path-star.
+        """Return the trial of one training on the path-star.
 
         Args:
-            labels: Its labels in the tables.
+            labels: Labels of the trial in the tables.
             how: In which order, and with what frozen, edges and paths are learnt.
             loss: Whether the loss is over whole paths or their first token.
-            task: The world, whose size is that of this training.
+            task: Config of the world; its size is replaced by that of this training.
         """
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
@@ -166,12 +166,12 @@ class PathStarTraining(iw.Config):
     def curriculum(
         self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES
     ) -> Curriculum:
-        """Return the phases in which edges of some roles, and paths, are learnt.
+        """Return the phases of a training on paths, and on edges of the given roles.
 
         Args:
             how: In which order, and with what frozen, edges and paths are learnt.
             loss: Whether the loss is over whole paths or their first token.
-            roles: Roles of the edges; such as ``edge`` and ``reverse_edge``.
+            roles: Roles of the trained edges, such as ``edge`` and ``reverse_edge``.
         """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [

@@ -1,4 +1,4 @@
-"""Table 1 and Figure 1 of Geometric Memory: two ways to remember the same edges."""
+"""Table 1 and Figure 1 of Geometric Memory: associative and geometric storage of the same edges."""
 
 import polars as pl
 
@@ -23,12 +23,11 @@ class Settings(iw.Config):
     Values of other scales are in ``table1.toml``.
 
     Attributes:
-        graphs: Which of the four tiny graphs: ``path-star``, ``grid``, ``cycle``,
-            ``irregular``.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; by default as long as the paper does.
-        draws: Random embeddings in each null distribution.
-        variant: What is changed in TinyGPT; by default nothing.
+        graphs: Names of tiny graphs: ``path-star``, ``grid``, ``cycle``, ``irregular``.
+        descent: Node2Vec and its gradient descent.
+        most: Largest number of steps; by default as many as in the paper.
+        draws: Number of random embeddings in each null distribution.
+        variant: Changes of TinyGPT; by default none.
     """
 
     later = {"variant": variants.UNCHANGED}
@@ -41,7 +40,7 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings) -> Plan:
-    """Return every graph stored associatively, with a Transformer, and with Node2Vec.
+    """Plan the storage of every graph in associative memory, by a Transformer and by Node2Vec.
 
     Args:
         settings: The recipe's settings, such as ``graphs``, ``descent`` and ``most``;
@@ -51,9 +50,9 @@ def plan(settings: Settings) -> Plan:
         Trials with the labels ``graph`` (path-star, grid, cycle, irregular),
         ``architecture`` (associative, TinyGPT, Node2Vec), ``condition`` (the code's,
         ours); the measures ``cosines``, ``correlation`` and ``recall``. Values of
-        labels are those of the default settings. ``condition`` is how a model is
-        trained: as the paper's code does (the code's), maybe in bfloat16, or with the
-        plainest world and start that do (ours).
+        labels are those of the default settings. ``condition`` is the training: with
+        the settings of the paper's code (the code's), possibly in bfloat16, or with the
+        simplest world and initialisation that suffice (ours).
     """
     draws = {"draws": settings.draws}
     return Plan(
@@ -83,22 +82,22 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             condition, seed``.
 
     Returns:
-        The measured tables in the one condition that the claims read (the code's: as
-        the paper's code trains), without its column, and by name:
+        The measured tables in the judged condition (the settings of the paper's code),
+        without the column ``condition``, and:
 
-        - ``far``: a row per run; Spearman's ρ over ``all`` and over ``far`` pairs, and
-          their sizes. Columns: ``graph, architecture, seed, all, far, near, drop,
-          all_size, far_size``.
-        - ``pairs``: both as rows, ``pairs`` and ``rho``. Columns: ``graph,
-          architecture, seed, pairs, rho``.
+        - ``far``: a row per run, with Spearman's ρ over ``all`` and over ``far`` pairs,
+          and their absolute values. Columns: ``graph, architecture, seed, all, far,
+          near, drop, all_size, far_size``.
+        - ``pairs``: both correlations as rows, with ``pairs`` and ``rho``. Columns:
+          ``graph, architecture, seed, pairs, rho``.
         - ``by_hops``: mean cosine by distance. Columns: ``graph, architecture, seed,
           hops, cosine``.
-        - ``chance``: ρ with how far it is ``beyond_chance``. Columns: ``graph,
-          architecture, seed, spearman, null_mean, null_low, null_high, p, size,
-          beyond_chance``.
-        - ``stored``: recall; ``memory``, that of other nodes for Node2Vec. Columns:
-          ``graph, architecture, seed, recall, worst, recall_others, accuracy, ceiling,
-          loss, floor, memory``.
+        - ``chance``: ρ and ``beyond_chance``, its distance from the null distribution.
+          Columns: ``graph, architecture, seed, spearman, null_mean, null_low,
+          null_high, p, size, beyond_chance``.
+        - ``stored``: recall, and ``memory``, which for Node2Vec ignores a node's own
+          logit. Columns: ``graph, architecture, seed, recall, worst, recall_others,
+          accuracy, ceiling, loss, floor, memory``.
     """
     tables = judged(tables)
     far = far_correlation(tables["cosines"], LABELS).with_columns(

@@ -1,7 +1,7 @@
-"""Settings of the tiny models in which text and code differ: positions, and Mamba's block.
+"""Define settings of the tiny models in which the paper's text and code differ.
 
-:class:`Variant` is a setting of the recipes about tiny graphs; it changes the models of
-their trials. Its default changes none.
+:class:`Variant` is a setting of the recipes about tiny graphs. It changes the positions
+of TinyGPT and the block of TinySSM; its default changes nothing.
 """
 
 from collections.abc import Sequence
@@ -32,22 +32,22 @@ _BLOCKS: dict[str, dict[str, Any]] = {
 
 
 class Variant(iw.Config):
-    """What is changed in TinyGPT and in TinySSM, in every condition of a recipe.
+    """Changes of TinyGPT and TinySSM in every condition of a recipe.
 
     Attributes:
         positions: Positions of TinyGPT: ``small`` (learned, N(0, .02²)), ``unit``
-            (learned, N(0, 1)), ``sinusoidal`` or ``none``; ``as-trained`` leaves those
-            of the condition.
-        block: Block of TinySSM: ``mamba``, that of Mamba's authors; ``code``, that of
-            the paper's code, without a residual stream; ``code-residual``, the same
-            with one.
+            (learned, N(0, 1)), ``sinusoidal`` or ``none``; ``as-trained`` keeps the
+            positions of the condition.
+        block: Block of TinySSM: ``mamba``, the block of Mamba's authors; ``code``, the
+            block of the paper's code, without a residual stream; ``code-residual``, the
+            same with a residual stream.
     """
 
     positions: Positions = "as-trained"
     block: Block = "mamba"
 
     def of(self, model: ModelConfig) -> ModelConfig:
-        """Return a model with what is changed in it.
+        """Return the config of a model with the changes applied.
 
         Example:
             >>> Variant(positions="none").of(iw.GPTConfig(layers=1)).positions
@@ -61,7 +61,7 @@ class Variant(iw.Config):
         return model
 
     def check(self, models: Sequence[str], gpt: str, ssm: str) -> None:
-        """Refuse what would change nothing.
+        """Raise an error for a change that has no effect.
 
         Args:
             models: Names of the models that are trained.
