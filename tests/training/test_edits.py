@@ -255,7 +255,7 @@ def test_edits_that_cannot_be_made_are_refused_before_anything_is_trained() -> N
         ConfigError, match=r"Edit\.method 'rankone'; did you mean 'rank-one'"
     ):
         Edit(method="rankone")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"count = 2 or share = 0\.5, not both"):
+    with pytest.raises(ConfigError, match=r"count = 2 and share = 0\.5"):
         Edit(count=2, share=0.5)
     for wrong in ({"count": 0}, {"share": 1.5}, {"steps": 0}, {"rate": 0.0}):
         with pytest.raises(ConfigError, match=rf"edit\.{next(iter(wrong))} must be"):

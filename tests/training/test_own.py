@@ -251,7 +251,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         ),
         (
             {"schedule": lambda step, steps: -1.0},
-            "returned -1.0 at step 0 of 10; return a factor",
+            "returned -1.0 at step 0 of 10; it must return a factor",
         ),
     ],
 )
@@ -266,10 +266,13 @@ def test_what_cannot_train_is_refused_with_what_is_expected(
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Phase(at="answer"), "'at' says where a loss of your own"),
+        (lambda: Phase(at="answer"), "'at' has no effect without a loss function"),
         (lambda: decode(Phase, {"loss": "lst"}), "'lst'; did you mean 'last'"),
-        (lambda: Optimizer(kind=own.Lion, momentum=0.9), "bind the options"),
-        (lambda: Schedule(kind=own.halved, warmup=3), "leave out warmup"),
+        (lambda: Optimizer(kind=own.Lion, momentum=0.9), "bind its options"),
+        (
+            lambda: Schedule(kind=own.halved, warmup=3),
+            "warmup, final and hold have no effect",
+        ),
         (
             lambda: decode(Phase, {"loss": {"at": "mine:focal"}}),
             "import mine first.*--plugin mine",

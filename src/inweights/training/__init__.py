@@ -1,9 +1,9 @@
-"""Training: :func:`train` moves a model by a :class:`Curriculum`, and other learners solve for it.
+"""Training: :func:`train` trains a model by a :class:`Curriculum`; other learners solve for it.
 
 A learner (:class:`Curriculum`, :class:`Descent`, :class:`Optimum`) turns a world and a
-model's config into a trained model, which probes then measure. ``learners`` has named
-settings for each family of worlds. Configs load no torch; other names load what they
-need when they are first used.
+model's config into a trained model, which probes then measure. ``learners`` contains
+named settings for each family of worlds. Configs do not import torch; other names
+import what they need when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""Checkpoints: the state of a training in one file, written atomically and never a pickle.
+"""Checkpoints: the state of a training in one file, written atomically and without pickle.
 
-:class:`State` contains what a training run needs to continue, :class:`StateFile` writes
-and reads it, and :class:`Checkpoint` is the argument of :func:`inweights.train`.
-Fine-tuning of language models uses the same file. Shapes: ``R`` replicas, ``P``
+:class:`State` contains what a training needs to continue, :class:`StateFile` writes and
+reads it, and :class:`Checkpoint` is the argument of :func:`inweights.train`.
+Fine-tuning of language models uses the same file format. Shapes: ``R`` replicas, ``P``
 parameters of one replica.
 """
 
@@ -40,7 +40,7 @@ class DamagedError(RunError):
 
     Args:
         path: The file.
-        why: What differs.
+        why: Description of the damage.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -51,18 +51,18 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """State from which training can continue. Random numbers follow from the step.
+    """State from which training can continue; random numbers follow from the step.
 
     Attributes:
-        tensors: Names of the attributes that are tensors which every state of the class
-            has.
+        tensors: Names of the attributes that are tensors; every state of the class has
+            them.
         phase: Index of the phase.
         step: Number of updates made in the phase.
         total: Number of updates made over all phases.
         values: The trained parameters, as one tensor.
         optimizer: State of the optimizer, as named tensors; empty at the start of a
             phase.
-        tables: The tables recorded so far, each as a list of parts.
+        tables: The tables recorded so far, by name, each as a list of parts.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values",)
@@ -77,11 +77,11 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """State of a training of replicas; its values are the matrix ``[R, P]``.
+    """State of a training of replicas; ``values`` is the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 if it has
-            not stopped. It is kept on the CPU.
+        stopped: Step of the phase at which each replica stopped, ``[R]``, on the CPU;
+            -1 if it has not stopped.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
@@ -105,8 +105,9 @@ S = TypeVar("S", bound=State)
 class StateFile(Generic[S]):
     """Store the state of one training in one file.
 
-    ``write`` stores a state and ``read`` returns it (``None`` without a file),
-    ``due`` says whether it is time to write, and ``clear`` removes the file.
+    :meth:`write` stores a state, :meth:`read` returns it (``None`` if there is no
+    file), :meth:`due` returns whether it is time to write, and :meth:`clear` removes
+    the file.
 
     Args:
         kind: Class of the state.
@@ -114,12 +115,9 @@ class StateFile(Generic[S]):
         key: Hash of everything that determines the training; a file with another key is
             rejected.
         every_seconds: Seconds between two writes.
-        every_steps: If above 0, write at every multiple of this many steps instead.
-        saved: Called after each write, for example to copy the file.
-
-    Raises:
-        RunError: ``read`` finds a file with another key; a
-            :class:`~inweights.errors.DamagedError`, which is one, if it cannot be read.
+        every_steps: If above 0, the number of steps between two writes, instead of
+            ``every_seconds``.
+        saved: Function that is called after each write, for example to copy the file.
     """
 
     def __init__(
@@ -232,7 +230,7 @@ class StateFile(Generic[S]):
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file, such as when the training is complete and its result stored."""
+        """Remove the file, for example when the training is complete and its result stored."""
         self.path.unlink(missing_ok=True)
 
 
@@ -243,7 +241,8 @@ class Checkpoint(StateFile[ReplicaState]):
         path: The file; it need not exist.
         key: Hash of everything that determines the training; a file with another key is
             rejected.
-        options: ``every_seconds``, ``every_steps`` and ``saved`` of :class:`StateFile`.
+        options: ``every_seconds``, ``every_steps`` and ``saved``, as in
+            :class:`StateFile`.
 
     Example:
         >>> import tempfile

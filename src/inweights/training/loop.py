@@ -1,7 +1,7 @@
-"""The training loop, :func:`train`: it moves every replica of a model through all phases.
+"""The training loop, :func:`train`, which trains every replica of a model through all phases.
 
-It reads from top to bottom. Arguments are checked in ``setup.py``, ``phase_update.py``
-makes one update, ``records.py`` notes losses and measurements, and ``checkpoint.py``
+It reads from top to bottom. ``setup.py`` checks the arguments, ``phase_update.py``
+makes one update, ``records.py`` records losses and measurements, and ``checkpoint.py``
 stores the state. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
@@ -29,14 +29,15 @@ class Result:
     """Result of :func:`train`: recorded losses, measured tables, and the replicas that stopped.
 
     Attributes:
-        losses: Columns ``phase, step, replica, loss`` (nats): a row each ``every``
-            steps, and one where a replica stopped. Steps count over all phases, each at
-            its full length, so that a replica's rows are the same alone and among
-            others, which may stop later.
+        losses: Table with the columns ``phase`` (name of the phase), ``step``,
+            ``replica`` and ``loss`` (in nats): one row per replica every ``every``
+            steps, and one at the step at which a replica stopped. ``step`` counts
+            updates over all phases, each at its full length, so that a replica's rows
+            do not depend on the replicas beside it, which may stop later.
         observed: The table that each measuring observer collected, by the observer's
-            name, with a column ``step`` of the same count.
-        stopped: For each replica the step of the last phase at which it met the stop
-            rule or diverged; -1 where it ran through.
+            name; its column ``step`` counts in the same way.
+        stopped: For each replica, the step of the last phase at which it met the stop
+            rule or diverged; -1 if it ran to the end.
     """
 
     losses: pl.DataFrame
@@ -66,41 +67,43 @@ def train(
 ) -> Result:
     """Train every replica of ``model`` in place, all as one tensor program.
 
-    A replica whose recorded loss is infinite or not a number is frozen from that step
-    on.
+    A replica whose recorded loss is infinite or NaN is frozen from that step on.
 
     Args:
-        model: ``R`` replicas.
-        worlds: One world for all, or one for each replica; their facts are trained on.
-        curriculum: One for all, or one for each replica; they may differ in rate and
-            decay. Left out, it is :func:`~inweights.training.learners.named_for` of the
-            world and the model.
-        seeds: Root seed of each replica, which decides its data order; a number is so
-            many, counted from 0.
-        every: Steps between two records of the loss.
-        observers: Are notified of each step, and measure on the way.
-        checkpoint: Where the state is stored; a stored state is resumed. By default
-            nowhere.
-        progress: Called with the number of steps done.
-        shards: This process's share, where several train one model together, each of
-            them with the same arguments; only the first of them observes and stores
-            checkpoints.
+        model: The model, with ``R`` replicas.
+        worlds: One world for all replicas, or one for each; their facts are trained on.
+        curriculum: One curriculum for all replicas, or one for each; they may differ
+            only in learning rate, weight decay and options of a user's own optimizer. By default
+            :func:`~inweights.training.learners.named_for` chooses one for the world and
+            the model.
+        seeds: Root seed of each replica, which determines the order of its data; a
+            number ``n`` means the seeds 0 to ``n - 1``.
+        every: Number of steps between two records of the loss.
+        observers: Objects that are notified of each step, and may measure the model.
+        checkpoint: File in which the state is stored, and from which a stored state is
+            resumed. By default the state is not stored.
+        progress: Function that is called with the number of steps done.
+        shards: Share of this process, if several processes train one model together,
+            each with the same arguments. Only the first of them runs observers and
+            stores checkpoints.
         cuda_graph: Whether a step is captured once and replayed, on a GPU. By default
-            where it can be: a model of the library, alone, without dropout, noise or
-            a user's own code.
-        keep_diverged: Return the result also if every replica diverged, in place of a
-            RunError.
+            it is, if possible: for a model of the library on one process, without
+            dropout, noise or a user's own code.
+        keep_diverged: If true, a result is returned even if every replica diverged; by
+            default that is an error.
 
     Returns:
-        The recorded losses, the tables of the observers, and where replicas stopped.
+        The recorded losses, the tables of the observers, and the steps at which
+        replicas stopped.
 
     Raises:
-        ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a
-            phase names a parameter that is not there, moves none, or edits what the
-            model lacks, or the model has dropout and its steps are to be shared or
-            captured.
-        DataError: A phase names or edits facts that the world lacks.
-        RunError: The loss of every replica became infinite or not a number.
+        ConfigError: An argument does not fit the model: curricula differ in more than
+            rates and options, the number of seeds is not that of replicas, a phase
+            names a parameter that does not exist, trains none, or edits what the model
+            lacks, or the steps of a model with dropout are to be shared or captured.
+        DataError: A phase names or edits facts that the world does not contain.
+        RunError: The loss of every replica became infinite or NaN, or the checkpoint
+            belongs to another training.
 
     Example:
         >>> import inweights as iw

@@ -1,8 +1,8 @@
-"""Observers: code that is called while something is trained, and may measure the model on the way.
+"""Observers: objects that are notified while something is trained, and may measure the model.
 
-Progress displays, logs, trackers and measurements are all an :class:`Observer`.
-:func:`train` shows it each :class:`Step`; sweeps and recipes notify it of every stored
-table. Nothing here imports torch.
+Progress displays, logs, trackers and measurements are all :class:`Observer` objects.
+:func:`train` passes each :class:`Step` to them; sweeps and recipes notify them of every
+stored table. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Step:
         phase: Name of the phase.
         step: Number of updates made, over all phases.
         losses: Loss of each replica before the update, ``[R]``, on the model's device;
-            empty where the step is one of a whole sweep.
+            empty if the step is one of a whole sweep.
         gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name.
-            They are views of memory that the next step overwrites: copy what is to be
-            kept.
+            They are views of memory that the next step overwrites; copy those that you
+            want to keep.
         parameters: The parameters after the update, also views.
         numbers: Further numbers by name, such as the learning rate of a fine-tuning.
-        total: Total number of updates of the work; 0 if it is not known.
+        total: Total number of updates; 0 if it is not known.
     """
 
     phase: str
@@ -54,13 +54,13 @@ class Step:
 class Observer:
     """Base class of objects that are notified during training; a subclass overrides methods.
 
-    With ``measure`` it also measures the model: at the start, each ``every`` steps, and
-    at the end.
+    If ``measure`` is set, the model is also measured: at the start, at every
+    ``every``-th step, and at the end.
 
     Attributes:
         name: Name of the measured table.
-        measure: ``measure(model)`` returns a table with a column ``replica``; ``None``
-            measures nothing.
+        measure: Function ``measure(model)`` that returns a table with a column
+            ``replica``; by default ``None``, and nothing is measured.
         every: Number of steps between two measurements, and between two calls of
             :meth:`step`.
 
@@ -82,34 +82,34 @@ class Observer:
     every: int = 1
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """Called before the first step.
+        """React to the start of the work; called before the first step.
 
         Args:
-            settings: The work as plain values: ``steps`` (of all phases), ``seeds``,
-                and the configs ``model`` and ``learner`` if they exist. For a
-                sweep or a recipe also its ``name``, the ``labels`` that its trials
-                differ in, the ``trials`` with their configs, and the ``folder`` of a
-                recipe's run.
+            settings: Settings of the work as plain values: ``steps`` (of all phases),
+                ``seeds``, and the configs ``model`` and ``learner`` if they exist. For
+                a sweep or a recipe also its ``name``, the ``labels`` in which its
+                trials differ, the ``trials`` with their configs, and the ``folder`` of
+                a recipe's run.
         """
 
     def step(self, seen: Step) -> None:
-        """Called after an update; ``seen`` holds its losses, gradients and parameters."""
+        """React to an update; ``seen`` contains its losses, gradients and parameters."""
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """Called after a measurement.
+        """React to a measurement.
 
         Args:
             name: Name of the table.
-            table: The measured table, with columns ``replica`` and ``step``; in a
-                sweep, a table of one run as soon as it is stored, with the run's labels
-                and ``seed``.
+            table: The measured table, with columns ``replica`` and ``step``. In a
+                sweep, the table of one run as soon as it is stored, with the run's
+                labels and ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Called at the end, with all tables by name."""
+        """React to the end of the work; ``tables`` are all its tables by name."""
 
     def failed(self, error: BaseException) -> None:
-        """Called in place of :meth:`finished` if an error, or an interrupt, ended the work."""
+        """React to an error or interrupt that ended the work, instead of :meth:`finished`."""
 
 
 @contextmanager
@@ -119,11 +119,12 @@ def telling(
     """Notify observers and the log of the start and the end of the work in the ``with`` block.
 
     Args:
-        observers: Their ``started``, ``finished`` and ``failed`` are called.
-        settings: Arguments of ``started``.
+        observers: Observers whose ``started``, ``finished`` and ``failed`` are called.
+        settings: Argument of ``started``.
 
     Yields:
-        A dictionary in which the work puts its tables, for ``finished``.
+        A dictionary into which the ``with`` block puts its tables, which are passed to
+        ``finished``.
     """
     name = settings.get("name", "training")
     began = time.monotonic()

@@ -1,7 +1,7 @@
 """One update of a phase: the batch, its losses and gradients, and the optimizer's step.
 
 :class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each
-call makes the next update. The loop (``loop.py``) makes one for every phase.
+call makes the next update. The loop (``loop.py``) makes one instance per phase.
 :func:`update_parameters` computes a step, and uses :func:`compute_gradients`. Shapes:
 ``R`` replicas, ``P`` parameters of one replica.
 """
@@ -48,11 +48,11 @@ MAX_WORK_RECORDED = 2**33
 
 
 class PhaseUpdate:
-    """The updates of one phase: a call moves the parameters once.
+    """The updates of one phase: each call updates the parameters once.
 
     Args:
         setup: Objects that all phases share.
-        state: Where the training stands: which phase, and which step is next. It is
+        state: State of the training: the index of the phase, and its next step. It is
             read at each call; a stored state of the optimizer is loaded from it.
 
     Attributes:
@@ -92,7 +92,7 @@ class PhaseUpdate:
         self.freeze(state.stopped >= 0)
 
     def __call__(self) -> Float[Tensor, " R"]:
-        """Make the update of the state's step, and return each replica's loss before it."""
+        """Make the update of the state's step; return each replica's loss before it, ``[R]``."""
         state = self._state
         parameters = self._setup.parameters
         self._set_rates(self._phase.schedule.factor(state.step, self._phase.steps))
@@ -113,12 +113,11 @@ class PhaseUpdate:
 
     @torch.no_grad()
     def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
-        """Return which replicas meet the phase's stop rule, on the CPU.
+        """Return which replicas meet the phase's stop rule, ``[R]``, on the CPU.
 
         Args:
-            losses: The last loss of each replica, compared with ``stop.loss_below``.
-                The accuracy on the phase's facts is measured here, where the rule asks
-                for it.
+            losses: The last loss of each replica, compared with ``stop.loss_below``. If
+                the rule has an accuracy, this method measures it on the phase's facts.
 
         Raises:
             ConfigError: The model has no replica axis.
@@ -140,13 +139,13 @@ class PhaseUpdate:
         return met
 
     def freeze(self, stopped: Bool[Tensor, " R"]) -> None:
-        """Let the replicas that have stopped keep their parameters from the next update on."""
+        """Keep the parameters of the replicas that have stopped from the next update on."""
         rows = stopped.nonzero().flatten()
         self._frozen = rows.to(self._setup.parameters.values.device)
 
     @property
     def all_frozen(self) -> bool:
-        """Whether every replica keeps its parameters."""
+        """Whether the parameters of all replicas are frozen."""
         return len(self._frozen) == self._setup.model.replicas
 
     def optimizer_state(self) -> OptimizerState:
@@ -188,7 +187,7 @@ class PhaseUpdate:
         return compute
 
     def _worth_recording(self) -> bool:
-        """Whether the phase has so many steps, and so short ones, that a recording saves time."""
+        """Return whether the phase has so many and so short steps that a recording saves time."""
         values = self._setup.parameters.values
         if values.device.type != "cpu" or self._setup.dropout.active:
             return False
@@ -218,11 +217,12 @@ def compute_gradients(
     """Compute each replica's loss on a batch, and write its gradient into the parameters' matrix.
 
     Args:
-        loss: Returns the loss of each replica, ``[R]``, with a graph for autograd.
-        parameters: Its ``gradients`` are overwritten in the columns of trained
-            parameters.
-        moving: Indices of the parameters that move.
-        batch: What is read.
+        loss: Function that returns the loss of each replica, ``[R]``, with a graph for
+            autograd.
+        parameters: Parameters whose ``gradients`` are overwritten in the columns of
+            trained parameters.
+        moving: Indices of the parameters that are trained.
+        batch: The batch.
 
     Returns:
         The losses ``[R]`` in nats, without a graph.
@@ -239,19 +239,20 @@ def update_parameters(
     shards: Shards | None,
     batch: Batch,
 ) -> Float[Tensor, " R"]:
-    """Make one update by a batch.
+    """Make one update from a batch.
 
     Args:
-        compute: Returns the losses ``[R]`` of a batch and writes their gradients.
+        compute: Function that returns the losses ``[R]`` of a batch and writes their
+            gradients.
         parameters: The matrices of parameters and gradients, ``[R, P]``.
-        optimizer: Steps them. One of the user's own may compute losses several times a
-            step.
-        shards: Where several processes train one model, sums gradients and gathers
-            parameters.
+        optimizer: Optimizer of the parameters. A user's own optimizer may compute
+            losses several times per step.
+        shards: If several processes train one model, sums gradients and gathers
+            parameters; otherwise ``None``.
         batch: The batch; with several processes, the part of this process.
 
     Returns:
-        The loss of each replica before the update.
+        The loss of each replica before the update, ``[R]``.
     """
     losses = compute(batch)
     if shards:

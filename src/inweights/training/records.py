@@ -1,4 +1,4 @@
-"""What the training loop notes on the way: losses, stopped replicas, measurements, notifications.
+"""Records of the training loop: losses, stopped replicas, measurements, notifications.
 
 The loop (``loop.py``) calls these functions after each update. They append rows to the
 tables of a :class:`~inweights.training.checkpoint.ReplicaState`, mark in it the
@@ -35,13 +35,13 @@ LOSSES = {
 def record_running(
     losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState
 ) -> None:
-    """Record the losses of the replicas that still train, and stop those that diverged.
+    """Record the losses of the replicas that are still trained, and stop those that diverged.
 
     Args:
-        losses: The loss of each replica at the state's step, nats.
-        phase: Named in the table.
-        state: Its table ``losses`` gets the rows; a replica whose loss is infinite or
-            not a number is marked in ``stopped``.
+        losses: The loss of each replica at the state's step, ``[R]``, in nats.
+        phase: Phase whose name is recorded.
+        state: State whose table ``losses`` gets the rows; a replica whose loss is
+            infinite or NaN is marked in its ``stopped``.
     """
     losses = losses.cpu()  # once: a GPU waits for each copy
     running = state.stopped < 0
@@ -60,13 +60,13 @@ def stop_replicas(
     """Mark the running replicas that meet the stop rule, and record their last loss.
 
     Args:
-        met: Which replicas meet the rule.
-        losses: The loss of each replica before the update that the state has counted
-            last.
-        phase: Named in the table.
-        state: Its ``stopped`` gets the step of the phase, its table ``losses`` the
-            rows.
-        recorded: Whether these losses are in the table already.
+        met: Which replicas meet the rule, ``[R]``.
+        losses: The loss of each replica before the last update that ``state`` has
+            counted, ``[R]``.
+        phase: Phase whose name is recorded.
+        state: State whose ``stopped`` gets the step of the phase, and whose table
+            ``losses`` gets the rows.
+        recorded: Whether these losses are already in the table.
     """
     stopping = met & (state.stopped < 0)
     state.stopped = torch.where(stopping, state.step, state.stopped)
@@ -82,20 +82,21 @@ def record_end(
     *,
     keep_diverged: bool,
 ) -> None:
-    """Record, as a loss that is not a number, the replicas without finite weights after a phase.
+    """Record a loss of NaN for the replicas without finite weights or loss after a phase.
 
-    A replica whose loss is finite gets no further row. Of a replica that stopped early
-    only the weights are checked, so that its table is the same whether it trains alone
-    or among others.
+    A replica whose loss is finite gets no further row. For a replica that stopped
+    early, only the weights are checked, so that its table does not depend on the
+    replicas beside it.
 
     Args:
-        losses: The last loss of each replica, on the device of the state's values.
-        phase: Named in the table and in the message.
-        state: After the last step of the phase.
-        keep_diverged: Do not raise if every replica diverged.
+        losses: The last loss of each replica, ``[R]``, on the device of the state's
+            values.
+        phase: Phase whose name is recorded, and named in the message.
+        state: State after the last step of the phase.
+        keep_diverged: If true, no error is raised even if every replica diverged.
 
     Raises:
-        RunError: Every replica's last loss or weights are infinite or not a number.
+        RunError: The last loss or the weights of every replica are infinite or NaN.
     """
     stopped = (state.stopped >= 0).to(losses.device)
     finite = state.values.isfinite().all(1) & (losses.isfinite() | stopped)
@@ -120,15 +121,15 @@ def measure_due(
     done: bool,
     last: bool,
 ) -> None:
-    """Let the observers measure that are due, add the tables to the state, and notify everybody.
+    """Let the observers that are due measure the model, store their tables, and notify everybody.
 
     Args:
         model: Model that is measured, without gradients.
-        observers: Measure at each multiple of their ``every`` steps.
-        state: Its tables get what was measured, with a column ``step``.
+        observers: Observers, which measure at each multiple of their ``every`` steps.
+        state: State whose tables get the measurements, with a column ``step``.
         done: Whether the phase is done. Before that, rows of stopped replicas are left
             out, as they were measured when they stopped.
-        last: Whether nothing follows, so that every observer measures.
+        last: Whether no update follows, so that every observer measures.
     """
     stopped: list[int] = []
     if not done:
@@ -156,11 +157,11 @@ def notify_step(
     """Call ``step`` of the observers that are due after an update.
 
     Args:
-        observers: Due at each multiple of their ``every`` steps.
-        parameters: Shown to them as views, with their gradients.
-        phase: Its name is shown.
-        total: Updates done, over all phases, this one included.
-        losses: The loss of each replica before the update.
+        observers: Observers, which are due at each multiple of their ``every`` steps.
+        parameters: Parameters, which observers see as views, with their gradients.
+        phase: Phase whose name observers see.
+        total: Number of updates done over all phases, this one included.
+        losses: The loss of each replica before the update, ``[R]``.
     """
     due = [one for one in observers if total % one.every == 0]
     if all(type(one).step is Observer.step for one in due):
@@ -179,7 +180,7 @@ def notify_step(
 
 
 def observer_of(code: Code) -> Observer:
-    """Return the observer that a phase names: of a class, or with a function as its ``step``."""
+    """Return a phase's observer: an instance of the class, or one that calls the function."""
     loaded = code.load()
     if isinstance(loaded, type) and issubclass(loaded, Observer):
         return loaded()
@@ -201,7 +202,7 @@ def _record(
     step: int,
     state: ReplicaState,
 ) -> None:
-    """Append a row for each replica of ``which`` to the state's table of losses."""
+    """Append one row per replica in ``which`` to the state's table of losses."""
     rows = which.nonzero().flatten().tolist()
     if not rows:
         return

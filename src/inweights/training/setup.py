@@ -1,7 +1,7 @@
-"""Set up training before its first step: check the arguments, make what the phases share.
+"""Set up training before its first step: check the arguments, make the objects that phases share.
 
 :func:`prepare` turns the arguments of :func:`inweights.train` into a
-:class:`TrainingSetup`, and refuses what cannot be trained before anything is changed.
+:class:`TrainingSetup`, and raises an error for invalid ones before anything is changed.
 The loop (``loop.py``) reads it, and ``phase_update.py`` builds the update of each phase
 from it. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
@@ -35,22 +35,24 @@ from inweights.worlds.world import World, Worlds
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetup:
-    """All that stays the same while a model is trained, from the first phase to the last.
+    """Everything that stays the same while a model is trained, from the first phase to the last.
 
     Attributes:
-        model: ``R`` replicas, trained in place.
+        model: The model, whose ``R`` replicas are trained in place.
         worlds: One world if all replicas share it, otherwise one for each replica.
-        curricula: One for each replica; only their optimizers' rates and decays may
-            differ.
+        curricula: One for each replica; only the rates, weight decays and options of
+            their optimizers may differ.
         seeds: Root seed of each replica.
         parameters: The model's parameters as one matrix ``[R, P]``.
         dropout: Draws the dropout masks of each step.
-        edits: For each phase the edit of stored facts before it, if there is one.
-        observers: Are notified of each step, and measure; none but on the first
-            process.
-        checkpoint: Where the state is stored, if anywhere.
-        shards: This process's share, where several train one model together.
-        columns: The columns of ``parameters`` that this process steps; ``None`` for
+        edits: For each phase, the edit of stored facts that precedes it; ``None`` if
+            there is none.
+        observers: Objects that are notified of each step, and may measure; empty on all
+            processes except the first.
+        checkpoint: File of the state; ``None`` if the state is not stored.
+        shards: Share of this process, if several train one model together; otherwise
+            ``None``.
+        columns: The columns of ``parameters`` that this process updates; ``None`` for
             all.
         cuda_graph: Whether steps are captured as a CUDA graph.
     """
@@ -75,7 +77,7 @@ class TrainingSetup:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What observers are given at the start: steps, seeds, and the configs as plain values.
+        """Settings that observers receive at the start, as plain values.
 
         Keys: ``steps``, ``seeds``, ``learner``, and ``model`` if it has a config.
         """
@@ -94,7 +96,7 @@ class TrainingSetup:
         return any(later.steps for later in self.phases[phase:])
 
     def stored_state(self) -> ReplicaState | None:
-        """Return the state to resume from; ``None`` where no checkpoint was written."""
+        """Return the state to resume from; ``None`` if no checkpoint was written."""
         if self.checkpoint is None:
             return None
         return self.checkpoint.read(self.parameters.values.device)
@@ -113,14 +115,14 @@ class TrainingSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a training is run and watched; see :func:`inweights.train`.
+    """Execution options of a training; see :func:`inweights.train`.
 
     Attributes:
-        observers: Are notified of each step, and measure on the way.
-        checkpoint: Where the state is stored; ``None`` for nowhere.
-        shards: This process's share of a training by several processes; ``None`` for
-            one process.
-        cuda_graph: Whether steps are captured; ``None`` for wherever they can be.
+        observers: Objects that are notified of each step, and may measure.
+        checkpoint: File of the state; ``None`` if the state is not stored.
+        shards: Share of this process in a training by several; ``None`` for one
+            process.
+        cuda_graph: Whether steps are captured; ``None`` to capture them if possible.
     """
 
     observers: Sequence[Observer] = ()
@@ -136,32 +138,32 @@ def prepare(
     seeds: int | Sequence[int],
     options: RunOptions,
 ) -> TrainingSetup:
-    """Return the objects that the phases of a training share, after checking its arguments.
+    """Check the arguments of a training, and return the objects that its phases share.
 
-    From here on the parameters of ``model`` are views of one matrix ``[R, P]``, until
-    :meth:`FlatParameters.release`. The arguments are the same as those of
+    From then on, the parameters of ``model`` are views of one matrix ``[R, P]``, until
+    :meth:`FlatParameters.release` is called. The arguments are those of
     :func:`inweights.train`.
 
     Args:
-        model: ``R`` replicas.
-        worlds: One world for all, or one for each replica.
-        curriculum: One for all, or one for each replica; ``None`` for the named learner
-            of world and model.
-        seeds: Root seed of each replica, or how many, counted from 0.
-        options: Observers, checkpoint, and on what the steps run.
+        model: The model, with ``R`` replicas.
+        worlds: One world for all replicas, or one for each.
+        curriculum: One curriculum for all replicas, or one for each; ``None`` for the
+            named learner of world and model.
+        seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
+        options: Observers, checkpoint, and execution options of the steps.
 
     Raises:
         ConfigError: Curricula or seeds do not fit the replicas, a phase names a
-            parameter that is not there or trains none, an edit does not fit the model,
-            or steps that are to be shared or captured cannot be.
+            parameter that does not exist or trains none, an edit does not fit the
+            model, or steps that are to be shared or captured cannot be.
         DataError: Worlds do not fit the model, or an edit names facts that the world
-            lacks.
+            does not contain.
     """
     each = as_worlds(worlds, model)
     seeds = as_seeds(seeds)
     if len(seeds) != model.replicas:
         raise ConfigError(
-            f"{model.replicas} replicas need as many seeds, got {len(seeds)}"
+            f"expected one seed per replica ({model.replicas}), got {len(seeds)}"
         )
     given = named_for(each[0], model) if curriculum is None else curriculum
     curricula = _one_for_each_replica(given, model.replicas)
@@ -211,19 +213,20 @@ def prepare(
 def _one_for_each_replica(
     curriculum: Curriculum | Sequence[Curriculum], replicas: int
 ) -> list[Curriculum]:
-    """Return one curriculum per replica; only rates and decays may differ between them."""
+    """Return one curriculum per replica; only their optimizers may differ, in some settings."""
     if isinstance(curriculum, Curriculum):
         return [curriculum] * replicas
     curricula = list(curriculum)
     if len(curricula) != replicas:
         raise ConfigError(
-            f"give one curriculum, or one for each of {replicas} replicas, got {len(curricula)}"
+            f"expected one curriculum, or one per replica ({replicas}), got {len(curricula)}"
         )
     # One program computes all replicas, so that its steps must be the same for all.
     if any(one.shape != curricula[0].shape for one in curricula):
         raise ConfigError(
-            "curricula that train as one program may differ in rate and decay only; train the "
-            "others separately"
+            "curricula of replicas may differ only in learning rate, weight decay and options "
+            "of your "
+            "own optimizer; train the others separately"
         )
     return curricula
 

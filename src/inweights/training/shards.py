@@ -1,15 +1,15 @@
 """One model on several devices: data-parallel training with a sharded optimizer.
 
 Every process (a *rank*) has the whole model and reads its part of each batch. Gradients
-are summed so that each rank gets the sum for its own columns of the ``[R, P]`` matrix;
-it updates these columns, and holds the optimizer's state for these alone; then all
+are summed so that each rank gets the sum for its own columns of the ``[R, P]`` matrix.
+The rank updates these columns, and stores the optimizer's state only for them; then all
 ranks exchange their columns. This is stage 1 of ZeRO (Rajbhandari et al. 2020,
 arXiv:1910.02054, §5.1) on one flat parameter. Labels keep their weights in the whole
 batch, so that the sum over ranks equals the loss and gradient of one process, up to
 rounding. :func:`inweights.train` accepts a :class:`Shards`.
 
-Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled
-positions.
+Shapes: ``R`` replicas, ``P`` parameters of one replica, ``p`` of them on one rank,
+``S`` packed tokens, ``n`` labelled positions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from inweights.worlds.arrays import Float
 class Shards:
     """The share of this process in a training by several processes.
 
-    ``torch.distributed`` must have been started before.
+    The process group of ``torch.distributed`` must be initialised before.
 
     Attributes:
         rank: Index of this process.
@@ -45,7 +45,7 @@ class Shards:
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return this rank's part of ``count`` columns: its first, and the one after its last."""
+        """Return this rank's part of ``count`` columns: the first, and the one after the last."""
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
 
@@ -108,9 +108,9 @@ class Shards:
         """Sum losses and gradients over the ranks, in place.
 
         Args:
-            losses: Get the sum on every rank.
-            gradients: Compute the sum in this rank's columns; other columns are
-                unchanged.
+            losses: Losses of the replicas, ``[R]``; every rank gets the sum.
+            gradients: Gradients, ``[R, P]``; this rank's columns get the sum, and other
+                columns do not change.
         """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
@@ -122,14 +122,14 @@ class Shards:
     def gather(
         self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]
     ) -> None:
-        """Fill in the columns of matrices from the ranks that own them, in place; scalars stay.
+        """Copy columns of matrices from the ranks that own them, in place; scalars do not change.
 
-        Every rank must call it at the same time with matrices of the same shapes in the
-        same order.
+        All ranks must call this method together, with matrices of the same shapes in
+        the same order.
 
         Args:
-            matrices: Parameters or states of the optimizer, under any names; names are
-                not compared.
+            matrices: Parameters or states of the optimizer, ``[R, P]`` each, under any
+                names; names are not compared.
         """
         for matrix in matrices.values():
             if matrix.dim():
@@ -144,14 +144,15 @@ class Shards:
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint for all ranks, whose file the first rank reads and writes."""
+        """Return a checkpoint for all ranks, whose file only the first rank reads and writes."""
         return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
-        """Return the bytes of the first rank, on every rank.
+        """Send bytes from the first rank to all ranks, and return them on every rank.
 
         Args:
-            words: Bytes that the first rank sends; what other ranks pass is ignored.
+            words: Bytes that the first rank sends; the argument of other ranks is
+                ignored.
         """
         # The others must know how much they get before they can receive it.
         size = torch.tensor([len(words)])
@@ -172,7 +173,7 @@ class _Where(msgspec.Struct):
 
 
 class _SharedCheckpoint:
-    """A checkpoint of the whole model, from which any number of ranks can go on."""
+    """A checkpoint of the whole model, from which any number of ranks can continue."""
 
     def __init__(self, shards: Shards, file: Checkpoint | None) -> None:
         self._shards = shards
@@ -187,7 +188,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Return the state that the first rank read; other ranks get it without its tables."""
+        """Return the state that the first rank reads; on other ranks, without its tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""

@@ -17,15 +17,15 @@ from inweights.worlds.arrays import Float, Int
 
 @dataclass(frozen=True)
 class Batch:
-    """What a step reads: sequences, and the labels at some of their positions.
+    """Data of one training step: sequences, and the labels at some of their positions.
 
     Attributes:
         inputs: The packed sequences.
-        at: Index in ``S`` of every labelled position.
-        labels: Logit column of every label.
-        weights: Weight of every label; they sum to 1 for each replica.
-        rows: Index in ``at`` of every label's position; ``None`` if each position has
-            one label and they are in order.
+        at: Index in ``S`` of each labelled position, ``[n]``.
+        labels: Logit column of each label, ``[R, m]``.
+        weights: Weight of each label; the weights of each replica sum to 1.
+        rows: Index in ``at`` of each label's position; ``None`` if each position has
+            one label and labels are in the order of positions.
     """
 
     inputs: Packed
@@ -36,7 +36,7 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Tensors of the batch, in the order of :meth:`with_tensors`."""
+        """The batch's tensors, in the order that :meth:`with_tensors` expects."""
         of_inputs = [self.inputs.tokens, self.inputs.positions]
         of_labels = [self.at, self.labels, self.weights]
         if self.rows is not None:

@@ -1,10 +1,11 @@
-"""The batches of a phase: :class:`Batches` gives the batch of any step.
+"""The batches of a phase: :class:`Batches` returns the batch of any step.
 
 A batch is a pure function of the seeds, the phase and the step. Since random streams
 are counters (:mod:`inweights.seeds`), a resumed run needs only its step to continue
-with the same data. All data lie on the model's device, and a step takes its rows there;
-the order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
-labelled positions, ``m`` labels.
+with the same data. All data are stored on the model's device, and each step selects its
+sequences there; the order of an epoch is copied to the device once. Shapes: ``R``
+replicas, ``S`` packed tokens, ``n`` labelled positions, ``m`` labels or sequences,
+``b`` sequences of a batch.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _CHUNK = 64
 
 @dataclass
 class _Draw:
-    """Sequences of one shape; a step draws ``size`` of them, or uses all of them if ``whole``."""
+    """Sequences of one shape; each step uses ``size`` of them, or all of them if ``whole``."""
 
     group: Sequences
     size: int
@@ -50,19 +51,20 @@ class Batches:
     """The batches of one phase, by step.
 
     Args:
-        model: The model that is trained; it determines the candidates and the device.
+        model: The model that is trained; its candidates and its device are used.
         worlds: One world for all replicas, or one for each replica.
-        phase: Which facts are trained on, and how many a step.
-        seeds: Root seed of each replica, which decides the order of its data.
+        phase: The facts that are trained on, and the number of facts per step.
+        seeds: Root seed of each replica, which determines the order of its data.
         index: Index of the phase in the curriculum; each phase has another order.
 
     Attributes:
         facts: Indices of the facts that are trained on.
 
     Raises:
-        DataError: The world has no facts, or the model has no logit for a label.
-        ConfigError: The phase labels a token that answers do not have, or has random
-            offsets that do not fit the model.
+        DataError: The world has no facts, the model has no logit for a label, or
+            replicas have different numbers of inputs to pool.
+        ConfigError: The phase puts a label on a token position that an answer does not
+            have, or has random offsets that do not fit the model.
     """
 
     def __init__(
@@ -109,7 +111,15 @@ class Batches:
         return len(self._positions)
 
     def at(self, step: int) -> Batch:
-        """Return the batch of ``step`` (0-based within the phase)."""
+        """Return the batch of a step.
+
+        Args:
+            step: The step, counted from 0 within the phase.
+
+        Raises:
+            ConfigError: The phase has random offsets, and the model has no positions or
+                too few of them.
+        """
         batch = self._static
         if batch is None:
             picks: list[Tensor | None] = []
@@ -125,7 +135,11 @@ class Batches:
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
     ) -> list[_Draw]:
-        """Return draws by shape, of ``size`` sequences in all, in proportion to their number."""
+        """Return one draw per shape; together they use ``size`` sequences in a step.
+
+        The number of sequences of each shape is proportional to the number of all its
+        sequences, and at least 1.
+        """
         groups = []
         token = self._phase.teacherless
         blank = worlds[0].vocabulary.id(token) if token else None
@@ -176,7 +190,7 @@ class Batches:
         )
 
     def _pick(self, step: int, draw: int) -> Int[Tensor, "R b"]:
-        """Return which sequences of a draw are in the batch of ``step``, epoch after epoch."""
+        """Return the indices of a draw's sequences in the batch of ``step``."""
         size = self._draws[draw].size
         count = len(self._draws[draw].group)
         start = step * size
@@ -190,7 +204,7 @@ class Batches:
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
     def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
-        """Return the order of a draw's sequences in one epoch; two epochs are remembered."""
+        """Return the random order of a draw's sequences in one epoch; two orders are cached."""
         key = (draw, epoch)
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
@@ -201,7 +215,7 @@ class Batches:
         return self._orders[key]
 
     def _offset(self, step: int) -> Int[Tensor, "R S"]:
-        """Return the random offset of the position of every token at ``step``."""
+        """Return the random offset of each token's position at ``step``."""
         chunk, row = divmod(step, _CHUNK)
         lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:
@@ -213,8 +227,8 @@ class Batches:
                 )
             if lengths.max() > context:
                 raise ConfigError(
-                    f"phase '{self._phase.name}': a sequence of {lengths.max()} tokens does not "
-                    f"fit a context of {context}"
+                    f"phase '{self._phase.name}': a sequence of {lengths.max()} tokens is "
+                    f"longer than the model's context of {context}"
                 )
             high = context - lengths + 1
             shape = (_CHUNK, len(lengths))
@@ -245,7 +259,11 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
 
 
 def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
-    """Return the facts that are drawn together, with their number in a step; unnamed ones first."""
+    """Return groups of facts that are drawn together, each with the number drawn in a step.
+
+    Facts whose roles ``phase.batch`` does not name come first, all of them in every
+    step (0).
+    """
     if not isinstance(phase.batch, dict):
         return [(chosen, phase.batch)]
     groups = []
@@ -259,7 +277,7 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
 
 
 def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
-    """Return the index in the packed axis of every labelled position, by draw."""
+    """Return the indices in the packed axis of the labelled positions, for each draw."""
     positions = []
     start = 0
     for draw in draws:
@@ -271,7 +289,7 @@ def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
 
 
 def _rows(labels: Labels) -> Tensor:
-    """Return which labelled position each label belongs to."""
+    """Return the labelled position to which each label belongs."""
     if labels.rows is not None:
         return labels.rows
     return torch.arange(labels.columns.shape[-1], device=labels.columns.device)

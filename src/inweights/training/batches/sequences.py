@@ -1,11 +1,11 @@
-"""Facts as sequences to read and labels to predict, on the model's device.
+"""Convert facts to sequences to read and labels to predict, on the model's device.
 
 :func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
 :class:`~inweights.training.batches.plans.Batches` draws the batch of a step. Facts that
-share their input, such as all edges that leave a node, can be pooled: one sequence with
-several labels at its last position (:class:`Pool`). Shapes: ``R`` replicas, ``m``
-sequences of a shape, ``T`` positions, ``P`` labelled positions of each, ``b`` sequences
-of a batch.
+share their input, such as all edges that leave a node, can be pooled: they become one
+sequence with several labels at its last position (:class:`Pool`). Shapes: ``R``
+replicas, ``m`` sequences of a shape, ``T`` positions, ``P`` labelled positions of each,
+``b`` sequences of a batch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Labels:
     Attributes:
         columns: Logit column of each label.
         weights: Weight of each label, not normalised.
-        rows: Which labelled position each label belongs to, counted over the chosen
-            sequences; ``None`` where every position has one label and they are in
-            order.
+        rows: Index of each label's position among the labelled positions of the chosen
+            sequences; ``None`` if each position has one label and labels are in the
+            order of positions.
     """
 
     columns: Int[Tensor, "*R n"]
@@ -49,14 +49,14 @@ class Pool:
     ``W`` is 1 if replicas share their world, otherwise ``R``.
 
     Attributes:
-        starts: Index of the first label of each sequence, and the number of all labels
-            at the end.
+        starts: Index of the first label of each sequence; the last entry is the number
+            of all labels.
         places: Index of each label's position among the ``P`` labelled positions of its
             sequence.
         columns: Logit column of each label.
         weights: Weight of each label.
-        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences have
-            together.
+        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences can
+            have together.
     """
 
     starts: Int[Tensor, "W _"]
@@ -66,11 +66,11 @@ class Pool:
     most: tuple[int, ...]
 
     def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Return the labels of some sequences.
+        """Return the labels of chosen sequences.
 
         Args:
-            picks: Indices of ``b`` sequences for each replica; ``None`` for all
-                sequences.
+            picks: Indices of ``b`` sequences for each replica, ``[R, b]``; ``None`` for
+                all sequences.
             positions: Number ``P`` of labelled positions of a sequence.
         """
         if picks is None:
@@ -106,7 +106,7 @@ class Sequences:
 
     Attributes:
         tokens: Token ids ``[m, T]``, or ``[R, m, T]`` if worlds differ.
-        places: Labelled positions of each sequence.
+        places: Indices of the ``P`` labelled positions of a sequence.
         columns: Logit column of each label; unused if there is a pool.
         weights: Weight of each sequence; unused if there is a pool.
         pool: The labels, if several facts share a sequence; otherwise ``None``.
@@ -127,7 +127,7 @@ class Sequences:
         return self.tokens.shape[-2]
 
     def labels(self, picks: Int[Tensor, "R b"] | None) -> Labels:
-        """Return the labels of the sequences ``picks``, ``[R, b]``, or of all for ``None``."""
+        """Return the labels of the sequences ``picks``, ``[R, b]``; ``None`` means all."""
         positions = len(self.places)
         if self.pool is not None:
             return self.pool.labels(picks, positions)
@@ -150,17 +150,19 @@ def sequences_of(
 
     Args:
         group: The facts.
-        weights: Weight of each fact.
-        phase: Where labels are, and whether facts with the same input are pooled.
-        column: Logit column of every token, on the device of the result; -1 for a token
+        weights: Weight of each fact, ``[m]``.
+        phase: Determines the labelled positions, and whether facts with the same input
+            are pooled.
+        column: Logit column of each token, on the device of the result; -1 for a token
             without a logit.
-        blank: Token id that the model reads in place of the answer's tokens; ``None``
-            for the answer's own.
+        blank: Id of a token that the model reads in place of all tokens of the answer;
+            by default it reads the answer's own tokens.
 
     Raises:
-        DataError: A label is not among the model's candidates, or replicas differ in
-            how many inputs they would pool.
-        ConfigError: The phase labels a token that the answer does not have.
+        DataError: A label is not among the model's candidates, or replicas have
+            different numbers of inputs to pool.
+        ConfigError: The phase puts a label on a token position that the answer does not
+            have.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)
@@ -187,10 +189,10 @@ def sequences_of(
 def take(
     values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]
 ) -> Int[Tensor, "R b T"]:
-    """Return rows of a matrix, with indices of its own for each replica.
+    """Return rows of a matrix, with separate indices for each replica.
 
     Args:
-        values: One matrix for all replicas, ``[m, T]``, or one each, ``[R, m, T]``.
+        values: One matrix for all replicas, ``[m, T]``, or one for each, ``[R, m, T]``.
         picks: Indices of ``b`` rows for each replica.
 
     Example:
@@ -214,7 +216,8 @@ def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
     outside = [p for p in phase.place if not 0 <= p < answer]
     if outside:
         raise ConfigError(
-            f"phase '{phase.name}': an answer of {answer} token(s) has no position {outside[0]}"
+            f"phase '{phase.name}': loss names token {outside[0]} of the answer, but tokens are "
+            f"numbered from 0 to {answer - 1}"
         )
     return torch.tensor([prompt - 1 + p for p in phase.place])
 
@@ -229,8 +232,9 @@ def _pooled(
     if len(sizes) > 1:
         listed = " and ".join(map(str, sorted(sizes)))
         raise DataError(
-            f"phase '{phase.name}': replicas with {listed} "
-            "different inputs of one shape cannot be pooled together; train them separately"
+            f"phase '{phase.name}': with pooled, all replicas must have the same number of "
+            "distinct "
+            f"inputs of a shape, got {listed}; train them separately"
         )
     if sizes == {worlds.shape[1]}:
         return None
@@ -265,20 +269,20 @@ def _pooled(
 
 
 def _different(rows: Ids) -> tuple[Ids, Ids]:
-    """Return the first index of every distinct row, and for each row the number of its value.
+    """Return the first index of each distinct row, and for each row the number of its value.
 
-    Both are in the order in which distinct rows first occur.
+    Values are numbered in the order in which they first occur.
     """
     _, first, owner = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return np.sort(first), np.argsort(np.argsort(first))[owner.ravel()].astype(np.int64)
 
 
 def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:
-    """Return tensors joined along the last axis.
+    """Return tensors concatenated along the last axis.
 
     Args:
-        parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are
-            expanded to it.
+        parts: Tensors ``[n]`` or ``[R, n]``; if one has the replica axis, the others
+            are expanded to it.
         replicas: Number of replicas ``R``.
 
     Example:

@@ -40,16 +40,16 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Return one world if all replicas share it, otherwise one for each replica.
+    """Return one world if all replicas share it, otherwise one world per replica.
 
     Args:
-        worlds: A world, or a sequence of one, or one for each replica.
+        worlds: A world, or a sequence of one world, or of one per replica.
         model: The model that reads them.
 
     Raises:
-        ConfigError: The model has no replica axis; it needs :func:`inweights.wrap`.
-        DataError: The number of worlds is wrong, they have more tokens than the model,
-            or they differ in more than their tokens.
+        ConfigError: The model has no replica axis; :func:`inweights.wrap` adds it.
+        DataError: The number of worlds is neither 1 nor that of replicas, a world has
+            more tokens than the model, or worlds differ in more than their tokens.
 
     Example:
         >>> import inweights as iw
@@ -61,15 +61,15 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__
         raise ConfigError(
-            f"{name} has no axis of replicas. With the weights that it has: "
-            "model = iw.wrap(module). To train it anew from each seed, give the function that "
-            f"makes it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
+            f"{name} has no replica axis. To keep its weights, use "
+            "model = iw.wrap(module). To train it from new initial values for each seed, wrap a "
+            f"function that makes it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
             "vocabulary=len(world.vocabulary), seeds=3)"
         )
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
     if len(given) not in (1, model.replicas):
         raise DataError(
-            f"give one world, or one for each of {model.replicas} replicas, got {len(given)}"
+            f"expected one world, or one per replica ({model.replicas}), got {len(given)}"
         )
     # Equal worlds are read once, as matrices without a replica axis.
     first = given[0]
@@ -79,8 +79,9 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     for other in given[1:]:
         if not _same_form(other, first):
             raise DataError(
-                "worlds trained as one program must have the same number of tokens and, for "
-                "each role, of statements and of out-of-distribution ones; train the others "
+                "the worlds of replicas must have the same number of tokens, and statements of "
+                "the same "
+                "lengths and roles, with the same ones out of distribution; train the others "
                 "separately"
             )
     return given
@@ -89,10 +90,11 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 def shape_groups(
     worlds: Sequence[World], part: Part, indices: Int[Ids, " n"] | None = None
 ) -> list[ShapeGroup]:
-    """Return statements as tensors, one group for each pair of lengths.
+    """Return statements as tensors, one group for each pair of prompt length and answer length.
 
     Args:
-        worlds: One world, or one for each replica, of the same form.
+        worlds: One world, or one for each replica, with statements of equal lengths and
+            roles.
         part: ``facts`` or ``queries``.
         indices: Indices of the statements; by default all.
 
@@ -119,14 +121,18 @@ def shape_groups(
 
 
 def _equal(one: World, other: World) -> bool:
-    """Whether two worlds have the same facts and queries."""
+    """Return whether two worlds have the same facts and queries."""
     if one is other:
         return True
     return one.facts.equals(other.facts) and one.queries.equals(other.queries)
 
 
 def _same_form(one: World, other: World) -> bool:
-    """Whether two worlds have as many tokens, and statements of the same lengths and roles."""
+    """Return whether two worlds have the same number of tokens, and statements of equal form.
+
+    Statements have equal form if their lengths and roles are the same, and the same
+    ones are out of distribution.
+    """
     if len(one.vocabulary) != len(other.vocabulary):
         return False
     columns = ("prompt_ends", "answer_ends", "roles", "out_of_distribution")

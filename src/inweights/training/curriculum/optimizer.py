@@ -1,4 +1,4 @@
-"""Settings of optimizers and of their learning rates, as values without torch.
+"""Settings of optimizers and of their learning rates; torch is not imported.
 
 A :class:`~inweights.training.Phase` has an :class:`Optimizer` and a :class:`Schedule`;
 ``steps/optimizers`` builds the optimizer of all replicas from them.
@@ -20,29 +20,30 @@ MAX_RATE = 1e30
 
 
 class Optimizer(Config):
-    """Settings of an optimizer; rate and weight decay may differ between replicas.
+    """Settings of an optimizer; learning rate and weight decay may differ between replicas.
 
     Attributes:
-        kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the
-            weights. Or a user's own optimizer: a ``torch.optim`` class, or a function
-            that returns optimizers, called with pairs of name and parameter, ``lr``,
-            ``weight_decay`` if it is given, and the arguments bound by
-            ``functools.partial``. An elementwise class updates all replicas as one
-            matrix; any other optimizer is made for each replica.
+        kind: ``sgd`` or ``adam``, which add the weight decay to the gradient, or
+            ``adamw``, which shrinks the weights. Alternatively a user's own optimizer:
+            a ``torch.optim`` class, or a function that returns optimizers. It is called
+            with pairs of name and parameter, ``lr``, ``weight_decay`` if that is set,
+            and the arguments bound by ``functools.partial``. An elementwise class
+            updates all replicas as one matrix; any other optimizer is made once per
+            replica.
         rate: Peak learning rate.
-        weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for
-            ``sgd`` and ``adam``, as in PyTorch, and for a user's own optimizer its
+        weight_decay: Coefficient of the weight decay. By default .01 for ``adamw`` and
+            0 for ``sgd`` and ``adam``, as in PyTorch; a user's own optimizer keeps its
             own default.
-        decayed: Which of the trained parameters decay: ``matrices``, or ``all``.
-            Vectors are gains and biases of norms and biases of layers; decaying the
-            gain of a norm would shrink the logits without limiting the size of the
-            weights.
+        decayed: Trained parameters to which weight decay applies: ``matrices``, or
+            ``all``. Vectors are gains and biases of norms and biases of layers;
+            decaying the gain of a norm would shrink the logits without limiting the
+            size of the weights.
         momentum: Momentum of ``sgd``, from 0 to below 1.
         betas: Decay rates of the two moments of ``adam`` and ``adamw``.
         epsilon: Constant that ``adam`` and ``adamw`` add to the square root of the
             second moment.
         noise: Standard deviation of normal noise that is added to every entry of the
-            gradient, as a share of the root mean square of the replica's gradient.
+            gradient, as a fraction of the root mean square of the replica's gradient.
 
     Raises:
         ConfigError: A value is out of range, or has no effect on this kind.
@@ -80,13 +81,13 @@ class Optimizer(Config):
         check_size("optimizer.epsilon", self.epsilon, above=0, most=MAX_RATE)
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(
-                f"optimizer.betas must be at least 0 and below 1, got {self.betas}"
+                f"optimizer.betas must each be at least 0 and below 1, got {self.betas}"
             )
         others = (self.momentum, self.betas, self.epsilon)
         if not isinstance(self.kind, str) and others != (0.0, (0.9, 0.999), 1e-8):
             raise ConfigError(
-                "momentum, betas and epsilon are those of sgd and adam; bind the options of an "
-                "optimizer of your own, functools.partial(torch.optim.Muon, momentum=0.9)"
+                "optimizer.momentum, betas and epsilon have no effect on an optimizer of your own; "
+                "bind its options, as in functools.partial(torch.optim.Muon, momentum=0.9)"
             )
         # Of the named ones each option has an effect on some only.
         here = f"kind = '{self.kind}'"
@@ -100,7 +101,7 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of settings without effect: ``decayed``, if there is no weight decay."""
+        """Names of settings that have no effect: ``decayed``, if there is no weight decay."""
         return () if self.weight_decay else ("decayed",)
 
 
@@ -108,13 +109,13 @@ class Schedule(Config):
     """Learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
-        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a user's own
-            function, ``function(step, steps)``, which returns the factor at a step,
-            from 0.
+        kind: ``constant``, or ``cosine`` or ``linear``, which decrease to ``final``.
+            Alternatively a user's own function, ``function(step, steps)``, which
+            returns the factor at a step; steps count from 0.
         warmup: Number of steps over which the rate first rises linearly.
         final: Factor at the end of the phase.
-        hold: Share of the phase's steps, from its start, before the rate begins to
-            fall.
+        hold: Fraction of the phase's steps, from its start, before the rate begins to
+            decrease.
 
     Raises:
         ConfigError: A value is out of range, or ``hold`` is given for a constant rate.
@@ -140,7 +141,8 @@ class Schedule(Config):
     def __post_init__(self) -> None:
         if isinstance(self.kind, Code) and (self.warmup or self.final or self.hold):
             raise ConfigError(
-                "a schedule of your own says all of the rate; leave out warmup, final and hold"
+                "schedule.warmup, final and hold have no effect on a schedule of your own; leave "
+                "them out"
             )
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
@@ -157,7 +159,7 @@ class Schedule(Config):
         """Return the factor of the peak rate at one step.
 
         Args:
-            step: The step, from 0.
+            step: The step, counted from 0.
             steps: Number of steps of the phase.
 
         Raises:
@@ -172,7 +174,7 @@ class Schedule(Config):
             if not (isinstance(factor, int | float) and 0 <= factor < math.inf):
                 raise ConfigError(
                     f"the schedule {self.kind.name} returned {factor!r} at step {step} of {steps}; "
-                    "return a factor of the rate, a number of at least 0"
+                    "it must return a factor of the rate, a number of at least 0"
                 )
             return factor
         if step < self.warmup:

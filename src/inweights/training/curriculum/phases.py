@@ -1,7 +1,7 @@
-"""A phase of training, and the curriculum that is a list of them.
+"""A phase of training, and the curriculum, which is a list of phases.
 
 :class:`Phase` describes one stage of training, and :class:`Curriculum` the order of
-stages. Both are values without torch, which the loop (``loop.py``) carries out.
+stages. Both are settings and do not import torch; the loop (``loop.py``) runs them.
 """
 
 from __future__ import annotations
@@ -37,55 +37,59 @@ class Phase(Config):
     Attributes:
         name: Name in tables and messages.
         roles: Roles of the facts that are trained on, each with its weight in the loss
-            (its multiplicity in the training multiset). Empty: all facts, with weight
-            1.
+            (its multiplicity in the training multiset). If empty, all facts are trained
+            on, with weight 1.
         steps: Number of updates; 0 leaves the model unchanged.
-        batch: Number of facts in a step, taken from every prompt length in proportion;
-            0 is the full batch. Or the number for each role, as in ``{"path": 32}``, 0
-            meaning all of them; roles joined by ``+`` (``edge+reverse_edge``) are drawn
-            together, and all facts of roles that are not named are in every step. A
-            label has the weight of its role.
+        batch: Number of facts per step, taken from every prompt length in proportion; 0
+            is the full batch. Alternatively the number for each role, as in ``{"path":
+            32}``, where 0 means all of them. Roles joined by ``+``
+            (``edge+reverse_edge``) are drawn together, and all facts of roles that are
+            not named are in every step. A label has the weight of its role.
         pooled: Whether facts with the same input become one sequence with several
-            labels at its last position. The loss and its gradient stay what they are;
-            tokens and logits are computed once for each different input. ``batch`` then
-            counts different inputs.
-        loss: Where the cross-entropy is taken: ``last`` (the last position), ``answer``
+            labels at its last position. Loss and gradient do not change, but tokens and
+            logits are computed only once per distinct input. ``batch`` then counts
+            distinct inputs.
+        loss: Positions of the cross-entropy: ``last`` (the last position), ``answer``
             (every token of the answer), ``every`` (every next token, prompt included),
-            or chosen tokens of the answer, 0-based. Or a user's own function, taken
-            at ``at``: ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]``
-            returns ``[R]``. Where weights of roles differ, it also takes ``weights``
-            ``[R, n]``, which sum to 1.
-        at: Where a user's loss function is taken, as named above.
-        penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
+            or a list of tokens of the answer, counted from 0. Alternatively a user's
+            own function, evaluated at the positions ``at``: ``function(logits,
+            targets)`` of ``[R, n, K]`` and ``[R, n]`` (``R`` replicas, ``n`` positions,
+            ``K`` candidates) returns ``[R]``. If weights of roles differ, the function
+            also has an argument ``weights``, ``[R, n]``, which sum to 1.
+        at: Positions at which a user's loss function is evaluated, as listed at
+            ``loss``.
+        penalty: Function ``function(model, step)`` that returns ``[R]``, which is added
+            to the loss.
         moves: Patterns of the names of the parameters that are trained, such as
             ``blocks.*``.
-        freezes: Patterns of parameters that stay frozen although they match ``moves``,
+        freezes: Patterns of parameters that are frozen although they match ``moves``,
             such as ``tokens.*``.
-        optimizer: An :class:`Optimizer`; a class or function represents
+        optimizer: An :class:`Optimizer`; a class or function is short for
             ``Optimizer(kind=...)``.
-        schedule: A :class:`Schedule` of the rate; a function represents
+        schedule: A :class:`Schedule` of the learning rate; a function is short for
             ``Schedule(kind=...)``.
         observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
             :class:`~inweights.training.Observer`, called after each update. They may
-            change parameters in place: their source is a part of the run's identity.
+            change parameters in place; therefore their source code is a part of the
+            run's identity.
         teacherless: Name of a token that the model reads in place of the answer's
             tokens, so that it has to plan the whole answer from the prompt (Geometric
-            Memory, App. A). Empty: it reads the right tokens before each one that it
-            predicts (teacher forcing).
+            Memory, App. A). If empty, the model reads the right tokens that precede
+            each predicted token (teacher forcing).
         random_offset: Whether each sequence starts at a random position in every step,
             so that all learned position embeddings are trained.
-        precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their
-            gradients and the optimizer stay in fp32; each matrix product, forwards and
-            backwards, rounds its inputs and outputs to bfloat16 (and sums in fp32);
-            norms, the residual stream and the loss are fp32. ``bf16-emulated`` does the
-            same rounding around products in fp32
-            (:mod:`inweights.training.steps.losses.rounding`; not inside of attention),
-            so that a run is the same to the last bit alone and together with others,
-            which kernels for bfloat16 on a CPU do not promise.
-        stop: When a replica is frozen before the phase ends.
-        edit: Gives stored facts other answers in the weights before the first step;
-            observers measure before and after it. The facts that are trained on do not
-            change.
+        precision: ``fp32``, or ``bf16``, which is the mixed precision of
+            ``torch.autocast``: parameters, their gradients and the optimizer stay in
+            fp32; each matrix product, forwards and backwards, rounds its inputs and
+            outputs to bfloat16 (and sums in fp32); norms, the residual stream and the
+            loss are computed in fp32. ``bf16-emulated`` does the same rounding around
+            products in fp32 (:mod:`inweights.training.steps.losses.rounding`), except
+            inside of attention. A run then has bitwise equal results alone and together
+            with others, which kernels for bfloat16 on a CPU do not guarantee.
+        stop: Rule by which a replica is frozen before the phase ends.
+        edit: Edit that gives stored facts other answers in the weights before the first
+            step; observers measure before and after it. The facts that are trained on
+            do not change.
 
     Raises:
         ConfigError: A value is out of range or contradicts another.
@@ -137,7 +141,8 @@ class Phase(Config):
         several = (several,) if callable(several) else several
         if not isinstance(several, Iterable):
             raise ConfigError(
-                f"phase '{self.name}': observers must be functions, got {several!r}; () for none"
+                f"phase '{self.name}': observers must be functions or subclasses of Observer, "
+                f"got {several!r}"
             )
         force_setattr(self, "observers", tuple(as_code(one, "seen") for one in several))
 
@@ -146,23 +151,26 @@ class Phase(Config):
         self._check_batch()
         if self.at != "last" and not isinstance(self.loss, Code):
             raise ConfigError(
-                f"phase '{self.name}': 'at' says where a loss of your own is taken; of the usual "
-                f"one 'loss' does, loss={self.at!r}"
+                f"phase '{self.name}': 'at' has no effect without a loss function of your own; "
+                f"write loss={self.at!r}"
             )
         if self.place == ():
             raise ConfigError(
-                f"phase '{self.name}' has no position for the loss; give one"
+                f"phase '{self.name}': the loss needs at least one position, got ()"
             )
         if not self.moves or not set(self.moves) - set(self.freezes):
-            raise ConfigError(f"phase '{self.name}' trains no parameter")
+            raise ConfigError(
+                f"phase '{self.name}' trains no parameter; give 'moves' that 'freezes' leaves over"
+            )
         for role, weight in self.roles.items():
             if not (weight > 0 and math.isfinite(weight)):
                 raise ConfigError(
-                    f"phase '{self.name}': role '{role}' has weight {weight}; leave it out"
+                    f"phase '{self.name}': the weight of role '{role}' must be above 0, got "
+                    f"{weight}"
                 )
 
     def _check_batch(self) -> None:
-        """Check sizes and roles here and not at the first step, which may be hours away."""
+        """Check sizes and roles when the phase is made, since its first step may be hours away."""
         sizes = self.batch if isinstance(self.batch, dict) else {"": self.batch}
         drawn: list[str] = []
         for key, size in sizes.items():
@@ -181,13 +189,13 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Where the loss is taken: ``at`` for a user's function, otherwise ``loss``."""
+        """Positions of the loss: ``at`` for a user's function, otherwise ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 
     @property
     def own(self) -> str:
-        """Names of the parts that run a user's code at every step, joined by "and"; "" for none."""
+        """Names of the settings that run a user's code at every step, joined by "and"."""
         found = {
             "loss": isinstance(self.loss, Code),
             "penalty": self.penalty is not None,
@@ -198,10 +206,10 @@ class Phase(Config):
 
 
 class Curriculum(Config):
-    """An ordered list of phases, which :func:`inweights.train` carries out.
+    """An ordered list of phases, which :func:`inweights.train` runs.
 
     Attributes:
-        phases: At least one.
+        phases: The phases, at least one.
 
     Raises:
         ConfigError: There is no phase.
@@ -224,7 +232,10 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """The curriculum without rates, decay and options of optimizers, which may differ."""
+        """The curriculum without learning rates, weight decay and options of users' optimizers.
+
+        Curricula that are trained as one program must have equal shapes.
+        """
         replace = msgspec.structs.replace
 
         def without_numbers(one: Optimizer) -> Optimizer:

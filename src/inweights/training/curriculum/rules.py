@@ -1,7 +1,7 @@
-"""Rules of a phase besides its steps: when a replica stops, and which facts are edited first.
+"""Settings of a phase besides its steps: when a replica stops, and which facts are edited first.
 
-:class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`;
-values without torch.
+:class:`Stop` and :class:`Edit` are fields of a :class:`~inweights.training.Phase`; they
+do not import torch.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ class Stop(Config):
     """Rule by which a replica stops, and is frozen, before its phase ends.
 
     Attributes:
-        loss_below: Stop if the training loss, in nats, is below this; ``None`` for no
-            such limit.
-        accuracy: Stop if the accuracy on the phase's facts is at least this, from 0 to
-            1; ``None`` for no such limit.
-        every: Number of steps between two checks.
+        loss_below: Stop if the training loss, in nats, is below this value; ``None``
+            for no limit.
+        accuracy: Stop if the accuracy on the phase's facts is at least this value, from
+            0 to 1; ``None`` for no limit.
+        every: Number of steps between two checks of the rule.
+
+    Raises:
+        ConfigError: A value is out of range.
     """
 
     loss_below: float | None = None
@@ -45,7 +48,7 @@ class Stop(Config):
 
     @property
     def never(self) -> bool:
-        """Whether the rule cannot stop anything."""
+        """Whether the rule has no limit, so that it never stops a replica."""
         return self.loss_below is None and self.accuracy is None
 
     def due(self, step: int) -> bool:
@@ -57,25 +60,28 @@ class Edit(Config):
     """Edit of the weights before a phase, which gives several stored facts new answers at once.
 
     The root seed of the world determines a random order of the facts, and the first
-    facts of this order are edited; each gets the answer of the next fact with a
-    different answer. :func:`inweights.probes.after_edits` lists the edited facts, and
-    measures the statements that follow from them.
+    facts of this order are edited. Each edited fact gets the answer of the next fact
+    with a different answer. :func:`inweights.probes.after_edits` lists the edited
+    facts, and measures the statements that follow from them.
 
     Attributes:
         role: Role of the facts that are edited.
         method: ``rank-one``: a change of the output matrix of an MLP of a GPT that
             disturbs the keys of other facts least, by their second moment (ROME, Meng
-            et al. 2022). ``training``: Adam on these facts alone. ``embedding``: Adam
-            on the embeddings of their first tokens alone.
+            et al. 2022). ``training``: Adam on the edited facts only. ``embedding``:
+            Adam on the embeddings of the first tokens of their prompts only.
         count: Number of edited facts.
-        share: Share of the role's facts that is edited, in place of ``count``, if above
-            0.
-        layer: Block of a rank-one edit; by default the last one, in closed form. In
-            another block, what the MLP is to add to the last token is found by gradient
-            descent.
+        share: Fraction of the role's facts that is edited; if above 0, it replaces
+            ``count``.
+        layer: Index of the block of a rank-one edit; by default the last block, whose
+            edit has a closed form. In another block, gradient descent determines what
+            the MLP is to add to the last token.
         steps: Largest number of updates of gradient descent; a replica is frozen once
-            each new answer has a probability of .9.
+            each new answer has a probability of at least .9.
         rate: Learning rate of gradient descent.
+
+    Raises:
+        ConfigError: A value is out of range, or both ``count`` and ``share`` are given.
     """
 
     role: EditRole = "second_hop"
@@ -93,5 +99,6 @@ class Edit(Config):
         check_size("edit.rate", self.rate, above=0, most=MAX_RATE)
         if self.share and self.count != 1:
             raise ConfigError(
-                f"edit: give count = {self.count} or share = {self.share}, not both"
+                f"give either edit.count or edit.share, got count = {self.count} and share = "
+                f"{self.share}"
             )

@@ -1,9 +1,9 @@
-"""Named learners: for each family of worlds a :class:`Curriculum` that learns it.
+"""Named learners: for each family of worlds, a :class:`Curriculum` that learns it.
 
 The settings are those of the recipes. If no learner is given, :func:`inweights.train`
 and :func:`inweights.sweep` use the learner that :func:`named_for` returns for the world
-and the model. ``kinds.py`` defines the interface of a learner, and registers a user's
-own learners.
+and the model. ``kinds.py`` defines the interface of a learner, and registers users' own
+learners.
 """
 
 from inweights.training.learners.named import (

@@ -1,7 +1,7 @@
-"""Node2Vec by its own gradient descent as a learner: :class:`Descent`.
+"""Node2Vec, trained by its own gradient descent: the learner :class:`Descent`.
 
-The updates are those of ``theory/geometric_memory/node2vec.py``; this file turns them
-into models, which probes can measure during the descent.
+The updates are computed in ``theory/geometric_memory/node2vec.py``; this file turns
+them into models, which probes can measure during the descent.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
-    """Run Node2Vec's gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
+    """Train a Node2Vec by gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
 
-    :func:`inweights.train` minimises the mean over facts; the paper's Node2Vec takes
-    for each node the mean over its neighbours, which differs where degrees do. The
-    updates therefore are those of
+    :func:`inweights.train` minimises the mean over facts. The paper's Node2Vec takes,
+    for each node, the mean over its neighbours, which is a different objective where
+    nodes differ in degree. Therefore the updates are those of
     :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial
     parameters.
 
@@ -59,20 +59,20 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Compute the descent of one Node2Vec on a graph.
+        """Compute the gradient descent of one Node2Vec on a graph.
 
         Args:
             world: A graph.
-            model: Config of the Node2Vec; it draws the initial vectors.
+            model: Config of the Node2Vec, which draws the initial vectors.
             seed: Root seed of the initial vectors.
-            record: Steps whose vectors, loss and eigenvalues are recorded; the last is
-                in any case.
+            record: Steps at which vectors, loss and eigenvalues are recorded; the last
+                step is always recorded.
 
         Returns:
             The recorded steps.
 
         Raises:
-            DataError: The world must be a graph, or a step to record does not exist.
+            DataError: The world is not a graph, or a step in ``record`` does not exist.
             SolverError: The vectors diverged.
         """
         from inweights.theory.geometric_memory.node2vec import descend
@@ -95,29 +95,29 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def models(
         self, world: World, model: Node2VecConfig, seed: int, every: int = 0
     ) -> Iterator[tuple[int, Node2Vec]]:
-        """Yield ``(step, model)`` each ``every`` steps from step 0 on.
+        """Yield pairs ``(step, model)`` at every ``every``-th step, from step 0 on.
 
         Args:
             world: A graph.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Steps between two models; 0 yields the last one only.
+            every: Number of steps between two models; 0 yields only the last model.
 
         Returns:
-            An iterator over the same model with one replica, changed in place between
-            steps.
+            An iterator. It always yields the same model object (one replica), which is
+            changed in place between steps.
 
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
-            DataError: The world must be a graph.
+            DataError: The world is not a graph.
             SolverError: The vectors diverged.
         """
         import torch
 
         if every and not model.tied:
             raise ConfigError(
-                "only the targets of the last step are stored, so an untied model can be "
-                "measured at its end only; leave out 'every', or use fewer steps"
+                "an untied model can be measured only at the end of the descent, as the targets of "
+                f"earlier steps are not stored; leave out 'every', got {every}"
             )
         record = range(0, self.steps + 1, every) if every else ()
         run = self.trajectory(world, model, seed, record)
@@ -131,14 +131,17 @@ class Descent(Config, tag_field="kind", tag="descent"):
             yield step, seen
 
     def is_unchanged_by_looks(self, world: World, model: Node2VecConfig) -> bool:
-        """Return whether the last model has the same bits, whatever steps are yielded before.
+        """Return whether the last model is bitwise the same, whichever steps are yielded before it.
 
-        In small graphs a basis is taken anew, and the way to compute chosen, at each
-        step that is recorded.
+        This is not so for small graphs, where at each recorded step a basis is computed
+        again and the method of computation is chosen.
 
         Args:
             world: A graph.
             model: Config of the Node2Vec.
+
+        Raises:
+            DataError: The world is not a graph.
         """
         from inweights.theory.geometric_memory.graph import edge_ends
         from inweights.theory.geometric_memory.spectral import EXACT
@@ -155,16 +158,16 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Measure the model by a probe, at the end or each ``every`` steps.
+        """Measure the model by a probe, at the end or at every ``every``-th step.
 
         Args:
-            probe: ``probe(model, world, **options)`` returns a table with a column
-                ``replica``.
+            probe: Function ``probe(model, world, **options)`` that returns a table with
+                a column ``replica``.
             world: A graph.
             model: Config of the Node2Vec.
             seed: Root seed of the initial vectors.
-            every: Steps between two measurements, from step 0 on; 0 measures at the end
-                only.
+            every: Number of steps between two measurements, from step 0 on; 0 measures
+                only at the end.
             options: Options of the probe.
 
         Returns:
@@ -173,7 +176,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
         Raises:
             ConfigError: The model is untied and ``every`` is not 0.
-            DataError: The world must be a graph.
+            DataError: The world is not a graph.
             SolverError: The vectors diverged.
         """
         import polars as pl
@@ -193,17 +196,17 @@ class Descent(Config, tag_field="kind", tag="descent"):
             seed: Root seed of the initial vectors.
 
         Raises:
-            DataError: The world must be a graph.
+            DataError: The world is not a graph.
             SolverError: The vectors diverged.
         """
         return list(self.models(world, model, seed))[-1][1]
 
 
 def _adjacency(world: World, *, sparse: bool) -> Any:
-    """Return a graph's adjacency, that of a large graph as a sparse array where this may be.
+    """Return a graph's adjacency matrix, for a large graph as a sparse array if ``sparse``.
 
-    What is computed of a large graph in blocks differs by rounding from what a whole
-    matrix gives, so that small graphs keep theirs.
+    Results for a large graph, which are computed in blocks, differ by rounding from
+    those of a whole matrix. Therefore small graphs always use a whole matrix.
     """
     from scipy.sparse import csr_array
 

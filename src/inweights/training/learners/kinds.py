@@ -1,9 +1,9 @@
 """Learners: ways to obtain a trained model from a world and a model's config.
 
-A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes
+A :class:`Curriculum` trains a model by gradient descent, a :class:`Descent` computes
 Node2Vec's descent without autograd, an :class:`Optimum` solves a convex program, and a
-:class:`Fixed` learner leaves the model unchanged. All of them give a model, which every
-probe can measure. :func:`register_learner` adds one of your own.
+:class:`Fixed` learner leaves the model unchanged. All of them return a model, which
+every probe can measure. :func:`register_learner` adds a user's own learner.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class OwnLearner(Protocol):
 
     @property
     def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
+        """Estimated cost in updates of a small model, for the progress display."""
         ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
-        """Return a trained model of one replica.
+        """Return a trained model with one replica.
 
         Args:
-            world: Its facts are learnt.
-            model: Config of the architecture; ``None`` where a sweep gives none.
-            seed: Root seed of all that is drawn.
+            world: World whose facts are learnt.
+            model: Config of the architecture; ``None`` if a sweep has no model.
+            seed: Root seed of all random numbers.
         """
 
 
@@ -59,7 +59,7 @@ def learner_kind(name: str) -> Any:
 
     Args:
         name: Tag of the kind: ``curriculum``, ``descent``, ``optimum``, ``fixed``, or
-            one of a plugin.
+            the tag of a registered learner.
 
     Raises:
         ConfigError: There is no learner of this kind; the message names the nearest
@@ -73,9 +73,10 @@ def learner_kind(name: str) -> Any:
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
-    """Add a config class to the known kinds of learners, under its tag.
+    """Register a config class as a kind of learner, under its tag.
 
-    Files then name it by the tag. It can be used as a decorator.
+    Files of settings can then refer to it by this tag. The function can be used as a
+    decorator.
 
     Args:
         kind: A class with the members of :class:`OwnLearner`.

@@ -1,6 +1,6 @@
-"""Curricula by name, and the choice among them: :func:`named_for`.
+"""Curricula by name, and the function that chooses one of them: :func:`named_for`.
 
-Each function states the settings with which a recipe trains one family of worlds.
+Each function returns the settings with which a recipe trains one family of worlds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,8 @@ def two_hop(
 ) -> Curriculum:
     """Return the curriculum by which a GPT learns to compose facts (Identity Bridge, Figure 2).
 
-    It is one phase of AdamW with a peak rate of 0.064 / width that falls as a cosine.
+    The curriculum is one phase of AdamW, with a peak rate of 0.064 / width that
+    decreases as a cosine.
 
     Args:
         width: Width of the GPT.
@@ -62,13 +63,14 @@ def two_hop_mlp(
 ) -> Curriculum:
     """Return the curriculum by which an Emb-MLP learns facts: full-batch gradient descent.
 
-    It is that of Identity Bridge, §4.
+    The settings are those of Identity Bridge, §4.
 
     Args:
         rate: Learning rate.
-        steps: Number of updates; after 5000 the direction of the weights hardly
+        steps: Number of updates; after 5000, the direction of the weights hardly
             changes.
-        weight_decay: Coefficient that is added to the gradient, times the weights.
+        weight_decay: Coefficient of the weight decay, which adds this multiple of the
+            weights to the gradient.
 
     Example:
         >>> two_hop_mlp().phases[0].optimizer.kind
@@ -88,9 +90,9 @@ def analogy(
     """Return the curriculum by which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
-        parts: For each phase (at most two) the roles that are trained on, with their
+        parts: For each phase (at most two), the roles that are trained on, with their
             weights; by default one phase with all premises.
-        losses: For each phase the training loss, in nats, below which it stops.
+        losses: For each phase, the training loss, in nats, below which it stops.
         rate: Learning rate of AdamW.
         steps: Largest number of updates of a phase.
 
@@ -142,13 +144,13 @@ def path_star(
 ) -> Curriculum:
     """Return the curriculum by which a path-star is learnt (Geometric Memory, Figure 3).
 
-    Edges and paths are trained together by AdamW, whose rate falls linearly over the
-    last fifth.
+    Edges and paths are trained together by AdamW. Its rate decreases linearly over the
+    last fifth of the steps.
 
     Args:
         rate: Peak learning rate.
         steps: Number of updates.
-        paths: Number of paths in a step; 0 for all.
+        paths: Number of paths in each step; 0 for all.
         roles: Roles of the edges, such as ``edge`` and ``reverse_edge``; every step
             contains all edges.
 
@@ -174,15 +176,16 @@ def in_context_star(
 ) -> Curriculum:
     """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
-    The settings are ours. The model reads the right tokens of a path before the one it
-    predicts; it then learns every token of a path but the first. For more than about a
-    dozen labels that takes more steps and a lower rate. The rate falls linearly over
-    the last fifth.
+    The paper does not state these settings; they are ours. The model reads the right
+    tokens of a path before each token that it predicts. With this teacher forcing it
+    learns every token of a path except the first. More than about a dozen labels need
+    more steps and a lower rate. The rate decreases linearly over the last fifth of the
+    steps.
 
     Args:
         rate: Peak learning rate of AdamW.
         steps: Number of updates.
-        batch: Number of prompts in a step.
+        batch: Number of prompts per step.
 
     Example:
         >>> in_context_star(batch=8).phases[0].batch
@@ -201,7 +204,7 @@ def in_context_star(
 def named_for(world: Any, model: Any) -> Curriculum:
     """Return the named learner for a family of worlds and an architecture.
 
-    Where there is none, such as for a user-defined world, it is a plain
+    If there is none, such as for a user-defined world, the result is a plain
     :class:`Curriculum`: all facts, by AdamW at a constant rate, for 280 steps.
 
     Args:

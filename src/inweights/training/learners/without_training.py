@@ -1,4 +1,4 @@
-"""Learners that train nothing: :class:`Optimum` solves for a model, :class:`Fixed` keeps it.
+"""Learners that do not train: :class:`Optimum` solves a program, :class:`Fixed` changes nothing.
 
 Both are configs with a method ``learn``, as every learner is.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Optimum(Config, tag_field="kind", tag="optimum"):
-    """Solve program (2): the least nuclear norm under all margins (Identity Bridge §4.3).
+    """Solve program (2): the smallest nuclear norm subject to all margins (Identity Bridge §4.3).
 
     Attributes:
         gap: Largest relative duality gap of the solution, from 1e-7 to 1.
@@ -39,21 +39,21 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
     @property
     def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
+        """Estimated cost in updates of a small model, for the progress display."""
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
         """Return the optimum of a world as an Emb-MLP with one replica.
 
         Args:
-            world: Its facts are the margins.
-            _model: Not used: the solution decides the width.
-            _seed: Not used: the optimum is unique.
+            world: World whose facts are the constraints on margins.
+            _model: Not used, since the solution determines the width.
+            _seed: Not used, since the optimum is unique.
 
         Raises:
-            SolverError: No matrix has these margins; names facts that exclude each
-                other.
-            DataError: No program can be made from the world.
+            SolverError: No matrix satisfies all constraints; the message names facts
+                that contradict each other.
+            DataError: The world does not define such a program.
             ConfigError: A limit of the solver is not valid.
         """
         from inweights.theory.programs.nuclear_norm import solve
@@ -63,10 +63,10 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
 
 class Fixed(Config, tag_field="kind", tag="fixed"):
-    """Leave a model as it is built: trained modules with their weights, others untrained.
+    """Leave a model as it is built: trained modules with their weights, other models untrained.
 
-    :func:`inweights.sweep` takes it for a trained model, :func:`inweights.wrap`, where
-    no learner is given.
+    :func:`inweights.sweep` uses it by default for a trained model from
+    :func:`inweights.wrap`.
 
     Example:
         >>> import inweights as iw
@@ -77,17 +77,17 @@ class Fixed(Config, tag_field="kind", tag="fixed"):
 
     @property
     def steps(self) -> int:
-        """Number of updates of a small model that take as long, for the progress display."""
+        """Estimated cost in updates of a small model, for the progress display."""
         return 1
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
         """Return the model as its config builds it, with one replica.
 
         Args:
-            world: Says how many tokens there are.
+            world: World whose number of tokens the model gets.
             model: Config of the model.
-            seed: Root seed of the random draws; if there are several trained modules,
-                the index of the module.
+            seed: Root seed of the initial values; if the config contains several
+                trained modules, the index of the module.
         """
         built: Model = model.build(
             vocabulary=len(world.vocabulary),

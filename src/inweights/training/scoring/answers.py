@@ -1,9 +1,9 @@
-"""Logits and ranks of a model's answers, for some statements at a time.
+"""Logits and ranks of a model's answers, computed for a limited number of statements at a time.
 
-:func:`answer_blocks` computes the logits on which all functions of this folder are
+:func:`answer_blocks` computes the logits on which all functions of this package are
 based; :func:`answer_logits`, :func:`answer_ranks` and :func:`answer_columns` are for
-probes. Shapes: ``R``
-replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
+probes. Shapes: ``R`` replicas, ``M`` statements, ``m`` statements of a block, ``A``
+tokens of an answer, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def answer_logits(
         indices: Indices of ``M`` statements; by default all, in order.
 
     Returns:
-        Logits over the ``K`` candidates, on the model's device.
+        Logits over the ``K`` candidates, ``[R, M, K]``, on the model's device.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -71,10 +71,10 @@ def answer_logits(
 def answer_blocks(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
-    """Yield the logits of :func:`answer_logits` for some statements at a time.
+    """Yield the logits of :func:`answer_logits` for a limited number of statements at a time.
 
-    So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one
-    block.
+    The logits of 10^5 statements over 10^5 candidates would fill the memory. A small
+    number of statements forms one block.
 
     Args:
         model: The model.
@@ -83,7 +83,8 @@ def answer_blocks(
         indices: Indices of ``M`` statements; by default all.
 
     Yields:
-        The places of ``m`` statements among the ``M``, and their logits.
+        The positions of ``m`` statements among the ``M``, and their logits ``[R, m,
+        K]``.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -123,11 +124,12 @@ def answer_ranks(
     *,
     teacherless: str = "",
 ) -> Int[Tensor, "R M A"]:
-    """Count the candidates with a larger logit than the right one, for every token of every answer.
+    """Return the number of candidates with a larger logit than the right token of each answer.
 
-    The tokens before it are given (teacher forcing): so an answer whose ranks are all 0
-    is also the one that greedy decoding finds. Logits are computed for some statements
-    at a time, so that 10^5 candidates do not fill the memory.
+    The preceding tokens of the answer are given (teacher forcing). Therefore an answer
+    whose ranks are all 0 is also the result of greedy decoding. Logits are computed for
+    a limited number of statements at a time, so that 10^5 candidates do not fill the
+    memory.
 
     Args:
         model: The model.
@@ -136,11 +138,11 @@ def answer_ranks(
         indices: Indices of ``M`` statements with prompts of one length and answers of
             one length; by default all.
         teacherless: Name of a token that the model reads in place of the answer's
-            tokens, as in
-            :class:`~inweights.training.Phase`; empty for teacher forcing.
+            tokens, as in :class:`~inweights.training.Phase`; by default empty, for
+            teacher forcing.
 
     Returns:
-        Ranks, 0 for the largest logit.
+        Ranks ``[R, M, A]``, 0 for the largest logit.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -158,7 +160,8 @@ def answer_ranks(
     groups = shape_groups(each, part, indices)
     if len(groups) != 1:
         raise DataError(
-            f"ranks are taken of {part} of one shape, not of {len(groups)}; give their indices"
+            f"{part} must have prompts of one length and answers of one length, got "
+            f"{len(groups)} pairs of lengths; give the indices of one of them"
         )
     group = groups[0]
     device = model.column.device
@@ -190,7 +193,7 @@ def answer_ranks(
 def answer_columns(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
-    """Return the logit column of every statement's first answer token.
+    """Return the logit column of every statement's first answer token, ``[R, M]``.
 
     Args:
         model: The model.

@@ -1,8 +1,8 @@
-"""Which answers of a model are right, where a prompt may have several right answers.
+"""Whether answers of a model are right, where a prompt may have several right answers.
 
 :func:`answer_scores` computes accuracy, loss and margins in one pass over the logits of
-``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` some of them, ``K``
-candidates, ``P`` pairs of a statement and a right answer.
+``answers.py``. Shapes: ``R`` replicas, ``M`` statements, ``m`` of them, ``K``
+candidates, ``k`` chosen candidates, ``P`` pairs of a statement and a right answer.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from inweights.worlds.world import Ids, Statements, World, Worlds
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a model's answers to ``M`` statements.
+    """Scores of a model's answers to ``M`` statements, each ``[R, M]``.
 
-    Where several answers to a prompt are right, any of them counts.
+    If a prompt has several right answers, any of them counts as right.
 
     Attributes:
         predicted: Column of the largest logit.
         right: Whether this logit belongs to a right answer.
-        right_among: Whether the largest logit among the allowed tokens belongs to a
+        right_among: Whether the largest logit among the allowed candidates belongs to a
             right answer.
         loss: Cross-entropy over all candidates in nats: for a fact, of the answer that
             it states; for a query, of all its right answers together.
-        margin: Largest logit of a right answer less the largest of a wrong one.
-        margin_among: The same among the allowed.
+        margin: Largest logit of a right answer minus the largest logit of a wrong one.
+        margin_among: The same margin among the allowed candidates.
     """
 
     predicted: Int[Tensor, "R M"]
@@ -61,8 +61,8 @@ def answer_scores(
         worlds: One world for all replicas, or one for each replica.
         part: ``facts`` or ``queries``.
         indices: Indices of ``M`` statements.
-        allowed: The candidates of the narrower choice (``right_among``,
-            ``margin_among``); the answer of each statement is among them.
+        allowed: Which candidates are allowed for ``right_among`` and ``margin_among``,
+            ``[R, K]``; the answer of each statement must be among them.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -111,7 +111,7 @@ class RightPlaces:
     """All ``P`` right answers of ``M`` statements; a statement may have several.
 
     Attributes:
-        world: Index of the world that each right answer belongs to, ``[P]``.
+        world: Index of the world to which each right answer belongs, ``[P]``.
         row: Index of its statement among the ``M``, ``[P]``.
         column: Its logit column, ``[P]``.
         worlds: Number of worlds.
@@ -131,7 +131,10 @@ class RightPlaces:
 
         Args:
             rows: Indices of ``m`` statements among the ``M``.
-            logits: Their logits, for shape and device only.
+            logits: Logits of these statements, of which only shape and device are used.
+
+        Returns:
+            Boolean tensor ``[R, m, K]``.
         """
         place = torch.full_like(self.is_set, -1, dtype=torch.int64)
         place[rows] = torch.arange(len(rows), device=rows.device)
@@ -159,9 +162,8 @@ def right_places(
         indices: Indices of the ``M`` statements.
 
     Returns:
-        All pairs of a statement and a right answer, as flat lists of the world, the row
-        among ``indices`` and the logit column of each (:class:`RightPlaces`); ``None``
-        if every statement has one right answer.
+        All pairs of a statement and a right answer (:class:`RightPlaces`); ``None`` if
+        every statement has exactly one right answer.
     """
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):
@@ -190,12 +192,13 @@ def are_right(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Bool[Tensor, "R m"]:
-    """Return whether chosen candidates are right answers.
+    """Return whether chosen candidates are right answers, ``[R, m]``.
 
     Args:
         columns: Logit column of the chosen candidate of each statement.
         own: Column of the answer that each statement states.
-        accepted: All right answers; ``None`` if each statement has one.
+        accepted: Which candidates are right answers, ``[R, m, K]``; ``None`` if each
+            statement has exactly one.
     """
     if accepted is None:
         return columns == own.squeeze(-1)
@@ -203,7 +206,7 @@ def are_right(
 
 
 def _quick_in_numpy(logits: Tensor) -> bool:
-    """Return whether NumPy can do it: for many columns it takes a tenth of PyTorch's time."""
+    """Return whether NumPy can compute it; for many columns it takes a tenth of PyTorch's time."""
     return logits.device.type == "cpu" and logits.dtype in (
         torch.float32,
         torch.float64,
@@ -211,7 +214,7 @@ def _quick_in_numpy(logits: Tensor) -> bool:
 
 
 def _largest(logits: Float[Tensor, "R m K"]) -> Int[Tensor, "R m"]:
-    """Return the column of the largest logit, the first of equal ones."""
+    """Return the column of the largest logit, the first of them in case of ties."""
     if _quick_in_numpy(logits):
         return torch.from_numpy(logits.numpy().argmax(-1))
     return logits.argmax(-1)
@@ -220,7 +223,7 @@ def _largest(logits: Float[Tensor, "R m K"]) -> Int[Tensor, "R m"]:
 def _columns(
     logits: Float[Tensor, "R m K"], columns: Int[Tensor, " k"]
 ) -> Float[Tensor, "R m k"]:
-    """Return the logits of some candidates."""
+    """Return the logits of chosen candidates."""
     if _quick_in_numpy(logits):
         return torch.from_numpy(logits.numpy().take(columns.numpy(), axis=-1))
     return logits.index_select(-1, columns)

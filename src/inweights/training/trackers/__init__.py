@@ -1,7 +1,7 @@
-"""Trackers: the :class:`Tracker` passes losses, measurements and files on to an experiment tracker.
+"""Trackers: a :class:`Tracker` sends losses, measurements and files to an experiment tracker.
 
 It is an :class:`~inweights.training.Observer` for Weights & Biases, trackio, MLflow and
-TensorBoard, whose own calls are in ``tools.py``; :func:`points` turns a measured table
+TensorBoard, whose API calls are in ``tools.py``; :func:`points` turns a measured table
 into curves.
 """
 
@@ -31,20 +31,20 @@ _LOG = logging.getLogger("inweights.trackers")
 
 
 class Tracker(Observer):
-    """Pass losses, measurements and files on to an experiment tracker, locally by default.
+    """Send losses, measurements and files to an experiment tracker, locally by default.
 
-    A single training is one run of the tracker. A sweep or a recipe is a group: each of
-    its trials and seeds is a run with its settings and the curves of its measures, as
-    soon as it is stored, also if another process trained it; one more run has all
-    settings, tables and figures as files. Weights & Biases is offline unless
-    ``WANDB_MODE`` says otherwise, MLflow writes below ``folder`` unless
-    ``MLFLOW_TRACKING_URI`` is set, and trackio to ``TRACKIO_DIR`` unless
-    ``TRACKIO_SPACE_ID`` is set.
+    A single training is one run of the tracker. A sweep or a recipe is a group of runs.
+    Each of its trials and seeds is a run with its settings and the curves of its
+    measures; the run appears as soon as its results are stored, even if another process
+    trained it. One more run contains all settings, tables and figures as files. Weights
+    & Biases is offline unless ``WANDB_MODE`` is set otherwise, MLflow writes below
+    ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio writes to
+    ``TRACKIO_DIR`` unless ``TRACKIO_SPACE_ID`` is set.
 
     Args:
         tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
-        per: What is one run of the tracker: each ``run`` (a trial with one seed), each
-            ``trial`` with all of its seeds, or the whole ``sweep``.
+        per: Unit that becomes one run of the tracker: ``run`` (a trial with one seed),
+            ``trial`` (with all of its seeds), or ``sweep``.
         project: Name of the tracker's project.
         name: Name of the tracked work; by default that of the sweep or recipe, or
             ``training``.
@@ -52,7 +52,7 @@ class Tracker(Observer):
         every: Number of steps between two records of the loss of a training.
 
     Raises:
-        ConfigError: There is no such tracker, its package is not installed, or another
+        ConfigError: The tracker is unknown, its package is not installed, or another
             option is out of range.
 
     Example:
@@ -86,10 +86,11 @@ class Tracker(Observer):
         self._settings: Mapping[str, Any] = {}
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """Open the run of the whole.
+        """Open the tracker's run of the whole work.
 
         Args:
-            settings: Settings of the training, as plain values.
+            settings: Settings of the work as plain values, as in
+                :meth:`Observer.started`.
         """
         self._settings = settings
         self._open = {}
@@ -100,7 +101,7 @@ class Tracker(Observer):
         """Record the losses of an update.
 
         Args:
-            seen: The update.
+            seen: Data of the update.
         """
         losses = list(map(float, seen.losses))
         if not losses:
@@ -115,7 +116,7 @@ class Tracker(Observer):
 
         Args:
             name: Name of the measure.
-            table: Its rows.
+            table: The measured table.
         """
         labels = [*self._settings.get("labels", ())]
         keys = {"run": [*labels, "seed"], "trial": labels, "sweep": []}[self._per]
@@ -143,13 +144,13 @@ class Tracker(Observer):
         """Close all runs as failed.
 
         Args:
-            error: What ended the work.
+            error: The error that ended the work; it is not sent.
         """
         del error
         self._close(failed=True)
 
     def _run(self, key: Mapping[str, Any]) -> Tool:
-        """Return the tracker's run with some labels, opened at its first use; {} is the whole."""
+        """Return the tracker's run for some labels, opened at its first use; {} is the whole."""
         name = ", ".join(f"{label}={value}" for label, value in key.items())
         if name not in self._open:
             whole = self.name or str(self._settings.get("name", "training"))
@@ -173,17 +174,18 @@ def points(
 ) -> Iterator[tuple[int | None, dict[str, float]]]:
     """Yield the steps of a measured table, each with the numbers of its curves.
 
-    Columns of words, ``seed`` and ``replica`` are part of a curve's name:
-    ``name/word/column``.
+    Curves are the columns of real numbers, one for each combination of values of the
+    columns of strings, ``seed`` and ``replica``. Their names have the form
+    ``name/value/column``.
 
     Args:
         name: Name of the table.
-        table: With a column ``step``; without one it gives a single point, whose step
-            is ``None``.
+        table: The table, with a column ``step``; without this column it is a single
+            point, whose step is ``None``.
 
     Yields:
-        The step, and its numbers by the names of the curves. Nothing for a table of
-        more than ``MAX_CURVES`` curves.
+        The step, and its numbers by the names of the curves. A table of more than
+        ``MAX_CURVES`` curves yields nothing.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})
@@ -211,7 +213,7 @@ def points(
 def _first_with(
     key: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]
 ) -> Mapping[str, Any]:
-    """Return the first trial whose labels do not differ from ``key``; empty if there is none."""
+    """Return the first trial whose labels agree with ``key``; empty if there is none."""
     for trial in trials:
         if all(trial.get(label, value) == value for label, value in key.items()):
             return trial
@@ -221,7 +223,7 @@ def _first_with(
 def _files(
     settings: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], place: Path
 ) -> Sequence[Path]:
-    """Write settings and tables below ``place``; return them, and a recipe's figures and page."""
+    """Write settings and tables below ``place``; return these files and those of a recipe."""
     (place / "settings.json").write_text(
         json.dumps(settings, indent=1, default=str), "utf-8"
     )

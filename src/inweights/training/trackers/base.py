@@ -1,7 +1,7 @@
 """Interface of an open run of every tracker, and the format of names and settings.
 
-:class:`Tool` is one run that is open; :mod:`~inweights.training.trackers.tools` has one
-class of them for each tracker.
+:class:`Tool` is one open run; :mod:`~inweights.training.trackers.tools` implements it
+for each tracker.
 """
 
 import importlib
@@ -28,7 +28,7 @@ class Tool(Protocol):
         """Record numbers.
 
         Args:
-            step: The step they belong to; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
 
@@ -40,10 +40,10 @@ class Tool(Protocol):
 
 
 def module_of(tool: str) -> Any:
-    """Return the module of a tracker, which is imported now.
+    """Import and return the module of a tracker.
 
     Raises:
-        ConfigError: There is no such tracker, or its package is not installed.
+        ConfigError: The tracker is unknown, or its package is not installed.
     """
     check_names("tracker", [tool], MODULES)
     try:
@@ -55,7 +55,7 @@ def module_of(tool: str) -> Any:
 
 
 def plain_name(name: str) -> str:
-    """Return a name of letters, digits and the signs that every tracker accepts.
+    """Return a name in which every character that a tracker may reject is replaced.
 
     Example:
         >>> plain_name("width = 8; rate: 0.1")

@@ -1,8 +1,7 @@
-"""The calls of each experiment tracker: a class for an open run of each.
+"""The API calls of each experiment tracker: one class of open runs per tracker.
 
-:class:`~inweights.training.Tracker` opens runs through the table ``TOOLS``, records
-numbers and files, and closes them. Packages of trackers are imported when a run is
-opened.
+:class:`~inweights.training.Tracker` opens runs by the table ``TOOLS``, records numbers
+and files, and closes them. A tracker's package is imported when a run is opened.
 """
 
 import os
@@ -20,7 +19,7 @@ from inweights.training.trackers.base import (
 
 
 class Wandb:
-    """Open a run of Weights & Biases, offline unless ``WANDB_MODE`` says otherwise.
+    """Open a run of Weights & Biases, offline unless ``WANDB_MODE`` is set otherwise.
 
     Args:
         project: Name of the project.
@@ -61,7 +60,7 @@ class Wandb:
         """Record numbers.
 
         Args:
-            step: The step they belong to; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
         if step is None:
@@ -70,7 +69,7 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files as one artifact of the type ``results``, named as the group.
+        """Store copies of files as one artifact of the type ``results``, named after the group.
 
         Args:
             paths: The files.
@@ -122,13 +121,13 @@ class Trackio:
         """Record numbers.
 
         Args:
-            step: The step they belong to; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Store copies of files as one artifact of the type ``results``, named as the run.
+        """Store copies of files as one artifact of the type ``results``, named after the run.
 
         Args:
             paths: The files.
@@ -136,7 +135,7 @@ class Trackio:
         self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:
-        """Close the run; the tracker has no mark for a failure.
+        """Close the run; trackio does not record whether a run failed.
 
         Args:
             failed: Has no effect.
@@ -186,7 +185,7 @@ class MLflow:
         """Record numbers.
 
         Args:
-            step: The step they belong to; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
         from mlflow.entities import Metric
@@ -216,7 +215,7 @@ class MLflow:
 
 
 class TensorBoard:
-    """Open a folder of TensorBoard; of files it shows figures only.
+    """Open a run of TensorBoard in a folder; of files, it shows only figures.
 
     Args:
         project: Name of the project.
@@ -252,14 +251,14 @@ class TensorBoard:
         """Record numbers.
 
         Args:
-            step: The step they belong to; ``None`` for the run as a whole.
+            step: The step to which they belong; ``None`` for the run as a whole.
             numbers: The numbers by name.
         """
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Add the pictures among the files; others are left out.
+        """Add the pictures among the files; other files are left out.
 
         Args:
             paths: The files.
@@ -271,7 +270,7 @@ class TensorBoard:
                 self._writer.add_image(path.stem, imread(path), dataformats="HWC")
 
     def end(self, *, failed: bool) -> None:
-        """Close the run; the tracker has no mark for a failure.
+        """Close the run; TensorBoard does not record whether a run failed.
 
         Args:
             failed: Has no effect.
