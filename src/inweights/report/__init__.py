@@ -1,9 +1,9 @@
-"""Figures and pages: tidy tables in, pictures and one HTML file out.
+"""Draw figures and write pages: from tidy tables to pictures and one HTML file.
 
 :func:`plot` draws any table, :func:`pivot` makes it wide, :func:`draw` draws a figure
-of a recipe, and :func:`build_page` writes the page of a finished run. The package comes
-after ``experiments`` and ``recipes``: it draws what they describe, computes no result,
-and does not import torch.
+of a recipe, and :func:`build_page` writes the page of a finished run. The package
+depends on ``experiments`` and ``recipes``, whose results it draws. It computes no
+results and does not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,7 @@
-"""Make a wide table of a tidy one: a column for each role, measure or model.
+"""Convert a tidy table to a wide one, with one column for each role, measure or model.
 
-:func:`pivot` is the public name. A sweep's table has a row for each number; the wide
-table has a row for each condition and seed, as needed for a spreadsheet or a paired
-comparison.
+:func:`pivot` is the public name. A sweep's table has one row per number. The wide table
+has one row per condition and seed, as a spreadsheet or a paired comparison needs it.
 """
 
 from collections.abc import Sequence
@@ -17,25 +16,26 @@ from inweights.report.base import frames, tidy
 def pivot(
     table: Any, values: str, *, on: str = "role", index: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Return a wide table: a row per condition and seed, a column for each value of ``on``.
+    """Convert a tidy table to a wide one, with one column for each value of ``on``.
 
-    A value that is also the name of a column of the index is written ``on = value``: in
-    a sweep over ``world.identity`` the setting ``identity`` and the role ``identity``
-    stay apart.
+    If a value is also the name of a column of the index, its column is called ``on =
+    value``. In a sweep over ``world.identity``, for example, the setting ``identity``
+    and the role ``identity`` have different columns.
 
     Args:
         table: Frame of polars or pandas, as a sweep or a probe returns it.
         values: Column of the numbers.
         on: Column whose values become columns.
-        index: Columns that tell rows apart; if left out, what was varied, and ``seed``.
+        index: Columns that distinguish the rows of the result; by default the varied
+            settings and ``seed``.
 
     Returns:
-        The columns of the index, and a column for each value of ``on``, in order of
-        appearance; null for missing numbers.
+        One row per condition and seed: the columns of the index, then one column per
+        value of ``on`` in order of appearance; null for missing numbers.
 
     Raises:
-        DataError: A column is missing, or one cell has several numbers; the columns in
-            which these differ are named.
+        DataError: A column is missing, or several numbers belong to the same cell. The
+            message names the columns in which these differ.
         ConfigError: ``values``, ``on`` or ``index`` has the wrong type.
 
     Example:
@@ -68,7 +68,7 @@ def pivot(
 
 
 def _conditions(table: pl.DataFrame, on: str) -> list[str]:
-    """What was varied, and the seed: the columns up to it; all but numbers where there is none."""
+    """Return the varied settings and the seed: columns up to it, or all without numbers."""
     if frames.SEED not in table.columns:
         numbers = [name for name in table.columns if table[name].dtype.is_float()]
         return [name for name in table.columns if name not in (on, *numbers)]
@@ -77,7 +77,7 @@ def _conditions(table: pl.DataFrame, on: str) -> list[str]:
 
 
 def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
-    """Refuse several numbers in one cell, which would have to be averaged."""
+    """Raise an error if several numbers belong to one cell and would have to be averaged."""
     others = [name for name in table.columns if name not in (*keys, values)]
     counted = table.group_by(keys, maintain_order=True).agg(
         pl.len().alias("\0len"), pl.col(others).n_unique()
@@ -102,6 +102,6 @@ def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
 
 
 def _name(on: str, value: Any, keys: list[str]) -> str:
-    """The column of a value: its text, with the name of its own column where that says more."""
+    """Return the column of a value: its text, with the name of ``on`` if that is needed."""
     text = tidy.plain(value)
     return text if isinstance(value, str) and text not in keys else f"{on} = {text}"

@@ -1,1 +1,1 @@
-"""Tools that all drawings and pages use: style, tables, HTML, the registry of drawings."""
+"""Tools for all drawings and pages: style, tables, HTML, the registry of drawing functions."""

@@ -2,8 +2,8 @@
 
 :func:`document` joins head, styles, body and scripts. Inline scripts and style elements
 are allowed one by one, by the hash of their text: those of the library's own assets,
-and plotly's. A name from a file that reached the page as markup, past the escaping,
-would still not run. Styles of single elements are allowed, as SVG is full of them.
+and plotly's. If a name from a data file were not escaped, a script in it would still
+not run. Style attributes of single elements are allowed, since SVG needs many of them.
 """
 
 import base64
@@ -26,14 +26,14 @@ def document(
     scripts: Sequence[str] = (),
     class_: str | None = None,
 ) -> str:
-    """Return a whole HTML page that opens offline.
+    """Return a complete HTML page that opens offline.
 
     Args:
         title: Title of the page, as plain text.
-        body: Content of the page, as markup.
+        body: Content of the page, as HTML.
         styles: Names of style sheets of ``report/assets``.
-        scripts: Texts of scripts, which are put at the end of the body.
-        class_: Class of the body element; None for none.
+        scripts: Texts of scripts, which are placed at the end of the body.
+        class_: Class of the body element; ``None`` for none.
     """
     head = tag(
         "head",
@@ -52,7 +52,11 @@ def document(
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file of ``report/assets``."""
+    """Return the text of a file of ``report/assets``.
+
+    Args:
+        name: Name of the file.
+    """
     return (
         resources.files("inweights.report")
         .joinpath("assets", name)

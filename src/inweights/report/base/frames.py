@@ -1,7 +1,7 @@
 """Accept tables of other libraries, and write tables as CSV.
 
-:func:`as_polars` is where a user's table enters the drawings, :func:`csv_text` where a
-table leaves for a spreadsheet.
+:func:`as_polars` converts a user's table for the drawings, and :func:`csv_text` writes
+a table for a spreadsheet.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as a polars frame, with a column ``seed`` if it has a column ``replica``.
+    """Convert a table to a polars frame; a column ``replica`` is also copied to ``seed``.
 
     Args:
         table: A frame of polars or pandas, or a dictionary of columns.
 
     Raises:
-        DataError: It is none of these.
+        DataError: The table has another type.
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
@@ -55,12 +55,12 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
-    """Return a table as CSV whose texts a spreadsheet does not run as formulas.
+    """Return a table as CSV, such that a spreadsheet does not run its texts as formulas.
 
     Args:
         table: The table.
-        raw: Whether texts are written as they are; otherwise those that begin like a
-            formula get a quote before them.
+        raw: Whether texts are written unchanged. By default a quote is added before
+            texts that begin like a formula.
     """
     if raw or not table.width:
         return table.write_csv()

@@ -1,7 +1,7 @@
-"""Write small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`.
+"""Write small pieces of HTML: texts are escaped by :func:`escape`, elements made by :func:`tag`.
 
-All pages are made of these functions and of :mod:`inweights.report.base.html_tables`;
-:func:`write_page` writes the file.
+All pages are built from these functions and from
+:mod:`inweights.report.base.html_tables`; :func:`write_page` writes the file.
 """
 
 import base64
@@ -26,10 +26,13 @@ _VOID = {"input", "meta", "img", "br"}
 
 
 def escape(text: Any) -> str:
-    """Return a text that cannot be read as markup, within an element or an attribute.
+    """Return a text in which nothing is read as markup, for use in elements and attributes.
 
-    Unicode's bidirectional controls, which would reorder the text after them, are shown
-    by name.
+    Unicode's bidirectional controls, which would reorder the text after them, are
+    replaced by their names.
+
+    Args:
+        text: Any value, which is converted to text.
 
     Example:
         >>> escape('<b> & "c"'), escape("a\u202eb")
@@ -39,21 +42,21 @@ def escape(text: Any) -> str:
 
 
 def in_order(text: str) -> str:
-    """Return a text with the names of Unicode's bidirectional controls in their places."""
+    """Return a text in which Unicode's bidirectional controls are replaced by their names."""
     return text.translate(_BIDIRECTIONAL)
 
 
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
-    """Return an element around markup.
+    """Return an HTML element with attributes and content.
 
-    Attribute values are escaped; the content is not, as it is markup already.
+    Values of attributes are escaped. The content is not, since it is HTML already.
 
     Args:
-        name: Name of the element.
-        inner: Markup within the element.
-        **attributes: Values of attributes; True writes the name alone, False and None
-            leave it out. A trailing ``_`` of a name is dropped, any other becomes
-            ``-``.
+        name: Name of the element, such as ``p``.
+        inner: HTML within the element.
+        **attributes: Values of attributes. ``True`` writes only the name of the
+            attribute; ``False`` and ``None`` omit it. A trailing ``_`` of a name is
+            dropped, and other underscores become ``-``.
 
     Example:
         >>> tag("p", escape("a < b"), class_="note", hidden=False)
@@ -71,7 +74,7 @@ def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence as markup; words between backticks are set as code.
+    """Return a sentence as HTML, in which words between backticks are set as code.
 
     Example:
         >>> prose("uses `b -> b`")
@@ -83,13 +86,13 @@ def prose(text: str) -> str:
 def disclosure(
     summary: str, *inner: str, open_: bool = False, class_: str | None = None
 ) -> str:
-    """Return markup of a block that a reader can open and close (``<details>``).
+    """Return a block that a reader can open and close (``<details>``), as HTML.
 
     Args:
-        summary: Markup of the line that is always shown.
-        inner: Markup that is shown when it is open.
-        open_: Whether it is open at first.
-        class_: Class of the element.
+        summary: The line that is always shown, as HTML.
+        inner: The content that is shown when the block is open, as HTML.
+        open_: Whether the block is open at first; by default it is closed.
+        class_: Class of the element; ``None`` for none.
     """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
@@ -97,15 +100,15 @@ def disclosure(
 def figure_card(
     number: int, key: str, title: str, picture: str, caption: str, *more: str
 ) -> str:
-    """Return markup of a numbered figure with title and caption.
+    """Return a numbered figure with title and caption, as HTML.
 
     Args:
         number: Number of the figure on its page.
-        key: Identifier; the element's id is ``figure-<key>``.
-        title: Title, as text.
-        picture: The picture, as markup.
-        caption: Caption; words between backticks are set as code.
-        more: Markup below the caption.
+        key: Identifier; the id of the element is ``figure-<key>``.
+        title: Title, as plain text.
+        picture: The picture, as HTML.
+        caption: Caption, as plain text; words between backticks are set as code.
+        more: HTML below the caption.
     """
     return tag(
         "figure",
@@ -118,10 +121,10 @@ def figure_card(
 
 
 def meta(entries: Iterable[tuple[str, str]]) -> str:
-    """Return markup of the names and values that stand below a title.
+    """Return the names and values that are listed below a title, as HTML.
 
     Args:
-        entries: Name and value of each entry; names are markup, values are escaped.
+        entries: Pairs of a name (HTML) and a value (plain text).
     """
     cells = (
         tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in entries
@@ -130,17 +133,17 @@ def meta(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def nav(links: Iterable[tuple[str, str]]) -> str:
-    """Return markup of links to the sections of a page.
+    """Return links to the sections of a page, as HTML.
 
     Args:
-        links: Id and text of each section.
+        links: Pairs of the id and the text of a section.
     """
     ways = (tag("a", text, href=f"#{key}") for key, text in links)
     return tag("nav", *ways, aria_label="Sections")
 
 
 def script_json(value: Any) -> str:
-    """Return plain values as JSON that may stand in a ``<script>`` element."""
+    """Return plain values as JSON that is safe inside a ``<script>`` element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return (
         # A "<" could end the element, and the separators are ends of lines in older
@@ -153,7 +156,7 @@ def script_json(value: Any) -> str:
 
 
 def data_uri(content: bytes, kind: str) -> str:
-    """Return bytes as a ``data:`` address.
+    """Return bytes as a ``data:`` URI.
 
     Args:
         content: The bytes.
@@ -163,12 +166,12 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists, as markup; those that are our choice are marked.
+    """Return nested settings as nested HTML lists, in which our own choices are marked.
 
     Args:
-        values: Mappings and lists of plain values.
+        values: Nested mappings and lists of plain values.
         ours: Dotted names of settings that are marked as our choice.
-        path: Dotted name of ``values`` itself; empty at the top.
+        path: Dotted name of ``values`` itself; empty at the top level.
     """
     mapping = isinstance(values, Mapping)
     if mapping:
@@ -209,14 +212,15 @@ def _setting(value: Any) -> str:
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page atomically; only pages written by the library are overwritten.
+    """Write a page atomically, without overwriting files that the library did not write.
 
     Args:
-        text: The page.
-        file: Where to write it.
+        text: The page, as HTML.
+        file: Path of the file.
 
     Raises:
-        DataError: The file exists and is no page of the library, or cannot be written.
+        DataError: The file exists and is not a page of the library, or it cannot be
+            written.
     """
     if file.exists() and not file.is_file():
         raise DataError(
@@ -235,7 +239,7 @@ def write_page(text: str, file: Path) -> None:
 
 
 def _is_page(file: Path) -> bool:
-    """Whether what may be there is a page, or nothing: facts are lost by a slip otherwise."""
+    """Return whether a file is a page of the library or does not exist, so that no data is lost."""
     try:
         with file.open("rb") as opened:
             return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)

@@ -1,7 +1,7 @@
-"""Show tables in HTML: the first rows, and all of a small table as CSV to download.
+"""Show tables in HTML: the first rows, and small tables completely as a CSV download.
 
-:func:`preview` is for tables of a run, :func:`sortable` for pages about facts, with
-headers to sort by. Texts are escaped as in :mod:`inweights.report.base.html`.
+:func:`preview` is for tables of a run, and :func:`sortable` for pages about facts, with
+headers that sort the rows. Texts are escaped as in :mod:`inweights.report.base.html`.
 """
 
 import math
@@ -26,12 +26,12 @@ LIST_SHOWN = 8
 
 
 def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
-    """Return the first rows of a table as markup, and a link to all of it as CSV if that is small.
+    """Return the first rows of a table as HTML, with a CSV download if the table is small.
 
     Args:
         name: Name of the table, and of the file to download.
         table: The table.
-        rows: Largest number of rows that are shown.
+        rows: Largest number of rows that are shown; by default :data:`PREVIEW_ROWS`.
     """
     head = list(map(escape, table.columns))
     grid = _grid(table.head(rows), head, _plain_cell, "data")
@@ -42,10 +42,10 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
 
 
 def sortable(title: str, table: pl.DataFrame) -> str:
-    """Return the first rows of a table as markup, with headers to sort by, and a link to all of it.
+    """Return the first rows of a table as HTML with sortable columns and a CSV download.
 
     Args:
-        title: Title of the table; the name of the file follows from it.
+        title: Title of the table, from which the name of the downloaded file is made.
         table: The table; at most :data:`SORTABLE_ROWS` rows are shown.
     """
     names = (escape(column.replace("_", " ")) for column in table.columns)
@@ -80,7 +80,7 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
-    """All of a table to download, where that is small."""
+    """Return a link that downloads the whole table as CSV; empty if the table is large."""
     # Estimated before it is written, as long lists take much time and memory.
     lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
     if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters

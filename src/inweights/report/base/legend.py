@@ -1,7 +1,7 @@
-"""The legend above a figure, and the texts of what it names.
+"""Make the legend above a figure and the labels in it.
 
-:func:`handles` makes the entries, :func:`add_legend` places them in as many columns as
-fit. Drawings with series use both.
+:func:`handles` makes the entries, and :func:`add_legend` places them in as many columns
+as fit. All drawings with series use both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from inweights.report.base.paint import text_width
 
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
-    """Return the label of a value; the value itself if it has none.
+    """Return the label of a value, or the value itself if it has no label.
 
     Args:
         name: The value, as text.
-        labels: Labels by value; None for none.
+        labels: Labels by value; ``None`` for none.
     """
     return (labels or {}).get(name, name)
 
@@ -35,8 +35,8 @@ def handles(
 
     Args:
         names: Names of the series, in the order of their styles.
-        labels: Label of each name; the name itself if it has none.
-        reference: Label of the reference line; empty for no line.
+        labels: Labels by name; by default each name is its own label.
+        reference: Label of the reference line; empty if there is no line.
         controls: Names of the controls, drawn as grey bands.
     """
     shown = [
@@ -94,12 +94,12 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
 def columns_that_fit(
     texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
 ) -> int:
-    """Return in how many columns a legend is not wider than its figure.
+    """Return the largest number of columns for which a legend is not wider than its figure.
 
     Args:
         texts: Labels of the entries.
         figure: The figure.
-        beside: Room in points that an entry takes besides its label.
+        beside: Width in points that each entry needs in addition to its label.
         most: Largest number of columns.
     """
     room = figure.bbox.width / figure.dpi * 72

@@ -1,7 +1,7 @@
-"""Read a matrix from long rows, with its groups of rows and columns and its colour scale.
+"""Read a matrix from a table with one row per cell, with groups and a colour scale.
 
-:func:`matrix_of` makes a :class:`Matrix` from a tidy table; ``report.base.paint`` draws
-it in the heat maps and in the player.
+:func:`matrix_of` makes a :class:`Matrix` from a tidy table; :mod:`~.paint` draws it in
+heat maps and in the player.
 """
 
 import math
@@ -18,15 +18,16 @@ from inweights.report.base import tidy
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix read from long rows; NaN where the table has none.
+    """A matrix with the labels and groups of its rows and columns.
 
     Attributes:
-        values: The numbers, ``[rows, columns]``.
+        values: The numbers, ``[rows, columns]``; NaN for missing ones.
         rows: Labels of the rows.
         columns: Labels of the columns.
-        boxes: Cells ``(row, column)`` that are drawn with a box.
-        row_groups: ``(name, first, last)`` of each run of rows of one group.
-        column_groups: The same for columns.
+        boxes: Cells ``(row, column)`` that are drawn with a box, by index.
+        row_groups: Groups of consecutive rows as ``(name, first, last)``, with the
+            indices of their first and last row.
+        column_groups: Groups of consecutive columns, in the same form.
     """
 
     values: np.ndarray
@@ -47,20 +48,21 @@ def matrix_of(
     row_group: str | None = None,
     column_group: str | None = None,
 ) -> Matrix:
-    """Return the matrix in long rows; rows and columns keep the order of first appearance.
+    """Read a matrix from a table with one row per cell; labels keep their order of appearance.
 
-    Rows for the same cell, such as those of several seeds, are averaged; missing
-    numbers are left out.
+    Several rows for the same cell, such as those of different seeds, are averaged,
+    without missing numbers.
 
     Args:
-        table: Long rows, one for each cell and seed, with the columns that the other
+        table: Table with one row per cell and seed, and the columns that the other
             arguments name.
         row: Column with the label of the row.
-        column: Column with the label of the matrix's column.
+        column: Column with the label of the matrix column.
         value: Column with the number.
-        box: Boolean column with the cells to draw with a box; None for none.
-        row_group: Column with the group of the row; None for no groups.
-        column_group: Column with the group of the matrix's column; None for no groups.
+        box: Boolean column that marks cells to draw with a box; ``None`` for none.
+        row_group: Column with the group of the row; ``None`` for no groups.
+        column_group: Column with the group of the matrix column; ``None`` for no
+            groups.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
@@ -108,11 +110,12 @@ def _runs(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
 
 
 def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
-    """Return the colour scale that matrices share, symmetric about zero.
+    """Return a common colour scale for several matrices, symmetric about zero.
 
     Args:
         matrices: The matrices.
-        limit: Largest absolute value on the scale; None for the largest that occurs.
+        limit: Largest absolute value on the scale; ``None`` for the largest that
+            occurs.
     """
     sizes = [
         np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()

@@ -1,6 +1,6 @@
-"""Paint a matrix into a panel: cells, boxes, legible labels, names of the groups.
+"""Draw a matrix into a panel: cells, boxes, legible labels, names of groups.
 
-:func:`plan_labels` computes the room that labels need, :func:`paint` draws;
+:func:`plan_labels` computes the space that labels need, and :func:`paint` draws.
 :func:`text_width` and :func:`wrap` measure and break text for all drawings.
 """
 
@@ -34,16 +34,16 @@ _NAMED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Labels:
-    """How the labels of a matrix are set; lengths are in points.
+    """Layout of the labels of a matrix; lengths are in points.
 
     Attributes:
-        rows_wide: Room for the names of rows; 0 if they are not shown.
-        columns_deep: Room for the names of columns; 0 if they are not shown.
-        rows_turned: Whether the names of the groups of rows run upwards.
-        columns_turned: Whether the names of columns run upwards.
+        rows_wide: Width for the names of rows; 0 if they are not shown.
+        columns_deep: Height for the names of columns; 0 if they are not shown.
+        rows_turned: Whether the names of the groups of rows are rotated to run upwards.
+        columns_turned: Whether the names of columns are rotated to run upwards.
         columns_slant: Whether the names of the groups of columns are slanted.
-        left: Room that all take left of the cells.
-        below: Room that all take below the cells.
+        left: Total width to the left of the cells.
+        below: Total height below the cells.
     """
 
     rows_wide: float
@@ -72,12 +72,15 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, inches: float, size: float) -> str:
-    r"""Return a text that is set in bold, broken into as many lines as a width needs.
+    r"""Break a bold text into as many lines as are needed for a given width.
 
     Args:
         text: The text.
         inches: Width that is available.
         size: Font size in points.
+
+    Returns:
+        The text with line breaks.
 
     Example:
         >>> wrap("a title", 0.5, 9.0)
@@ -100,12 +103,13 @@ def wrap(text: str, inches: float, size: float) -> str:
 def plan_labels(
     matrix: Matrix, cell: tuple[float, float], *, rows: bool = True
 ) -> Labels:
-    """Return how the labels of a matrix are set for cells of a given size.
+    """Compute the layout of a matrix's labels for cells of a given size.
 
     Args:
         matrix: The matrix.
         cell: Width and height of a cell in inches.
-        rows: Whether the names of rows and of their groups are shown.
+        rows: Whether the names of rows and of their groups are shown; by default they
+            are.
     """
     wide = cell[0] * 72
     high = cell[1] * 72
@@ -159,14 +163,16 @@ def paint(
     *,
     rows: bool = True,
 ) -> AxesImage:
-    """Paint a matrix into a panel.
+    """Draw a matrix into a panel.
 
     Args:
         axes: The panel.
         matrix: The matrix.
         scale: Colour scale, from :func:`~inweights.report.base.matrix.scale_of`.
-        cell: Width and height of a cell in inches, which decide how labels are set.
-        rows: Whether the names of rows and of their groups are shown.
+        cell: Width and height of a cell in inches, which determine the layout of the
+            labels.
+        rows: Whether the names of rows and of their groups are shown; by default they
+            are.
 
     Returns:
         The image, for a colour bar.
@@ -214,7 +220,7 @@ def _spoken(name: str) -> str:
 
 
 def _spread(places: list[float], least: float) -> list[float]:
-    """Ascending places pushed apart, until neighbours are ``least`` apart or nearly so."""
+    """Return ascending positions moved apart until neighbours are about ``least`` apart."""
     spread = list(places)
     # Neighbours push each other by half of what they lack; twenty rounds a place spread
     # even many names evenly enough.

@@ -1,7 +1,8 @@
-"""The registry of drawings: a name in a recipe, a function from tables to a figure.
+"""Register drawings: from the name in a recipe to a function from tables to a figure.
 
-:func:`drawing` registers one; :func:`find` and :func:`arguments` look it up and check
-what a figure gives it. Users register drawings of their own in the same way.
+:func:`drawing` registers a function. :func:`find` and :func:`arguments` look it up and
+check the tables and options of a figure. Users register their own drawings in the same
+way.
 """
 
 import inspect
@@ -29,14 +30,14 @@ def drawing(kind: str) -> Callable[[D], D]:
 
     The function takes the tables of the figure's ``sources`` in their order, then
     keyword options that are plain values, and returns a matplotlib ``Figure``. It is
-    called in the library's style. A dataclass works too: its fields are the tables,
-    then keyword-only options, and its method ``draw()`` returns the figure.
+    called within the library's style. A dataclass is possible too: its fields are the
+    tables, then keyword-only options, and its method ``draw()`` returns the figure.
 
     Args:
-        kind: Name of the drawing.
+        kind: Name of the drawing, as used in ``Figure.kind``.
 
     Raises:
-        ConfigError: Another function already has the kind.
+        ConfigError: Another function is already registered under this name.
 
     Example:
         >>> from matplotlib.figure import Figure as Picture
@@ -53,14 +54,14 @@ def drawing(kind: str) -> Callable[[D], D]:
 def player(kind: str) -> Callable[[D], D]:
     """Return a decorator that registers a function as the interactive form of a drawing.
 
-    The function takes the same arguments as the drawing, and ``name``, and returns
-    HTML.
+    The function takes the same arguments as the drawing and the keyword argument
+    ``name``, and returns HTML.
 
     Args:
         kind: Name of the drawing.
 
     Raises:
-        ConfigError: Another function already has the kind.
+        ConfigError: Another function is already registered under this name.
     """
     return _adder(PLAYERS, kind)
 
@@ -83,10 +84,10 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
 
 
 def find(figure: Figure) -> Drawing:
-    """Return the drawing of a figure.
+    """Return the drawing function of a figure.
 
     Raises:
-        ConfigError: No drawing has the figure's kind.
+        ConfigError: No drawing is registered under the figure's ``kind``.
     """
     if figure.kind not in DRAWINGS:
         hint = f"Figure '{figure.id}'; add one with @drawing(\"{figure.kind}\")."
@@ -97,17 +98,20 @@ def find(figure: Figure) -> Drawing:
 def arguments(
     figure: Figure, function: Callable[..., Any], tables: Mapping[str, pl.DataFrame]
 ) -> list[pl.DataFrame]:
-    """Return the tables that a figure draws, after checking them and its options.
+    """Check the tables and options of a figure, and return the tables in order.
 
     Args:
         figure: The figure: kind, names of tables, options.
-        function: Its drawing.
-        tables: All tables by name.
+        function: The drawing function.
+        tables: All tables, by name.
+
+    Returns:
+        The tables that the function takes, in the order of the figure's ``sources``.
 
     Raises:
         DataError: A table that the figure names does not exist.
-        ConfigError: The drawing takes another number of tables, lacks an option or does
-            not know one.
+        ConfigError: The function takes another number of tables, requires an option
+            that is not given, or has no such option.
     """
     for source in figure.sources:
         if source not in tables:

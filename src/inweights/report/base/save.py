@@ -1,7 +1,7 @@
-"""Save a matplotlib figure as SVG and PNG: the same bytes for the same figure.
+"""Save a matplotlib figure as SVG and PNG, with the same bytes for the same figure.
 
-:class:`Still` holds a figure with its layout and makes each form when it is needed;
-:func:`inline` puts it into a page.
+A :class:`Still` is a figure with a fixed layout, from which each file format is made
+when it is needed; :func:`inline` puts it into a page.
 """
 
 import io
@@ -33,7 +33,7 @@ _PHONE_LIMIT = 250_000
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
-    """Return a figure as an SVG file without date or creator.
+    """Return a figure as the text of an SVG file without date or creator.
 
     Args:
         figure: The figure.
@@ -48,7 +48,7 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
 
 
 def png(figure: Figure, scale: float = 2.0) -> bytes:
-    """Return a figure as a PNG file.
+    """Return a figure as the bytes of a PNG file.
 
     Args:
         figure: The figure.
@@ -62,7 +62,7 @@ def png(figure: Figure, scale: float = 2.0) -> bytes:
 
 @contextmanager
 def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas]:
-    """A canvas to write the figure from: ``savefig`` draws twice where there is a layout."""
+    """Return a canvas from which the figure is written; ``savefig`` would draw it twice."""
     before = figure.canvas, figure.dpi
     try:
         figure.dpi = dpi
@@ -73,7 +73,7 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Return the figure, changed so that a notebook shows it as the result of a cell."""
+    """Change a figure so that a notebook shows it as the result of a cell, and return it."""
 
     def picture() -> tuple[bytes, dict[str, int]]:
         width, height = (round(100 * inches) for inches in figure.get_size_inches())
@@ -84,10 +84,10 @@ def show_inline(figure: Figure) -> Figure:
 
 
 class Still:
-    """A figure with a fixed layout, for files and pages; each form is made when it is needed.
+    """A figure with a fixed layout, for files and pages.
 
     Args:
-        picture: The figure; its layout engine is removed.
+        picture: The figure, whose layout engine is removed.
         name: Identifier of the figure on its page, which keeps the ids within SVGs
             apart.
     """
@@ -105,18 +105,18 @@ class Still:
 
     @cached_property
     def png(self) -> bytes:
-        """The figure as a PNG of 200 dots per inch."""
+        """The figure as a PNG file with 200 dots per inch."""
         return png(self.picture)
 
     def inline(
         self, label: str, *, limit: int = _LIMIT, class_: str | None = None
     ) -> str:
-        """Return the figure as an element of a page: ``<svg>``, or ``<img>`` if it is large.
+        """Return the figure as an HTML element: ``<svg>``, or ``<img>`` if the SVG is large.
 
         Args:
             label: Description for screen readers.
             limit: Length of the SVG, in characters, above which a PNG is used.
-            class_: Class of the element; None for none.
+            class_: Class of the element; ``None`` for none.
         """
         width = self.picture.get_figwidth() * 96
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
@@ -141,12 +141,12 @@ class Still:
 
 
 def inline(label: str, wide: Still, phone: Still | None = None) -> str:
-    """Return a figure as elements of a page; the style sheet shows the one that fits the window.
+    """Return a figure in two widths as HTML; the style sheet shows the one that fits the window.
 
     Args:
         label: Description for screen readers.
         wide: The figure for wide windows.
-        phone: The figure for narrow windows; None to show the wide one everywhere.
+        phone: The figure for narrow windows; ``None`` shows the wide one everywhere.
     """
     if phone is None:
         return wide.inline(label)

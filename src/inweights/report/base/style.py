@@ -1,7 +1,8 @@
-"""The style of all figures: colours, markers, dashes, sizes; safe for colour blindness and print.
+"""Define the style of all figures: colours, markers, dashes, sizes; safe for colour blindness.
 
-:func:`context` applies it while a figure is drawn or saved; :func:`marks` gives each
-series its look; :func:`full_width` and :func:`on_a_phone` decide how wide a figure is.
+:func:`context` applies the style while a figure is drawn or saved, :func:`marks`
+chooses colour, marker and dash of each series, and :func:`full_width` and
+:func:`on_a_phone` determine the width of a figure.
 """
 
 import math
@@ -46,7 +47,7 @@ BLACK = "#2b2f38"
 
 @dataclass(frozen=True)
 class Mark:
-    """The look of one series, distinguished by colour, marker and dash.
+    """Appearance of one series: colour, marker and dash.
 
     Attributes:
         color: Colour as a hexadecimal code.
@@ -124,8 +125,8 @@ def context(salt: str = "inweights") -> Iterator[None]:
 def plain_text() -> Iterator[None]:
     """Return a context manager within which texts are drawn literally, without formulas.
 
-    Names come from data. Warnings about glyphs that the font lacks, and about panels
-    that are too small for a layout, are silenced.
+    This is for names that come from data. Warnings about characters that the font
+    lacks, and about panels that are too small for a layout, are silenced.
     """
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -134,7 +135,7 @@ def plain_text() -> Iterator[None]:
 
 
 def full_width() -> float:
-    """Return the width in inches of a figure across the page, or across a phone."""
+    """Return the full width of a figure in inches: that of the page, or of a phone."""
     return _width.get()
 
 
@@ -155,12 +156,12 @@ def on_a_phone() -> Iterator[None]:
 
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
-    """Return rows and columns of a grid of panels, with rows of about equal length.
+    """Return the numbers of rows and columns of a grid of panels, with rows of similar length.
 
     Args:
         count: Number of panels.
-        most: Largest number of columns; fewer where a panel would be narrower than 1.5
-            inches.
+        most: Largest number of columns; fewer are used if panels would be narrower than
+            1.5 inches.
 
     Example:
         >>> grid_shape(5, most=4)
@@ -173,7 +174,7 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Return an empty figure with automatic layout.
+    """Return an empty matplotlib figure with automatic layout.
 
     Args:
         width: Width in inches.
@@ -189,13 +190,16 @@ def blank(width: float, height: float) -> Figure:
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:
-    """Return a look for each name; some names always have the same one.
+    """Choose the appearance of each series; some names always have the same one.
 
-    If there are more names than colours, a colour is used again with another marker and
+    If there are more names than colours, colours are repeated with another marker and
     dash.
 
     Args:
-        names: Names of the series, in their order.
+        names: Names of the series, in order.
+
+    Returns:
+        Colour, marker and dash by name.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])
@@ -228,17 +232,17 @@ def shade(place: int) -> float:
     """Return the opacity of the grey band of a control.
 
     Args:
-        place: Place among the controls, from 0.
+        place: Index of the control, from 0.
     """
     return 0.22 + 0.16 * (place % 4)
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:
-    """Return a colour made lighter or darker, as red, green and blue from 0 to 1.
+    """Return a lighter or darker shade of a colour, as red, green and blue from 0 to 1.
 
     Args:
         color: The colour.
-        depth: 0 for the lightest, .6 for the colour itself, 1 for the darkest.
+        depth: 0 for the lightest shade, .6 for the colour itself, 1 for the darkest.
     """
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
@@ -250,7 +254,7 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
 
 
 def panel_title(axes: Axes, text: str) -> None:
-    """Write the title of a panel, on its left and in bold.
+    """Write the title of a panel, left-aligned and in bold.
 
     Args:
         axes: The panel.
@@ -268,7 +272,7 @@ def panel_title(axes: Axes, text: str) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Remove ticks and leave a pale frame around a panel whose axes have no unit."""
+    """Remove the ticks and draw a pale frame, for a panel whose axes have no units."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

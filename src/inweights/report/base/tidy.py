@@ -1,6 +1,6 @@
-"""Read a tidy table: check its columns, order its values, split it, and average over seeds.
+"""Prepare a tidy table for drawing: check columns, order values, split it, average over seeds.
 
-Drawings use :func:`require` before they draw, :func:`panels` and :func:`distinct` to
+Drawings call :func:`require` before they draw, :func:`panels` and :func:`distinct` to
 split rows, and :func:`spread` for means with intervals.
 """
 
@@ -24,19 +24,19 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, interval and single values of a number along an axis.
+    """Means, intervals and single values of a number along an axis.
 
-    The 95% interval of the mean over seeds goes from ``low`` to ``high``. All are NaN
-    where there is no number.
+    ``P`` is the number of positions, ``V`` the number of single values. Numbers are NaN
+    at positions without values.
 
     Attributes:
         at: Positions on the axis, ``[P]``.
         mean: Mean over the seeds at each position, ``[P]``.
-        low: Lower end of the interval, ``[P]``; the mean where there are fewer than
-            five seeds.
-        high: Upper end of the interval, ``[P]``.
+        low: Lower end of the 95% interval of the mean over seeds, ``[P]``; the mean
+            itself if there are fewer than five seeds.
+        high: Upper end of this interval, ``[P]``.
         dots_at: Position of each single value, ``[V]``.
-        dots: The single values, one for each seed and position, ``[V]``.
+        dots: The single values, one per seed and position, ``[V]``.
     """
 
     at: np.ndarray
@@ -48,7 +48,7 @@ class Spread:
 
 
 def plain(value: Any) -> str:
-    """Return a value of a table as a person would write it.
+    """Return a value of a table as readable text.
 
     Example:
         >>> plain(True), plain(0.30000000000000004), plain("gpt"), plain(None)
@@ -68,16 +68,17 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that a table has rows and the columns that a drawing uses.
+    """Check that a table has rows and has the columns that a drawing uses.
 
     Args:
-        drawing: Name of the drawing, for messages.
+        drawing: Name of the drawing, for error messages.
         table: The table.
-        columns: Column by the option that names it; None where the option is not given.
-        numbers: Options whose columns must hold numbers.
+        columns: Column of the table by the option that names it; ``None`` if the option
+            is not given.
+        numbers: Options whose columns must contain numbers.
 
     Raises:
-        DataError: A column is missing or holds no numbers, or there are no rows.
+        DataError: A column is missing or contains no numbers, or there are no rows.
 
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
@@ -131,14 +132,14 @@ def refuse_mixed(
     """Raise an error if numbers of several measures would be averaged.
 
     Args:
-        drawing: Name of the kind of figure, for the message.
+        drawing: Name of the drawing, for error messages.
         table: Rows that are drawn.
-        y: Column of numbers.
-        *apart: Columns that tell lines and panels apart.
-        along: Column on the other axis.
+        y: Column of the drawn numbers.
+        *apart: Columns that distinguish lines and panels.
+        along: Column of the other axis; ``None`` for none.
 
     Raises:
-        DataError: ``y`` has values of several measures; names them.
+        DataError: ``y`` contains values of several measures, which the message names.
     """
     if (
         MEASURE not in table.columns
@@ -163,11 +164,11 @@ def refuse_mixed(
 
 
 def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
-    """Return values with those named in an order first, and the others as they come.
+    """Return values in a given order, followed by the others in their own order.
 
     Args:
         values: The values.
-        order: Values as texts, in the order wanted; None for no order.
+        order: Values as texts, in the desired order; ``None`` for no order.
 
     Example:
         >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
@@ -182,12 +183,13 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
 def distinct(
     table: pl.DataFrame, column: str, order: Sequence[str] | None = None
 ) -> list[Any]:
-    """Return the distinct values of a column in order of first appearance, or in a given order.
+    """Return the distinct values of a column, in a given order or in that of their appearance.
 
     Args:
         table: The table.
         column: Name of the column.
-        order: Values as texts, in the order wanted; the others follow.
+        order: Values as texts, in the desired order, followed by the others; ``None``
+            for no order.
     """
     return in_order(table[column].unique(maintain_order=True).to_list(), order)
 
@@ -199,11 +201,12 @@ def panels(
 
     Args:
         table: The table.
-        column: Name of the column; None for one part with all rows.
-        order: Values as texts, in the order wanted; the others follow.
+        column: Name of the column; ``None`` for a single part with all rows.
+        order: Values as texts, in the desired order, followed by the others; ``None``
+            for no order.
 
     Returns:
-        Each value with its rows.
+        Pairs of a value and its rows.
     """
     if column is None:
         return [(None, table)]
@@ -216,7 +219,7 @@ def panels(
 def controls_apart(
     table: pl.DataFrame, *used: str | None
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Separate the rows of the conditions themselves from those of their controls.
+    """Separate the rows of the conditions from those of their controls.
 
     Args:
         table: A table, with or without the column ``control``.
@@ -224,7 +227,8 @@ def controls_apart(
             separated.
 
     Returns:
-        The conditions' own rows, and the rows of each control by its name.
+        Two values: the rows of the conditions, and the rows of each control by its
+        name.
     """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
@@ -236,18 +240,18 @@ def controls_apart(
 def spread(
     rows: pl.DataFrame, axis: str, value: str, bounds: Sequence[float] | None = None
 ) -> Spread:
-    """Return the mean and the single values of a column along an axis, with 95% intervals.
+    """Compute means with 95% intervals, and single values, of a column along an axis.
 
-    Several rows of one seed at one position are averaged first. Values that are missing
-    or not finite are left out; a position without any keeps its place with NaN, so that
-    a line breaks. With fewer than five seeds there is no interval.
+    Several rows of one seed at one position are averaged first. Missing and non-finite
+    values are left out. A position without values has the mean NaN, so that the line is
+    interrupted there. With fewer than five seeds there is no interval.
 
     Args:
         rows: Rows with a column ``seed``.
         axis: Column of positions.
         value: Column of numbers.
-        bounds: Least and largest value that the number can have, to which intervals are
-            cut; None for no bounds.
+        bounds: Smallest and largest possible value, to which intervals are clipped;
+            ``None`` for no bounds.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
@@ -279,7 +283,7 @@ def spread(
 
 
 def wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
-    """Return limits of an axis with a margin, so that markers at the limits are drawn whole.
+    """Return the limits of an axis with a margin, so that markers at the limits are not cut off.
 
     Args:
         limits: Lower and upper limit.

@@ -1,6 +1,6 @@
-"""Drawings: functions and dataclasses from tables to a matplotlib figure, one file for each.
+"""Drawing functions and dataclasses, from tables to a matplotlib figure, one file each.
 
-:data:`DRAWINGS` has them by name; :func:`plot` draws a table with one of them.
+:data:`DRAWINGS` contains them by name, and :func:`plot` draws a table with one of them.
 ``report.pages`` puts the pictures into pages.
 """
 

@@ -1,4 +1,4 @@
-"""Draw the atlas as a still figure: the last frame of every film in space, one row for each graph.
+"""Draw the atlas as a static figure: the last frame of every animation, in three dimensions.
 
 :func:`atlas` is registered as the drawing ``atlas``; the interactive page is in
 ``report.living.atlas``.
@@ -57,17 +57,17 @@ _GRAPHS = (
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Check that films and graphs have rows and all columns, and that every film has its graph.
+    """Check that the tables of an atlas have all columns, and that every animation has its graph.
 
     Args:
-        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
-            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
-            :func:`~inweights.probes.render_frames` makes them.
-        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
-            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
+        films: One row per ``graph``, ``architecture`` and ``step``, with the other
+            columns as :func:`~inweights.probes.render_frames` describes them.
+        graphs: One row per ``graph``, with the other columns as
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
 
     Raises:
-        DataError: A column, the rows, or the graph of a film is missing.
+        DataError: A table has no rows or lacks a column, or the graph of an animation
+            is missing.
     """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
@@ -87,19 +87,20 @@ def atlas(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> Figure:
-    """Return the last frame of every film in space: graphs are rows, architectures are columns.
+    """Draw the last frame of every animation: graphs are rows, architectures are columns.
 
     Args:
-        films: A row for each graph, architecture and step, as
-            :func:`inweights.probes.pictures.film.render_frames` makes them, with
-            columns ``graph`` and ``architecture``.
-        graphs: A row for each graph: nodes, links, layout and eigenvalues.
-        order: Architectures in the order wanted; the others follow.
+        films: One row per ``graph``, ``architecture`` and ``step``, with the other
+            columns as :func:`~inweights.probes.render_frames` describes them.
+        graphs: One row per ``graph``, with the other columns as
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
+        order: Architectures in the desired order, followed by the others; by default in
+            the order of the table.
         columns: Largest number of architectures that are shown.
 
     Raises:
-        DataError: A column or graph is missing, or a film has another number of nodes
-            than its graph.
+        DataError: A column or a graph is missing, or an animation has another number of
+            nodes than its graph.
     """
     check(films, graphs)
     shown = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))[:columns]
@@ -141,7 +142,7 @@ def atlas(
 
 
 def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
-    """Draw the last frame of a film, or nothing if the film has no frames."""
+    """Draw the last frame of an animation, or nothing if it has no frames."""
     axes.set_axis_off()
     axes.patch.set_alpha(0.0)
     axes.view_init(elev=36, azim=-58)
@@ -194,7 +195,7 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
 
 
 def _colors(one: Mapping[str, Any]) -> list[str]:
-    """Colour of every node as the page starts: place on a ring, otherwise hops from the root."""
+    """Return the colour of every node: by position on a ring, otherwise by hops from the root."""
     n = len(one["nodes"])
     if one["ring"]:
         place = np.empty(n)

@@ -1,7 +1,7 @@
-"""Draw a table with axes that are chosen from its columns.
+"""Draw a table with axes chosen from its columns.
 
-:class:`Auto` is the drawing ``auto``, which :func:`inweights.plot` uses for a table
-alone; it passes on to :class:`Lines` or :class:`Sweeps`.
+:class:`Auto` is the drawing ``auto``, which :func:`inweights.plot` uses if only a table
+is given. It draws with :class:`Lines` or :class:`Sweeps`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,33 +29,36 @@ _KEYS = ("step", "replica")
 
 
 class UndeclaredError(DataError):
-    """Several columns could be drawn, and no probe declares which one."""
+    """There are several columns of numbers, and no probe declares which one to draw."""
 
 
 @drawing("auto")
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """Draw the table of a sweep: what was varied on the axis, then as lines, then as panels.
+    """Draw the table of a sweep, with the varied settings as axis, lines and panels.
 
-    The columns before ``seed`` are what was varied. The axis is ``step`` where there is
-    one, otherwise the first of them with numbers; names stand side by side. The number
-    drawn is the one that the probe declares (:func:`inweights.experiments.shows`), or
-    the only one there is. What else distinguishes rows becomes lines, then panels; the
-    rest is averaged. An option that is given is not chosen.
+    The columns before ``seed`` are the varied settings. The axis is ``step`` if there
+    is such a column, otherwise the first setting with numbers; settings with names are
+    shown side by side. The drawn number is the one that the probe declares
+    (:func:`inweights.experiments.shows`), or the only one in the table. Other columns
+    that distinguish rows become lines, then panels; the numbers are averaged over all
+    further ones. Options that are given take precedence.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
-        x: Column of the axis; chosen if None.
-        y: Column of numbers; that of the probe's declaration if None.
-        series: Column that distinguishes lines; chosen if None.
-        facet: Column that distinguishes panels; chosen if None, no panels if empty.
-        where: Values that columns have in the rows that are drawn.
-        labels: Text for a value of ``series`` or ``facet``, by the value as text.
-        x_label: Text of the axis; by default that of the declaration, or the column's
+        x: Column of the axis; by default chosen as described above.
+        y: Column of the drawn numbers; by default the one that the probe declares.
+        series: Column that distinguishes lines; by default chosen as described above.
+        facet: Column that distinguishes panels; by default chosen as described above.
+            Empty for a single panel.
+        where: Values of columns that select the drawn rows; by default all rows are
+            drawn.
+        labels: Label of a value of ``series`` or ``facet``, by the value as text.
+        x_label: Label of the axis; by default that of the declaration, or the column's
             name.
-        y_label: Text of the axis; by default that of the declaration, or the column's
-            name.
-        y_limits: Least and greatest value shown; by default 0 and 1 for a share.
+        y_label: Label of the other axis; by default that of the declaration, or the
+            column's name.
+        y_limits: Smallest and largest value shown; by default 0 and 1 for a share.
         x_log: Whether the axis is logarithmic; by default if its values span a factor
             of 30.
     """
@@ -77,8 +80,8 @@ class Auto:
         """Return the figure.
 
         Raises:
-            DataError: A column is missing, or several could be drawn and none is
-                declared.
+            DataError: A column is missing, or there are several columns of numbers and
+                none is declared.
         """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
@@ -130,7 +133,7 @@ class Auto:
         ).draw()
 
     def _rows(self) -> pl.DataFrame:
-        """The rows that are drawn, after checking the columns."""
+        """Return the rows that are drawn, after checking the columns."""
         table = self.table
         given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
         given |= {frames.SEED: frames.SEED} | {
@@ -143,7 +146,7 @@ class Auto:
         return self._of_one_measure(table) if tidy.MEASURE in table.columns else table
 
     def _of_one_measure(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a sweep with several measures that have the number drawn."""
+        """Return the rows that contain the drawn number, from a sweep with several measures."""
         split = (self.x, self.series, self.facet)
         if self.y is not None:
             table = table.filter(pl.col(self.y).is_not_null())
@@ -183,7 +186,7 @@ _SHARES = (
 
 
 def _is_share(column: pl.Series) -> bool:
-    """Whether a column holds shares, by its name, or truth values, and lies between 0 and 1."""
+    """Return whether a column contains shares, by its name, or truth values, from 0 to 1."""
     named = not {*column.name.lower().replace("-", "_").split("_")}.isdisjoint(_SHARES)
     if not (named or column.dtype == pl.Boolean):
         return False
@@ -191,7 +194,7 @@ def _is_share(column: pl.Series) -> bool:
 
 
 def _only_number(table: pl.DataFrame) -> str:
-    """The one column after ``seed`` that holds measured numbers; several are not chosen from."""
+    """Return the only column after ``seed`` with measured numbers; with several, raise an error."""
     after = table.columns[table.columns.index(frames.SEED) + 1 :]
     numbers = [n for n in after if table[n].dtype.is_numeric() and n not in _KEYS]
     floats = [name for name in numbers if table[name].dtype.is_float()] or numbers
@@ -214,9 +217,10 @@ def _only_number(table: pl.DataFrame) -> str:
 
 
 def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
-    """Columns that were varied, and those of the measure that tell its rows apart.
+    """Return the columns that were varied, and those of the measure that distinguish its rows.
 
-    A column that another one decides (the part of a role) is left out.
+    A column that is determined by another one, such as ``part`` by ``role``, is left
+    out.
     """
     split = table.columns.index(frames.SEED)
     varied = [
@@ -243,10 +247,10 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
 
 
 def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
-    """Values that say nothing alone, with the name of their column.
+    """Return labels for values that are not clear without the name of their column.
 
-    These are numbers and truth values, and a text that is also the name of a setting:
-    the role ``identity`` where ``identity`` was varied.
+    These are numbers and truth values, and texts that are also the name of a setting,
+    such as the role ``identity`` if the setting ``identity`` was varied.
     """
     settings = table.columns[: table.columns.index(frames.SEED)]
     texts: dict[str, str] = {}

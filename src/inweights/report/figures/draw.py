@@ -1,7 +1,7 @@
 """Draw a figure of a recipe, or any table, with a registered drawing.
 
-:func:`draw` makes the pictures of a run, :func:`draw_for_phone` their narrow form, and
-:func:`plot` is the public function for tables of a user. Importing this module
+:func:`draw` makes the pictures of a run, :func:`draw_for_phone` makes their narrow
+form, and :func:`plot` is the public function for a user's tables. Importing this module
 registers all drawings.
 """
 
@@ -36,15 +36,15 @@ __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
-    """Return the picture of a figure: a kind of drawing, the names of its tables, and options.
+    """Draw a figure from its description: a registered drawing, names of tables, and options.
 
     Args:
-        figure: What to draw.
-        tables: All tables of the run by name.
+        figure: Description of the figure.
+        tables: All tables of the run, by name.
 
     Raises:
-        ConfigError: No drawing has the figure's kind, or an option does not fit it.
-        DataError: A table or a column is missing, or a table has no rows.
+        ConfigError: No drawing is registered under the figure's kind, or an option does
+            not fit it.
 
     Example:
         >>> from types import SimpleNamespace
@@ -65,7 +65,7 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
 
 
 def _message(text: str) -> Picture:
-    """A picture that says why there is none."""
+    """Return a picture that states why there is no other."""
     with style.context():
         picture = style.blank(style.full_width(), 0.9)
         text = wrap(text, style.full_width() - 0.3, style.SMALL)
@@ -78,21 +78,22 @@ def _message(text: str) -> Picture:
 def draw_for_phone(
     figure: Figure, tables: Mapping[str, pl.DataFrame]
 ) -> Picture | None:
-    """Return the picture for a narrow window: panels below each other, text of the same size.
+    """Draw a figure for a narrow window, with panels below each other and text of the same size.
 
-    The drawings of the library lay themselves out for it. A drawing with a fixed width
-    is made narrow if its panels stand in one column.
+    The drawings of the library choose a layout for it. A drawing with a fixed width is
+    made narrow if its panels are in one column.
 
     Args:
-        figure: What to draw.
-        tables: All tables of the run by name.
+        figure: Description of the figure.
+        tables: All tables of the run, by name.
 
     Returns:
-        The picture; ``None`` if it cannot be made narrow.
+        The picture; ``None`` if the figure cannot be made narrow.
 
     Raises:
-        ConfigError: As :func:`draw`.
-        DataError: As :func:`draw`.
+        ConfigError: No drawing is registered under the figure's kind, or an option does
+            not fit it.
+        DataError: A table or a column is missing, or a table has no rows.
     """
     with style.on_a_phone():
         picture = draw(figure, tables)
@@ -110,25 +111,23 @@ def draw_for_phone(
 
 
 def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw any table with one of the drawings: ``plot(table)``, or ``plot("lines", table)``.
+    """Draw a table with a registered drawing: ``plot(table)``, or ``plot("lines", table)``.
 
     Args:
-        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; if it is left out,
-            ``auto``, which chooses axes by the columns.
-        *tables: What it draws: frames of polars or pandas, as a sweep or a probe
-            returns them. Replicates are distinguished by a column ``seed`` or
-            ``replica``.
-        axes: Axes of a figure of your own that ``lines`` are drawn into; they keep
-            their frame and limits.
-        **options: Options of the drawing.
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; by default ``auto``,
+            which chooses axes from the columns.
+        *tables: Tables to draw: frames of polars or pandas, as a sweep or a probe
+            returns them. A column ``seed`` or ``replica`` distinguishes replicates.
+        axes: Axes of your own figure into which ``lines`` are drawn, and whose frame
+            and limits are not changed; by default a new figure is made.
+        **options: Options of the drawing, such as ``x`` and ``y`` of ``lines``.
 
     Returns:
-        The figure; with ``axes`` the one that they belong to.
+        The figure; with ``axes``, the figure to which they belong.
 
     Raises:
-        ConfigError: No drawing has the name, an option does not fit it, or it cannot
-            draw into axes.
-        DataError: A column is missing, or a table has no rows.
+        ConfigError: No drawing has this name, an option does not fit it, or the drawing
+            cannot draw into given axes.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "C": [1, 1], "hit": [0, 1]})
@@ -175,7 +174,7 @@ def _drawn(
 
 
 def _lay_out(picture: Picture) -> None:
-    """Find the places of everything, and make the ticks in the style that holds by then."""
+    """Compute the positions of all elements, with ticks in the style that is active."""
     if (layout := picture.get_layout_engine()) is None:
         picture.draw_without_rendering()
     else:

@@ -1,4 +1,4 @@
-"""Draw several matrices on one colour scale, laid out by the size of a cell.
+"""Draw several matrices with one colour scale, laid out by the size of a cell.
 
 :class:`Heatmaps` is registered as the drawing ``heatmaps``.
 """
@@ -26,26 +26,28 @@ _GAP = 0.16  # inches between panels
 @drawing("heatmaps")
 @dataclass(frozen=True, eq=False)
 class Heatmaps:
-    """Draw one matrix for each value of ``panel``, on one colour scale that is white at zero.
+    """Draw one matrix per value of ``panel``, with one colour scale that is white at zero.
 
     Attributes:
-        table: Long rows, one for each cell: its labels, its value and the matrix that
-            it belongs to; rows of several seeds are averaged.
+        table: Table with one row per cell and seed: labels, value, and the matrix to
+            which the cell belongs. The cells of several seeds are averaged.
         row: Column with the label of the row.
-        column: Column with the label of the matrix's column.
+        column: Column with the label of the matrix column.
         value: Column with the number.
-        panel: Column that distinguishes matrices; one matrix if None.
-        box: Boolean column; its cells are drawn with a red box, such as the greatest of
-            a row.
-        row_group: Column with the group of the row; runs of one group are separated and
-            named.
-        column_group: Column with the group of the matrix's column.
-        order: Values of ``panel`` in the order wanted; the others follow.
-        value_label: Text of the colour bar; by default the column's name.
+        panel: Column that distinguishes matrices; ``None`` for a single matrix.
+        box: Boolean column that marks cells to draw with a red box, such as the largest
+            of each row; ``None`` for none.
+        row_group: Column with the group of the row. Consecutive rows of one group are
+            separated from others and named. ``None`` for no groups.
+        column_group: Column with the group of the matrix column; ``None`` for no
+            groups.
+        order: Values of ``panel`` in the desired order, followed by the others;
+            ``None`` for the order of the table.
+        value_label: Label of the colour bar; by default the column's name.
         limit: Largest absolute value on the colour scale; by default the largest in the
             table.
-        columns: Largest number of panels side by side; fewer where cells would get too
-            small.
+        columns: Largest number of panels side by side; fewer are used if cells would be
+            too small.
     """
 
     table: pl.DataFrame
@@ -115,7 +117,7 @@ class Heatmaps:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where the panels stand: lengths in inches, corners from the left and from the top."""
+    """Positions of the panels; lengths in inches, corners measured from the left and the top."""
 
     width: float
     height: float
@@ -138,7 +140,7 @@ def _share(
 
 
 def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
-    """As many panels side by side as keep their labels legible, or at least their cells visible."""
+    """Place as many panels side by side as leave labels legible, or at least cells visible."""
     tries = []
     for asked in range(max(1, min(most, len(drawn))), 0, -1):
         down = math.ceil(len(drawn) / asked)

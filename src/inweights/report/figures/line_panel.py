@@ -1,7 +1,7 @@
-"""Draw one panel of lines: means over seeds, their 95% bands, and every seed as a dot.
+"""Draw one panel of lines: means over seeds with 95% intervals, and every seed as a dot.
 
-The drawing ``lines`` repeats a :class:`Panel`, and :func:`inweights.plot` draws one
-into a user's own axes.
+The drawing ``lines`` consists of one or more of a :class:`Panel`, and
+:func:`inweights.plot` draws one into a user's own axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,22 +26,24 @@ _REACH = 0.012  # of the whole axis, at most
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One panel of :class:`Lines`.
+    """One panel of the drawing ``lines``.
 
     Attributes:
-        table: Long rows with a column ``seed`` and those named below.
+        table: Table with a column ``seed`` and those named below.
         x: Column of the axis, with numbers.
-        y: Column of numbers; what is not finite is left out.
-        series: Column that distinguishes lines; one line if None.
-        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey
-            line.
-        labels: Text for a value of ``series``, by the value as text.
-        x_label: Text of the axis; the column's name if None.
-        y_label: Text of the axis; the column's name if None.
-        x_log: Whether ``x`` is drawn on a logarithmic axis.
-        order: Values of ``series`` in the order wanted; the others follow.
-        x_limits: Least and greatest position shown.
-        y_limits: Least and greatest value shown; intervals are cut to them.
+        y: Column of numbers; non-finite ones are left out.
+        series: Column that distinguishes lines; ``None`` for a single line.
+        reference: Column and label of a reference line, ``{"column": "chance", "label":
+            "1/C"}``, which is drawn dashed and grey; ``None`` for none.
+        labels: Label of a value of ``series``, by the value as text.
+        x_label: Label of the axis of ``x``; ``None`` for the column's name.
+        y_label: Label of the axis of ``y``; ``None`` for the column's name.
+        x_log: Whether the axis of ``x`` is logarithmic.
+        order: Values of ``series`` in the desired order, followed by the others;
+            ``None`` for the order of the table.
+        x_limits: Smallest and largest position shown; ``None`` for those of the table.
+        y_limits: Smallest and largest value shown, to which intervals are clipped;
+            ``None`` for those of the table.
     """
 
     table: pl.DataFrame
@@ -75,7 +77,7 @@ class Panel:
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Value of each series by its name; a single line has the name of its column."""
+        """Value of each series by its name; a single line has the name of the column ``y``."""
         if self.series is None:
             return {self.y: None}
         return {
@@ -89,10 +91,13 @@ class Panel:
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Return the figure of given axes, with the lines drawn into them; frame and limits stay.
+        """Draw the lines into given axes, whose frame and limits are not changed.
 
         Args:
-            axes: Axes of a figure of the caller's own.
+            axes: Axes of the caller's own figure.
+
+        Returns:
+            The figure to which the axes belong.
         """
         self.draw_into(axes, self.table)
         axes.set_xlabel(self.x_label or self.x)
@@ -105,7 +110,7 @@ class Panel:
 
     @property
     def handles(self) -> list[Line2D]:
-        """What stands in a legend: every series, the reference line, and controls."""
+        """Return the entries of a legend: every series, the reference line, and the controls."""
         text = self.named.get("label", self.named.get("column", ""))
         controls = list(self.apart[1])
         return legend.handles(
@@ -113,7 +118,7 @@ class Panel:
         )
 
     def draw_into(self, axes: Axes, rows: pl.DataFrame) -> None:
-        """Draw all lines of one panel; the axis is that of the whole table.
+        """Draw all lines of one panel; the axis covers the positions of the whole table.
 
         Args:
             axes: Axes of the panel.
@@ -155,7 +160,7 @@ class Panel:
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Smallest distance and length of a discrete axis; no distance where the axis is dense."""
+    """Return smallest distance and length of a discrete axis; no distance if it is dense."""
     if len(places) < 2:
         return 1.0, 1.0
     step = float(np.diff(np.sort(places)).min())
@@ -226,7 +231,7 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
 
 
 def _named(axes: Axes, places: list[float], wide: float) -> list[str]:
-    """Texts of ticks: of all, or of every second, third, ... where they would touch."""
+    """Return labels of ticks: all of them, or every second, third, ... if they would touch."""
     at = axes.transScale.transform([(place, 1) for place in places])[:, 0]
     span = (at[-1] - at[0]) or 1
     texts = [f"{place:,.10g}" for place in places]

@@ -1,7 +1,7 @@
-"""Draw lines over an axis: mean over seeds, 95% band, every single seed behind it.
+"""Draw lines: the mean over seeds with a 95% interval, and every single seed as a dot.
 
-:class:`Lines` is the drawing ``lines``, of one
-:class:`~inweights.report.figures.line_panel.Panel` or several.
+:class:`Lines` is the drawing ``lines``, which consists of one or several of a
+:class:`~inweights.report.figures.line_panel.Panel`.
 """
 
 from collections.abc import Sequence
@@ -22,30 +22,32 @@ _PANEL_HEIGHT = 2.7
 @drawing("lines")
 @dataclass(frozen=True, eq=False)
 class Lines(Panel):
-    """Draw ``y`` against ``x``: one line for each ``series``, one panel for each ``facet``.
+    """Draw ``y`` against ``x``, with one line per value of ``series`` and one panel per ``facet``.
 
-    A line is the mean over the seeds, the band its 95% interval where there are five
-    seeds or more, a faint dot a single seed. On an axis of few positions the series
-    stand slightly apart, so that equal ones are all seen. Controls (a column
-    ``control``) are grey bands. The other options are those of :class:`Panel`.
+    A line is the mean over the seeds, its band the 95% interval (with at least five
+    seeds), and each faint dot a single seed. On an axis with few positions the series
+    are slightly offset, so that equal ones remain visible. Controls (rows with a column
+    ``control``) are grey bands.
 
     Attributes:
-        facet: Column that distinguishes panels, which share the axis of ``y``; one
-            panel if None.
+        facet: Column that distinguishes panels, which share the axis of ``y``; ``None``
+            for one panel.
         columns: Largest number of panels side by side.
-        table: Long rows with a column ``seed`` and those named below.
-        y: Column of numbers; what is not finite is left out.
-        series: Column that distinguishes lines; one line if None.
-        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey
-            line.
-        labels: Text for a value of ``series`` or ``facet``, by the value as text.
-        x_label: Text of the axis; the column's name if left out.
-        y_label: Text of the axis; the column's name if left out.
-        x_limits: Least and greatest place shown, in every panel.
-        y_limits: Least and greatest value shown; intervals are cut to them.
-        x_log: Whether ``x`` is drawn on a logarithmic axis.
-        order: Values of ``series`` and ``facet`` in the order wanted; the others
-            follow.
+        table: Table with a column ``seed`` and those named below.
+        y: Column of numbers; non-finite ones are left out.
+        series: Column that distinguishes lines; ``None`` for a single line.
+        reference: Column and label of a reference line, ``{"column": "chance", "label":
+            "1/C"}``, which is drawn dashed and grey; ``None`` for none.
+        labels: Label of a value of ``series`` or ``facet``, by the value as text.
+        x_label: Label of the axis of ``x``; by default the column's name.
+        y_label: Label of the axis of ``y``; by default the column's name.
+        x_limits: Smallest and largest position shown, in every panel; by default those
+            of the table.
+        y_limits: Smallest and largest value shown, to which intervals are clipped; by
+            default those of the table.
+        x_log: Whether the axis of ``x`` is logarithmic.
+        order: Values of ``series`` and ``facet`` in the desired order, followed by the
+            others; by default in the order of the table.
         x: Column of the axis, with numbers.
     """
 
@@ -100,7 +102,7 @@ def _name_axes(
     names: tuple[str, str],
     size: tuple[float, int, int],
 ) -> None:
-    """Name both axes once where there are many panels or little room, otherwise at each of them."""
+    """Label both axes once if there are many panels or little space, otherwise at each panel."""
     x, y = names
     width, across, down = size
     tall = _PANEL_HEIGHT - 0.9 if down == 1 else 0.75 * _PANEL_HEIGHT * down - 0.9

@@ -1,7 +1,7 @@
-"""Draw projected hidden states: a hue for each sample, light to dark through the layers.
+"""Draw projected hidden states: one hue per sample, from light to dark through the layers.
 
-:class:`States` is the drawing ``states``; :func:`cloud` and :func:`legend` are also
-used by ``through_time``.
+:class:`States` is the drawing ``states``; :mod:`~.through_time` also uses :func:`cloud`
+and :func:`legend`.
 """
 
 from collections.abc import Sequence
@@ -27,26 +27,30 @@ _NEUTRAL = "#6b7280"
 @drawing("states")
 @dataclass(frozen=True, eq=False)
 class States:
-    """Draw hidden states in the plane, one panel for each value of ``panel``.
+    """Draw projected hidden states in the plane, with one panel per value of ``panel``.
 
-    A sample has a hue (the ninth has that of the first), which darkens from the first
-    layer to the last; the states of one sample and kind are joined through the layers.
-    The axes have no unit and no ticks.
+    Each sample has a hue (eight different ones), which becomes darker from the first
+    layer to the last. The states of one sample and kind are connected through the
+    layers. The axes have no units and no ticks.
 
     Attributes:
-        table: A row for each state.
+        table: Table with one row per state.
         x: Column with the first coordinate of the projection.
         y: Column with the second coordinate.
-        layer: Integer column; the lowest number is the layer nearest to the input.
-        pair: Column with the sample.
+        layer: Integer column with the layer; the smallest number is the layer nearest
+            to the input.
+        pair: Column that distinguishes samples.
         kind: Column with the kind of the state, such as bridge or first hop.
-        panel: Column that distinguishes panels; one panel if None.
+        panel: Column that distinguishes panels; ``None`` for one panel.
         kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
-            diamond; all if None.
-        kind_labels: Text for each of ``kinds``; by default the values themselves.
-        note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
-        text: Column with a name that is written beside each state.
-        order: Values of ``panel`` in the order wanted; the others follow.
+            diamond; ``None`` for all.
+        kind_labels: Labels of ``kinds``, in the same order; by default the values
+            themselves.
+        note: Column with a short text for the panel, such as ``trustworthiness 0.93``;
+            ``None`` for none.
+        text: Column with a name that is written beside each state; ``None`` for none.
+        order: Values of ``panel`` in the desired order, followed by the others;
+            ``None`` for the order of the table.
         columns: Largest number of panels side by side.
     """
 
@@ -73,7 +77,7 @@ class States:
 
     @property
     def shown(self) -> list[str]:
-        """The kinds of states in the order of their markers."""
+        """Kinds of states, in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.table, self.kind)))
@@ -137,8 +141,8 @@ def cloud(
 
     Args:
         axes: The panel.
-        rows: A row for each state, with the columns ``named``.
-        named: Columns with the coordinates, the layer, the sample and the kind.
+        rows: Table with one row per state and the columns ``named``.
+        named: Columns with the two coordinates, the layer, the sample and the kind.
         pairs: All samples, in the order of their hues.
         layers: All layers, in order.
         kinds: Kinds of states, in the order of their markers.
@@ -177,7 +181,7 @@ def cloud(
 
 
 def depth_of(layer: int, layers: Sequence[int]) -> float:
-    """Return where a layer lies between the first (0) and the last (1); .6 if there is only one.
+    """Return the relative depth of a layer, from 0 (first) to 1 (last); .6 for a single layer.
 
     Args:
         layer: The layer.
@@ -189,7 +193,7 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
 def legend(
     figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]
 ) -> None:
-    """Add a legend of the markers, and of light to dark from the first to the last layer.
+    """Add a legend of the markers, and of the shades from the first to the last layer.
 
     Args:
         figure: The figure.

@@ -1,4 +1,4 @@
-"""Draw one-at-a-time sweeps: a panel for each setting, its values side by side, error bars.
+"""Draw sweeps in which one setting is varied at a time: one panel per setting, with error bars.
 
 :class:`Sweeps` is registered as the drawing ``sweeps``.
 """
@@ -28,29 +28,31 @@ _DODGE_OF_NAMES = 0.4
 @drawing("sweeps")
 @dataclass(frozen=True, eq=False)
 class Sweeps:
-    """Draw ``y`` for the values of every varied setting, one panel for each setting.
+    """Draw ``y`` for the values of every varied setting, with one panel per setting.
 
-    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the
-    single seeds are dots. Lines join values that are numbers, not names. Controls (a
-    column ``control``) are grey bands.
+    A mark is the mean over the seeds and its bar the 95% interval; with fewer than five
+    seeds, the single seeds are dots. Lines connect values that are numbers, not names.
+    Controls (rows with a column ``control``) are grey bands.
 
     Attributes:
-        table: Long rows with a column ``seed`` and those named below.
+        table: Table with a column ``seed`` and those named below.
         axis: Column with the name of the varied setting, such as depth or width.
-        value: Column with its value; values are evenly spaced in order of first
-            appearance.
-        y: Column of numbers; what is not finite is left out.
-        series: Column that distinguishes marks; one series if None.
-        baseline: The value of each setting that the other panels keep; its tick is
-            bold.
-        labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as
+        value: Column with the value of this setting; values are evenly spaced, in order
+            of appearance.
+        y: Column of numbers; non-finite ones are left out.
+        series: Column that distinguishes marks; ``None`` for a single series.
+        baseline: Value of each setting in the other panels, whose tick is bold;
+            ``None`` for none.
+        labels: Label of a value of ``axis``, ``value`` or ``series``, by the value as
             text.
-        y_label: Text of the shared axis; the column's name if left out.
-        y_limits: Least and greatest value shown; intervals are cut to them.
-        y_linear: Size beyond which the axis of ``y`` is logarithmic, on both sides of
-            0; None for a linear axis.
+        y_label: Label of the shared axis; by default the column's name.
+        y_limits: Smallest and largest value shown, to which intervals are clipped; by
+            default those of the table.
+        y_linear: Absolute value beyond which the axis of ``y`` is logarithmic, on both
+            sides of 0; ``None`` for a linear axis.
         columns: Largest number of panels side by side.
-        order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
+        order: Values of ``axis`` and ``series`` in the desired order, followed by the
+            others; by default in the order of the table.
     """
 
     table: pl.DataFrame
@@ -83,7 +85,7 @@ class Sweeps:
 
     @property
     def names(self) -> list[str]:
-        """Names of the series; the column's name if there is only one."""
+        """Names of the series; for a single series, the name of the column ``y``."""
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
@@ -149,14 +151,14 @@ class Sweeps:
 
 
 def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFrame:
-    """The rows with a column ``_place``: the position of their value on the axis."""
+    """Return the rows with a column ``_place``, the position of their value on the axis."""
     places = {name: place for place, name in enumerate(values)}
     at = [places[tidy.plain(v)] for v in rows[value].to_list()]
     return rows.with_columns(pl.Series("_place", at, dtype=pl.Int64))
 
 
 def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
-    """A control: its interval at each place, or its mean where there is none."""
+    """Draw a control: its interval at each position, or its mean if there is no interval."""
     axes.bar(
         data.at,
         data.high - data.low,

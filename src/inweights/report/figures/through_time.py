@@ -1,6 +1,6 @@
-"""Draw learning over time: curves over steps, and states of the model at some steps.
+"""Draw the course of a training: curves over steps, and states of the model at some steps.
 
-:class:`ThroughTime` is the drawing ``through_time``; the player of
+:class:`ThroughTime` is the drawing ``through_time``; the interactive player of
 ``report.living.player`` shows all steps.
 """
 
@@ -23,31 +23,35 @@ from inweights.report.figures.states import cloud, legend
 @drawing("through_time")
 @dataclass(frozen=True, eq=False)
 class ThroughTime:
-    """Draw one training: its curves, and at some steps a matrix and projected states.
+    """Draw one training: curves over steps, and at some steps a matrix and projected states.
 
-    On the page of a run the same options make a player: a slider over the steps moves
-    all three.
+    On the page of a run the same options make an interactive player, with a slider over
+    the steps for all three parts.
 
     Attributes:
-        curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are
-            drawn.
-        matrices: Rows ``(step, row, column, value)`` of one seed.
-        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the
-            projections of all steps already aligned; ``pair`` is the sample, ``kind``
-            the kind of state.
-        row_group: Column of ``matrices`` with the group of the row; None for no groups.
-        column_group: Column of ``matrices`` with the group of the column; None for no
+        curves: Table with the columns ``seed``, ``series``, ``step`` and ``value``; the
+            mean over seeds and its 95% interval are drawn.
+        matrices: Table of one seed with the columns ``step``, ``row``, ``column`` and
+            ``value``.
+        states: Table of one seed with the columns ``step``, ``x``, ``y``, ``pair`` (the
+            sample), ``kind`` (the kind of state) and one for the layer. The projections
+            of all steps are already aligned.
+        row_group: Column of ``matrices`` with the group of the row; ``None`` for no
             groups.
-        layer: Column of ``states`` with the layer, an integer.
+        column_group: Column of ``matrices`` with the group of the column; ``None`` for
+            no groups.
+        layer: Integer column of ``states`` with the layer.
         kinds: Values of ``kind`` to draw, as star, circle, square, triangle and
-            diamond; all if None.
-        kind_labels: Text for each of ``kinds``; by default the values themselves.
-        moments: The steps shown, each among those of ``matrices`` and ``states``; by
-            default the first and the last. The player has all steps, and begins at the
+            diamond; ``None`` for all.
+        kind_labels: Labels of ``kinds``, in the same order; by default the values
+            themselves.
+        moments: Steps that are drawn, which must be in ``matrices`` and ``states``; by
+            default the first and the last. The player has all steps and begins at the
             last of these.
-        y_label: Text of the axis of the curves.
-        y_limits: Least and greatest value of the curves; None for what they need.
-        matrix_label: Text of the colour bar.
+        y_label: Label of the axis of the curves.
+        y_limits: Smallest and largest value shown of the curves; ``None`` for those of
+            the table.
+        matrix_label: Label of the colour bar.
         step_log: Whether the axis of steps is logarithmic.
     """
 
@@ -93,17 +97,17 @@ class ThroughTime:
 
     @cached_property
     def steps(self) -> list[int]:
-        """The steps at which both the matrix and the states were measured, sorted."""
+        """Steps at which both the matrix and the states were measured, in ascending order."""
         return sorted(set(self.matrices["step"]) & set(self.states["step"]))
 
     @property
     def chosen(self) -> list[int]:
-        """The moments that are drawn: those given, or the first and the last step."""
+        """Steps that are drawn: the given ones, or the first and the last."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property
     def shown(self) -> list[str]:
-        """The kinds of states in the order of their markers."""
+        """Kinds of states, in the order of their markers."""
         if self.kinds is not None:
             return list(self.kinds)
         return list(map(tidy.plain, tidy.distinct(self.states, "kind")))
@@ -115,11 +119,15 @@ class ThroughTime:
 
     @property
     def layers(self) -> list[int]:
-        """Numbers of the layers, in order."""
+        """Numbers of the layers, in ascending order."""
         return list(map(int, self.states[self.layer].unique().sort()))
 
     def matrix(self, step: int) -> Matrix:
-        """Return the matrix at one step."""
+        """Return the matrix at one step.
+
+        Args:
+            step: One of :attr:`steps`.
+        """
         return matrix_of(
             self.matrices.filter(step=step),
             "row",

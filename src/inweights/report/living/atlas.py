@@ -1,9 +1,10 @@
 """Build the atlas: an interactive page of how architectures store graphs.
 
-:func:`page` takes the films that :func:`inweights.probes.pictures.film.render_frames` makes;
-:func:`whole` takes the tables of a run. The page is one file without network access:
-the embedding in space with the graph's edges, the cosine of every pair, the energy by
-eigenspace, recall and Spearman correlation over steps, all at the slider's step.
+:func:`page` takes what :func:`inweights.probes.pictures.film.render_frames` returns,
+and :func:`whole` takes the tables of a run. The page is one file without network
+access. It shows, at the step that a slider selects, the embedding in three dimensions
+with the graph's edges, the cosine of every pair of nodes, and the energy by eigenspace,
+together with curves of recall and Spearman's correlation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,21 +35,26 @@ def page(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return an atlas of graphs as one HTML file that opens offline.
+    """Return an atlas of graphs: an interactive page as one HTML file that opens offline.
 
     Args:
-        films: By name of the graph, then of the architecture: what
-            :func:`inweights.probes.pictures.film.render_frames` returned.
-        worlds: The world of every graph, by the same names.
+        films: Tables that :func:`inweights.probes.pictures.film.render_frames`
+            returned, by the name of the graph and then of the architecture.
+        worlds: The world of each graph, by the same names.
         title: Heading of the page.
-        summary: A sentence below it; words between backticks are set as code.
-        order: Architectures in the order wanted; the others follow.
-        numbers: A table below the pictures; None for none.
-        unit: What a frame is one of, such as ``layer``.
+        summary: A sentence below the title; words between backticks are set as code.
+        order: Architectures in the desired order, followed by the others; ``None`` for
+            the order of ``films``.
+        numbers: A table that is shown below the pictures; ``None`` for none.
+        unit: What the frames of the animation are counted in: ``step``, or for example
+            ``layer``.
+
+    Returns:
+        The page, as HTML.
 
     Raises:
-        DataError: A graph has no world, a film does not fit its world, or the page
-            would be too large: about 250 nodes with 40 frames and five architectures
+        DataError: A graph has no world, a table does not fit its world, or the page
+            would be too large. About 250 nodes with 40 frames and five architectures
             fit.
 
     Example:
@@ -103,22 +109,26 @@ def whole(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return the page of an atlas from tables, such as those of a run of ``geometric-memory/fig1``.
+    """Return an atlas from the tables of a run, such as one of ``geometric-memory/fig1``.
 
     Args:
-        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
-            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
-            :func:`~inweights.probes.render_frames` makes them.
-        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
-            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
+        films: One row per ``graph``, ``architecture`` and ``step``, with the other
+            columns as :func:`~inweights.probes.render_frames` describes them.
+        graphs: One row per ``graph``, with the other columns as
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
         title: Heading of the page.
-        summary: A sentence below it; words between backticks are set as code.
-        order: Architectures in the order wanted; the others follow.
-        numbers: A table below the pictures; None for none.
-        unit: What a frame is one of, such as ``layer``.
+        summary: A sentence below the title; words between backticks are set as code.
+        order: Architectures in the desired order, followed by the others; ``None`` for
+            the order of ``films``.
+        numbers: A table that is shown below the pictures; ``None`` for none.
+        unit: What the frames of the animation are counted in: ``step``, or for example
+            ``layer``.
+
+    Returns:
+        The page, as HTML.
 
     Raises:
-        DataError: A film does not fit its graph, or the page would be too large.
+        DataError: An animation does not fit its graph, or the page would be too large.
     """
     content = build_content(films, graphs, order) | {"unit": unit}
     body = tag(
@@ -140,20 +150,23 @@ def fragment(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> str:
-    """Return the atlas as a part of a run's page.
+    """Return an atlas as a part of a run's page.
 
     Args:
-        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
-            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
-            :func:`~inweights.probes.render_frames` makes them.
-        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
-            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
+        films: One row per ``graph``, ``architecture`` and ``step``, with the other
+            columns as :func:`~inweights.probes.render_frames` describes them.
+        graphs: One row per ``graph``, with the other columns as
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
         name: Id of the figure on its page.
-        order: Architectures in the order wanted; the others follow.
-        columns: Not used here; the still drawing has it.
+        order: Architectures in the desired order, followed by the others; ``None`` for
+            the order of ``films``.
+        columns: Without effect; it is an option of the static drawing.
+
+    Returns:
+        The atlas, as HTML.
 
     Raises:
-        DataError: A film does not fit its graph, or the page would be too large.
+        DataError: An animation does not fit its graph, or the page would be too large.
     """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

@@ -1,7 +1,7 @@
-"""Write the content of an atlas as compact JSON, and its markup, for ``assets/atlas*.js``.
+"""Write the content of an atlas as compact JSON and its HTML, for ``assets/atlas*.js``.
 
-:func:`build_content` packs films and graphs, :func:`build_fragment` makes the part of
-the page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
+:func:`build_content` packs animations and graphs, and :func:`build_fragment` makes the
+part of the page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
 """
 
 import base64
@@ -31,13 +31,16 @@ _OF_LARGE = (
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
-    """Return numbers as 16-bit integers times a scale, encoded in base64: 2.7 characters each.
+    """Encode numbers as 16-bit integers times a scale, in base64, with 2.7 characters per number.
 
-    The error is at most half of the scale, which is the largest absolute value over
-    32,767.
+    The error is at most half of the scale, which is the largest absolute value divided
+    by 32,767.
 
     Args:
         values: An array of any shape; it is flattened.
+
+    Returns:
+        The scale and the encoded integers, by name.
 
     Raises:
         DataError: A number is not finite.
@@ -57,19 +60,19 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
 def build_content(
     films: pl.DataFrame, graphs: pl.DataFrame, order: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return everything that the page plays, as plain values for JSON.
+    """Return all data that the page shows, as plain values for JSON.
 
     Args:
-        films: A row for each ``graph``, ``architecture`` and ``step``, with ``recall``,
-            ``spearman``, ``shown``, ``positions``, ``cosines`` and ``energies``, as
-            :func:`~inweights.probes.render_frames` makes them.
-        graphs: A row for each ``graph``, with ``nodes``, ``links``, ``roots``,
-            ``order``, ``ring``, ``x``, ``y``, ``eigenvalues`` and ``sizes``.
-        order: Architectures in the order wanted; the others follow.
+        films: One row per ``graph``, ``architecture`` and ``step``, with the other
+            columns as :func:`~inweights.probes.render_frames` describes them.
+        graphs: One row per ``graph``, with the other columns as
+            :func:`~inweights.theory.geometric_memory.layout.scene` describes them.
+        order: Architectures in the desired order, followed by the others; ``None`` for
+            the order of ``films``.
 
     Raises:
-        DataError: A film does not fit its graph, has numbers that are not finite, or
-            all are too large.
+        DataError: An animation does not fit its graph or has non-finite numbers, or the
+            data are too large for a page.
     """
     check(films, graphs)
     architectures = list(map(tidy.plain, tidy.distinct(films, "architecture", order)))
@@ -93,7 +96,7 @@ def build_content(
         )
 
     def order_of(name: str) -> tuple[int, int]:
-        """Return the order of a film, GRAPH/ARCHITECTURE: first graph, last architecture."""
+        """Return the sort key of an animation, by its graph and then its architecture."""
         graph, architecture = name.split("/")[:2]
         return int(graph), -int(architecture)
 
@@ -161,10 +164,10 @@ def _short(value: float | None) -> float | None:
 
 
 def build_fragment(content: Mapping[str, Any], name: str) -> str:
-    """Return the markup of an atlas with its data, style and scripts; it needs nothing else.
+    """Return the HTML of an atlas with its data, styles and scripts.
 
     Args:
-        content: What :func:`build_content` returned.
+        content: The data that :func:`build_content` returned.
         name: Id of the figure on its page.
     """
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")

@@ -1,10 +1,10 @@
 """Build pages on which a small model learns in the browser, without a server.
 
-``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes
-come to lie (Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world,
-identities switched on and off while it trains (Identity Bridge, Figures 2 and 3). The
-arithmetic in ``explore_learn.js`` is this library's, in double precision; a test
-compares the two over 200 steps.
+``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, and watch the
+positions of its nodes (Geometric Memory, Figures 1 and 7). ``bridge``: train Emb-MLP on
+a two-hop world, with identities switched on and off (Identity Bridge, Figures 2 and 3).
+The arithmetic in ``explore_learn.js`` is the same as in this library, in double
+precision; a test compares the two over 200 steps.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
-    """Return an interactive page that trains a small model, as one HTML file that opens offline.
+    """Return an interactive page on which a small model is trained, as one offline HTML file.
 
     Args:
         which: ``geometry`` (embeddings of a graph) or ``bridge`` (two-hop facts).

@@ -1,7 +1,7 @@
-"""Build the player of ``through_time``: traces, and their changes at every step, for ``player.js``.
+"""Build the interactive player of ``through_time``: its traces, and their values at every step.
 
-It is registered as the interactive form of the drawing; ``player_layout`` has axes and
-titles.
+It is registered as the interactive form of the drawing. :mod:`~.player_layout` makes
+axes and titles, and ``assets/player.js`` plays the steps.
 """
 
 import html
@@ -38,15 +38,15 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the player as markup.
+    """Return the interactive player of a training, as HTML.
 
     Args:
         *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
         name: Id of the figure on its page.
-        **options: Options of the drawing.
+        **options: Options of the drawing :class:`ThroughTime`.
 
     Raises:
-        DataError: A table or column is missing, or tables have no common step.
+        DataError: A table or a column is missing, or the tables have no common step.
     """
     film = ThroughTime(*tables, **options)
     steps = film.steps
@@ -115,9 +115,9 @@ def _fragment(name: str, content: Mapping[str, Any], start: int) -> str:
 def _curves(
     table: pl.DataFrame, least: float
 ) -> tuple[list[dict[str, Any]], Callable[[int], list[str]]]:
-    """The traces of the curves, and a function from a step to their values as text.
+    """Return the traces of the curves, and a function from a step to their values as text.
 
-    A step below ``least`` is drawn there: a logarithmic axis has no zero.
+    A step below ``least`` is drawn at ``least``, since a logarithmic axis has no zero.
     """
     parts = tidy.panels(table, "series")
     looks = style.marks([tidy.plain(name) for name, _ in parts])
@@ -182,7 +182,7 @@ def _curves(
 
 
 def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Name, colour and dash of every curve: the legend, which also reads the values."""
+    """Return name, colour and dash of every curve, for the legend that also shows the values."""
     dashes = {mark.color: _svg_dash(mark) for mark in style.CYCLE}
     named = [
         (trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace
@@ -192,7 +192,7 @@ def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def _svg_dash(mark: style.Mark) -> str:
-    """Return a dash of matplotlib as SVG writes it."""
+    """Return a dash pattern of matplotlib in SVG's notation."""
     if mark.dash == "solid":
         return "none"
     return " ".join(f"{2 * length:g}" for length in mark.dash[1])
@@ -224,7 +224,7 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
 
 
 def _paths(film: ThroughTime) -> list[dict[str, Any]]:
-    """A trace for each sample and kind, with its coordinates at every step."""
+    """Return one trace per sample and kind, with its coordinates at every step."""
     layers = film.layers
     paths = []
     for place, sample in enumerate(tidy.distinct(film.states, "pair")):
@@ -271,7 +271,7 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
 
 
 def _keys(kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """What names the markers: traces without a point."""
+    """Yield traces without points, which explain the markers in the legend."""
     for rank, name in enumerate(kinds):
         marker = {
             "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
@@ -290,7 +290,7 @@ def _keys(kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _rounded(values: Any) -> Any:
-    """Nested lists of four significant digits; ``None`` for what is not finite."""
+    """Return nested lists rounded to four significant digits; ``None`` for non-finite numbers."""
     if isinstance(values, np.ndarray):
         values = values.tolist()
     if isinstance(values, list):

@@ -1,4 +1,4 @@
-"""Axes, titles and group names of the player; ``assets/player.js`` places them by the width.
+"""Make the axes, titles and group names of the player, which ``assets/player.js`` positions.
 
 :func:`build_layout` fills the layout of ``assets/player.json`` for one
 :class:`ThroughTime`.
@@ -19,7 +19,7 @@ _LEGIBLE = 30  # rows or columns whose names are shown, at most
 
 
 def words(text: str) -> str:
-    """Return a text that plotly shows literally; plotly reads some tags.
+    """Escape a text for plotly, which otherwise interprets some tags.
 
     Example:
         >>> words("a < b")
@@ -29,13 +29,13 @@ def words(text: str) -> str:
 
 
 def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
-    """Return plotly's layout of curves, matrix and states, without their places on the page.
+    """Return plotly's layout of curves, matrix and states, without positions on the page.
 
-    The axes do not move: those of the states cover all steps.
+    The axes do not change between steps: those of the states cover all steps.
 
     Args:
         film: The drawing with its tables.
-        matrix: The matrix at one step, whose labels all steps share.
+        matrix: The matrix at one step, whose labels are those of all steps.
     """
     first = film.layers[0]
     last = film.layers[-1]
@@ -66,7 +66,7 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
 
 
 def _edges(matrix: Matrix) -> list[dict[str, Any]]:
-    """Lines between the groups of the matrix."""
+    """Return the lines between the groups of the matrix."""
     line = {"type": "line", "line": {"color": style.INK, "width": 1}}
     across = {
         **line,
@@ -93,14 +93,14 @@ def _edges(matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _names(matrix: Matrix) -> float:
-    """Pixels that the names of the rows take, about."""
+    """Return the approximate width of the names of the rows, in pixels."""
     return 6.0 * max(map(len, matrix.rows), default=0) + 6
 
 
 def _groups(
     matrix: Matrix, named_rows: bool, named_columns: bool
 ) -> list[dict[str, Any]]:
-    """Names of the groups, outside of the names of their rows and columns."""
+    """Return the names of the groups, outside of the names of their rows and columns."""
     font = {"showarrow": False, "font": {"size": 12}}
     wide = _names(matrix) if named_rows else 4
     rows = [

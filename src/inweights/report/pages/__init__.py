@@ -1,1 +1,1 @@
-"""Whole pages (runs, audits, predictions) and files that are exported from a run."""
+"""Pages of runs, audits and predictions, and files that are exported from a run."""

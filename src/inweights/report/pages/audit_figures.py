@@ -1,4 +1,4 @@
-"""The figures of an audit's page: predicted outcome of the questions, and chains of relations."""
+"""Draw the figures of an audit's page: predicted answers, and chains of relations."""
 
 import numpy as np
 import polars as pl
@@ -15,13 +15,14 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Return bars of how many questions of each pair of relations are answered, tied and missed.
+    """Draw how many questions of each pair of relations are answered, tied and missed.
 
-    Without a prediction the bars show the best accuracy that is possible without
+    Without a prediction the bars show the highest accuracy that is possible without
     attention.
 
     Args:
-        outlook: Table of :func:`inweights.audit.outlook`; the first 14 pairs are drawn.
+        outlook: Table of :func:`inweights.audit.outlook`; only the first 14 pairs are
+            drawn.
     """
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
@@ -85,11 +86,11 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Return a matrix of how many chains lead from one relation into another.
+    """Draw a matrix of how many chains lead from one relation to another.
 
     Args:
-        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; the
-            relations with most chains are drawn.
+        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; only the
+            relations with the most chains are drawn.
     """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())

@@ -1,6 +1,6 @@
-"""The page of an audit: one HTML file that opens offline, the answer first.
+"""Build the page of an audit: one HTML file that opens offline and begins with the answer.
 
-:func:`build_audit_page` is what ``inweights audit --page`` writes.
+``inweights audit --page`` writes what :func:`build_audit_page` returns.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def build_audit_page(made: Audit, name: str) -> str:
 
     Args:
         made: The audit.
-        name: Name of the facts, the heading of the page.
+        name: Name of the facts, which is the title of the page.
     """
     found = outlook(made)
     items = (

@@ -1,4 +1,4 @@
-"""The section of a page that compares every setting with the paper and its code.
+"""Write the section of a page that compares every setting with the paper and its code.
 
 :func:`differences_section` is one of the sections of
 :func:`~inweights.report.build_page`.
@@ -24,15 +24,16 @@ def differences_section(
     protocol: PaperProtocol | None,
     statements: Mapping[str, PaperSetting] = {},
 ) -> str:
-    """Return markup of the settings that differ from the paper, each with the paper's value.
+    """Return a section with the settings that differ from the paper, as HTML.
 
-    The settings that agree are folded; without a protocol or rows the result is empty.
+    Settings that agree with the paper are shown in a closed block.
 
     Args:
         rows: Rows of
             :func:`~inweights.experiments.grammar.protocols.differences.table_of`.
-        protocol: What the paper states; without one nothing is shown.
-        statements: What it states and no setting corresponds to, by what it is about.
+        protocol: What the paper states; ``None`` if unknown, in which case the result
+            is empty.
+        statements: Statements of the paper without a corresponding setting, by subject.
     """
     if protocol is None or not rows:
         return ""
@@ -56,10 +57,10 @@ def differences_section(
 
 
 def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
-    """Return statements without a corresponding setting, each with the library's choice.
+    """Return statements without a corresponding setting as sentences, with our own choice.
 
     Args:
-        statements: What is stated, by what it is about.
+        statements: The statements, by subject.
 
     Example:
         >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})
@@ -72,10 +73,10 @@ def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return how many settings are as in the paper, in its code, smaller or ours, in words.
+    """Return how many settings are as in the paper, as in its code, smaller or ours, as text.
 
     Args:
-        rows: A row per setting, of which ``whose`` is counted.
+        rows: Rows of a table of differences; only ``whose`` is counted.
     """
     counted = Counter(row.whose for row in rows)
     parts = [
@@ -85,7 +86,7 @@ def in_numbers(rows: Sequence[DifferenceRow]) -> str:
 
 
 def _table(name: str, rows: Sequence[DifferenceRow]) -> str:
-    """All of the rows; a column that says nothing is left out."""
+    """Return all rows as an HTML table, without columns that contain no information."""
     columns = {
         "setting": [row.setting for row in rows],
         "here": [row.value for row in rows],

@@ -1,7 +1,7 @@
-"""The verdicts of a page: a headline, and a row for each claim with its interval and target.
+"""Write the verdicts of a page: a headline, and one row per claim with interval and target.
 
 :func:`claims_section` is one of the sections of :func:`~inweights.report.build_page`;
-:func:`headline` is also printed by the command line.
+the command line also prints :func:`headline`.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ _EDGE = 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
-    """Return the verdict on all claims in one phrase, such as ``3 of 4 claims reproduced``."""
+    """Summarise the verdicts on all claims in one phrase, such as ``3 of 4 claims reproduced``."""
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
@@ -54,7 +54,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return markup of the headline, counts and a row for each claim; empty without claims."""
+    """Return the headline, the counts and one row per claim as HTML; empty without claims."""
     if not claims:
         return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)
@@ -98,10 +98,10 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
 
 
 def claim_row(place: int, claim: ClaimResult) -> str:
-    """Return markup of the row of one claim.
+    """Return the row of one claim, as HTML.
 
     Args:
-        place: Number of the row on the page, from 0.
+        place: Index of the row on the page, from 0.
         claim: The judged claim.
     """
     name = _CLASS[claim.verdict]
@@ -155,10 +155,13 @@ def _facts(claim: ClaimResult) -> str:
 
 
 def interval_bar(claim: ClaimResult) -> str:
-    """Return the interval of a claim beside the range of its target, as an SVG element.
+    """Draw the confidence interval of a claim and its target range, as an SVG element.
 
     Args:
-        claim: The judged claim; the result is empty if nothing was measured.
+        claim: The judged claim.
+
+    Returns:
+        The SVG; empty if nothing was measured.
     """
     least = claim.target.least
     most = claim.target.most
@@ -221,7 +224,7 @@ def interval_bar(claim: ClaimResult) -> str:
 
 
 def _domain(numbers: Sequence[float]) -> tuple[float, float]:
-    """Return the axis of a bar: 0 to 1 if all values fit, otherwise their range and a margin."""
+    """Return the ends of a bar's axis: 0 and 1 if all values fit, otherwise their range."""
     low = min(numbers)
     high = max(numbers)
     if low >= -0.1 and high <= 1.1:

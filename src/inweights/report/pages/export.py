@@ -1,6 +1,6 @@
 """Export a run for a paper: figures as PDF, claims as a LaTeX table or CSV, tables as CSV.
 
-:func:`write_export` is what ``inweights export`` calls.
+``inweights export`` calls :func:`write_export`.
 """
 
 import io
@@ -42,7 +42,7 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Return the paths of the files of a finished run that a paper needs, after writing them.
+    """Write the files of a finished run that a paper needs.
 
     Args:
         outcome: The run.
@@ -50,19 +50,20 @@ def write_export(
         pdf: Whether to write ``<figure>.pdf`` for each figure.
         latex: Whether to write ``claims.tex``.
         csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table.
-        raw: Whether texts in CSV are written as they are, also those that a spreadsheet
-            would run.
+        raw: Whether texts in CSV are written unchanged, even if a spreadsheet would run
+            them as formulas.
+
+    Returns:
+        Paths of the written files.
 
     Raises:
-        ConfigError: Only claims are wanted and there are none, or only figures and
-            there are none.
+        ConfigError: Only the claims or only the figures are requested, and the run has
+            none.
         WriteError: A file cannot be written.
         DataError: A figure names a missing table or column.
     """
     if latex and not outcome.claims and not (pdf or csv):
-        raise ConfigError(
-            f"{outcome.recipe.name} states no claims, so that --latex has no rows"
-        )
+        raise ConfigError(f"{outcome.recipe.name} has no claims for --latex")
     if pdf and not outcome.recipe.figures and not (latex or csv):
         raise ConfigError(f"{outcome.recipe.name} has no figures for --pdf")
     files: dict[str, bytes] = {}
@@ -116,12 +117,12 @@ def claims_latex(outcome: Outcome) -> str:
 
 
 def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
-    """Return claims as CSV, one row for each.
+    """Return claims as CSV, with one row per claim.
 
     Args:
         claims: The judged claims.
-        raw: Whether texts are written as they are, also those that a spreadsheet would
-            run.
+        raw: Whether texts are written unchanged, even if a spreadsheet would run them
+            as formulas.
     """
     named = {
         "claim": "text",

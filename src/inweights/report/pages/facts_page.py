@@ -1,6 +1,6 @@
-"""The layout of pages about a user's facts: answer, findings, tables.
+"""Lay out pages about a user's facts: answer, findings, tables.
 
-Audit and prediction pages are made by :func:`facts_page`.
+:func:`facts_page` makes the pages of audits and predictions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,15 +22,15 @@ def facts_page(
     answer: Iterable[str],
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return a page about a user's facts as HTML.
+    """Return a page about a user's facts, as HTML.
 
     Args:
-        about: What kind of page it is, above the heading.
-        name: Name of the facts, the heading.
+        about: Kind of the page, which is written above the title.
+        name: Name of the facts, which is the title.
         headline: The answer in one sentence.
-        counts: Name and value of each number below the heading.
-        answer: Paragraphs below the answer; empty ones are left out.
-        sections: Id, title and markup of each section; those without markup are left
+        counts: Pairs of name and value of the numbers below the title.
+        answer: Paragraphs below the headline, as HTML; empty ones are left out.
+        sections: Id, title and HTML of each section; sections without HTML are left
             out.
     """
     told = [section for section in sections if section[-1]]
@@ -64,24 +64,25 @@ def facts_page(
 
 
 def finding(level: str, kind: str, title: str, *inner: str) -> str:
-    """Return markup of one finding, as an entry of a list.
+    """Return one finding as an entry of an HTML list.
 
     Args:
-        level: Its level in words, such as ``To do``.
-        kind: ``act``, ``good`` or ``note``, which decides its look.
-        title: Title, as text.
-        *inner: Markup below the title.
+        level: Its urgency as text, such as ``To do``.
+        kind: ``act``, ``good`` or ``note``, which determines the style of the entry.
+        title: Title, as plain text.
+        *inner: HTML below the title.
     """
     text = tag("div", tag("h3", escape(title)), *inner)
     return tag("li", tag("span", level, class_="level"), text, class_=f"is-{kind}")
 
 
 def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) -> str:
-    """Return markup of tables that can be opened; tables without rows are left out.
+    """Return tables in blocks that can be opened, as HTML; tables without rows are left out.
 
     Args:
-        tables: Title and table of each.
-        opened: Place of the one that is open at first.
+        tables: Pairs of a title and a table.
+        opened: Index of the table whose block is open at the beginning; by default the
+            first.
     """
     return "".join(
         disclosure(

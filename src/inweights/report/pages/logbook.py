@@ -1,8 +1,8 @@
 """Write a finished run as a page of a public logbook, in the format of trackio.
 
-:func:`write_logbook` is what ``inweights export --logbook`` calls. A logbook is a folder
-of Markdown files with a marker before each cell, which trackio reads, serves and
-publishes; trackio itself is not needed to write one.
+``inweights export --logbook`` calls :func:`write_logbook`. A logbook is a folder of
+Markdown files with a marker before each cell, which trackio reads, serves and
+publishes. Trackio itself is not needed to write one.
 """
 
 import hashlib
@@ -37,20 +37,22 @@ _HEADING = "## Pages"
 def write_logbook(
     outcome: Outcome, folder: Path, *, ledger: Path | None = None
 ) -> list[Path]:
-    """Return the paths of the two files written for a run: its page, and the logbook's index.
+    """Write a run as a page of a logbook, and update the logbook's index.
 
-    The logbook is begun if the folder has none; otherwise the page joins it, and the
-    page of the same run is replaced. The same run gives the same bytes.
+    A folder without a logbook gets a new one. Otherwise the page is added, and an
+    earlier page of the same run is replaced. The same run gives the same bytes.
 
     Args:
         outcome: The run.
-        folder: Folder of the logbook, which gets a folder ``.trackio``.
-        ledger: The ledger of claims, whose hash is written down if the file exists; None
-            for no ledger.
+        folder: Folder of the logbook, whose files are in its subfolder ``.trackio``.
+        ledger: File of the ledger of claims, whose hash is recorded if it exists;
+            ``None`` for no ledger.
+
+    Returns:
+        Paths of the two files: the page and the index.
 
     Raises:
-        ConfigError: The page has cells that were added by others.
-        WriteError: A file cannot be written.
+        ConfigError: The page has cells that others added.
     """
     run = outcome.folder.path.name
     title = f"{outcome.recipe.name}, {outcome.scale}, {run}"
@@ -74,12 +76,12 @@ def write_logbook(
 
 
 def _has_others(text: str) -> bool:
-    """Whether a page has a cell that was not written here."""
+    """Return whether a page has a cell that this module did not write."""
     return text.count(_MARKER) != text.count(_OWN)
 
 
 def _index(outcome: Outcome) -> str:
-    """The first page of a new logbook: what its pages are; people may edit it."""
+    """Return the first page of a new logbook, which explains its pages and may be edited."""
     return (
         f"# {_plain(outcome.recipe.paper)}: runs of inweights\n\n"
         "Each page is one finished run: what was asked, the command that repeats it, "
@@ -90,7 +92,7 @@ def _index(outcome: Outcome) -> str:
 
 
 def _with_page(index: str, title: str, slug: str) -> str:
-    """The index with a row that links to a page, below the rows that it has."""
+    """Return the index with a link to a page, below the links that it already has."""
     if f"(#/{slug})" in index:
         return index
     # An empty logbook of trackio has a row that says how to add a page.
@@ -109,7 +111,7 @@ def _with_page(index: str, title: str, slug: str) -> str:
 
 
 def _cells(outcome: Outcome, ledger: Path | None) -> list[str]:
-    """All cells of the page of a run, in order."""
+    """Return all cells of a run's page, in order."""
     cells = [
         _cell(outcome, "markdown", "What was asked", _asked(outcome)),
         _cell(outcome, "code", "Run it again", _fence("bash", command_of(outcome))),
@@ -158,7 +160,7 @@ def _asked(outcome: Outcome) -> str:
 
 
 def _claims(outcome: Outcome) -> str:
-    """The table of claims; four columns, as a logbook's pages are narrow."""
+    """Return the table of claims, with four columns, since the pages of a logbook are narrow."""
     rows = ["| verdict | claim | target | measured |\n|---|---|---|---|"]
     for claim in outcome.claims:
         name = claim.id.rpartition("/")[2]
@@ -173,7 +175,7 @@ def _claims(outcome: Outcome) -> str:
 
 
 def _measured(claim: ClaimResult) -> str:
-    """What was measured, its interval, and how many seeds meet the target."""
+    """Return what was measured, its interval, and how many seeds meet the target, as text."""
     if claim.measured is None:
         return ""
     if claim.low is not None and claim.high is not None:
@@ -202,13 +204,13 @@ def _origin(outcome: Outcome, ledger: Path | None) -> str:
 
 
 def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
-    """One cell as text: its marker, and below it what it shows.
+    """Return one cell as text: its marker, followed by its content.
 
     Args:
-        outcome: The run, from which id and time follow.
+        outcome: The run, from which the cell's id and time are derived.
         kind: ``markdown``, ``code`` or ``figure``.
         title: The cell's title.
-        body: Markdown.
+        body: Content of the cell, as Markdown.
     """
     named = f"{outcome.folder.path.name} {kind} {title}"
     about = {
@@ -224,13 +226,13 @@ def _cell(outcome: Outcome, kind: str, title: str, body: str) -> str:
 
 
 def _made(folder: Path) -> str:
-    """When the run was written, in UTC, to the second."""
+    """Return when the run was written, in UTC, to the second."""
     changed = (folder / "config.json").stat().st_mtime
     return datetime.fromtimestamp(int(changed), UTC).isoformat()
 
 
 def _fence(language: str, text: str) -> str:
-    """Text between fences; fences and markers within it are broken up."""
+    """Return a text as a fenced block, with fences and markers in it made harmless."""
     inner = (
         in_order(text).replace("````", "` ` ` `").replace(_MARKER, "<! -- trackio-cell")
     )
@@ -242,10 +244,10 @@ def _json(values: Mapping[str, Any] | Sequence[Any]) -> str:
 
 
 def _plain(text: str) -> str:
-    """A sentence as one line of Markdown that begins no markup of HTML."""
+    """Return a sentence as one line of Markdown that contains no HTML."""
     return re.sub(r"<(?=[A-Za-z/!?])", "&lt;", in_order(" ".join(text.split())))
 
 
 def _cell_text(text: str) -> str:
-    """A sentence as a cell of a table."""
+    """Return a sentence as a cell of a Markdown table."""
     return _plain(text).replace("|", "\\|")

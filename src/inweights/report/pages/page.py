@@ -1,7 +1,7 @@
-"""Build the page of a run: one HTML file that opens offline, verdict first.
+"""Build the page of a run: one HTML file that opens offline and begins with the verdict.
 
-:func:`build_page` joins the sections, :func:`publish` writes page and figures into the
-run's folder.
+:func:`build_page` joins the sections, and :func:`publish` writes page and figures into
+the run's folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,11 +43,11 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
 
     Args:
         content: The run, and what to cite.
-        stills: Figures by id if they are drawn already; None draws them.
+        stills: Figures that were already drawn, by id; ``None`` draws them.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that is not there.
+        DataError: A figure names a table or column that does not exist.
     """
     run = content.outcome
     drawn = stills or _stills(run.figures, run.tables)
@@ -87,15 +87,15 @@ def write_figures(
 
     Args:
         figures: The figures.
-        tables: All tables of the run by name.
-        folder: Folder to write into; it is made if needed.
+        tables: All tables of the run, by name.
+        folder: Folder to write into, which is created if necessary.
 
     Returns:
         The drawn figures by id.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a table or column that is not there.
+        DataError: A figure names a table or column that does not exist.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stills = _stills(figures, tables)
@@ -106,16 +106,16 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write the folder ``figures`` and the page of a run.
+    """Write the figures and the page of a run into its folder.
 
     Args:
         outcome: The run.
-        folder: Folder to write into.
-        cite: BibTeX entries of the paper and of the project.
+        folder: Folder of the run.
+        cite: BibTeX entries of the paper and of the project; by default none.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a missing table or column.
+        DataError: A figure names a table or column that does not exist.
     """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
     content = PageContent(outcome=outcome, cite=cite)

@@ -1,6 +1,6 @@
-"""The page of a prediction: assertions and failures first, then advice, then all tables.
+"""Build the page of a prediction: predicted assertions and failures, advice, all tables.
 
-:func:`build_forecast_page` is what ``inweights predict --page`` writes.
+``inweights predict --page`` writes what :func:`build_forecast_page` returns.
 """
 
 from collections.abc import Iterable
@@ -48,15 +48,15 @@ def build_forecast_page(
     queries: pl.DataFrame | None = None,
     trained: str = "",
 ) -> str:
-    """Return the page of a prediction as HTML.
+    """Return the page of a prediction, as HTML.
 
     Args:
         made: The prediction.
-        name: Name of the facts, the heading of the page.
-        queries: The rows to show, with further columns beside those of
-            ``made.queries``; None for those of the prediction.
-        trained: Sentence on short trainings that were run besides; by default advice on
-            running them.
+        name: Name of the facts, which is the title of the page.
+        queries: Rows to show, with further columns in addition to those of
+            ``made.queries``; ``None`` for ``made.queries``.
+        trained: Sentence about short trainings that were run in addition; by default
+            advice on running them.
     """
     rows = made.queries if queries is None else queries
     if "outlook" not in rows.columns:
@@ -115,7 +115,7 @@ def _explain(made: Prediction, trained: str) -> Iterable[str]:
 
 
 def _surprises(rows: pl.DataFrame) -> str:
-    """Return the findings as markup, unstated assertions first; of each outcome the surest."""
+    """Return the findings as HTML, with the most certain of each outcome first."""
     items = []
     for verdict, (level, kind) in _LEVELS.items():
         of = rows.filter(pl.col("verdict") == verdict)

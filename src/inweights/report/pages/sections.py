@@ -1,6 +1,6 @@
-"""The sections of a run's page besides the verdict: figures, numbers, settings, how to repeat it.
+"""Write the sections of a run's page besides the verdict: figures, numbers, settings, repetition.
 
-Each function returns markup, which :func:`~inweights.report.build_page` joins.
+Each function returns HTML, which :func:`~inweights.report.build_page` joins.
 """
 
 import shlex
@@ -42,7 +42,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return the header of a page as markup: paper, title, summary, numbers, and links."""
+    """Return the header of a page as HTML: paper, title, summary, numbers and links."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),
@@ -70,11 +70,11 @@ def header(run: Outcome) -> str:
 
 
 def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
-    """Return markup of a section with a list of sentences; empty if there are none.
+    """Return a section with a list of sentences as HTML; empty if there are none.
 
     Args:
         name: Id of the section.
-        title: Its title.
+        title: Title of the section.
         texts: The sentences.
     """
     if not texts:
@@ -84,7 +84,7 @@ def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words.
+    """Return a duration in readable units.
 
     Example:
         >>> duration(4.21), duration(754), duration(7320)
@@ -94,17 +94,18 @@ def duration(seconds: float) -> str:
 
 
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
-    """Return the interactive form of a figure as markup; ``None`` if its kind has none.
+    """Return the interactive form of a figure as HTML; ``None`` if its kind has none.
 
-    The markup needs ``assets/player.js`` and plotly on its page, which
-    :func:`inweights.report.pages.page.build_page` puts there.
+    The HTML needs ``assets/player.js`` and plotly on its page, which
+    :func:`inweights.report.pages.page.build_page` includes.
 
     Args:
         figure: The figure.
         tables: All tables of the run by name.
 
     Raises:
-        ConfigError: No drawing has the figure's kind, or an option does not fit it.
+        ConfigError: No drawing is registered under the figure's kind, or an option does
+            not fit it.
         DataError: A table or a column is missing, or a table has no rows.
     """
     given = arguments(figure, find(figure), tables)
@@ -117,21 +118,21 @@ def figures_section(
     tables: Mapping[str, pl.DataFrame],
     stills: Mapping[str, Still],
 ) -> tuple[str, bool]:
-    """Return the section with all figures, and whether one of them plays through time.
+    """Return the section with all figures as HTML, and whether one of them is interactive.
 
-    Where plotly is not installed, a still figure is shown instead, and a note says so.
+    If plotly is not installed, a static figure is shown instead, with a note.
 
     Args:
         figures: The figures.
         tables: All tables of the run by name.
-        stills: The drawn figures by id.
+        stills: The drawn figures, by id.
 
     Returns:
-        Markup, and whether the page needs plotly and the player's script.
+        Two values: the HTML, and whether the page needs plotly and the player's script.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
-        DataError: A figure names a missing table or column.
+        DataError: A figure names a table or column that does not exist.
     """
     if not figures:
         return "", False
@@ -171,11 +172,11 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return markup of the excess of probes over their controls, or over chance.
+    """Return a table of how far probes exceed their controls, or chance, as HTML.
 
     Args:
-        tables: Tables of a run, by name; a probe's table has the column ``seed`` before
-            its own columns, and a column for the control where one was run.
+        tables: Tables of a run, by name. A probe's table has the column ``seed`` before
+            its own columns, and the column ``control`` if controls were run.
     """
     parts = []
     without = []
@@ -212,7 +213,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return markup of all tables, each folded below its name and size; ``overview`` is open.
+    """Return all tables in closed blocks with name and size, as HTML; ``overview`` is open.
 
     Args:
         tables: Tables of a run, by name.
@@ -228,11 +229,11 @@ def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """Return markup of all settings, beginning with those that the paper does not state.
+    """Return all settings as HTML, beginning with those that the paper does not state.
 
     Args:
         config: Nested settings of the run.
-        ours: Settings that are our choice: dotted names, and sentences.
+        ours: Our own choices: dotted names of settings, and sentences.
     """
     choices = ""
     if ours:
@@ -249,7 +250,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
 
 def again_section(run: Outcome) -> str:
-    """Return markup with the command that repeats the run, its folder, and its environment."""
+    """Return the command that repeats the run, its folder and its environment, as HTML."""
     return tag(
         "section",
         tag("h2", "Run it again"),
@@ -284,7 +285,7 @@ def command_of(outcome: Outcome) -> str:
 
 
 def cite_section(entries: Sequence[str]) -> str:
-    """Return markup with BibTeX entries to copy; empty without entries."""
+    """Return BibTeX entries to copy, as HTML; empty without entries."""
     if not entries:
         return ""
     return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
