@@ -2,9 +2,9 @@
 
 The main names are :func:`audit`, which counts chains, bridges and shortcuts in a set of
 triples, :func:`mend`, which corrects the file, and :func:`augment`, which writes
-training texts and held-out questions. The package reads facts from
-``worlds.knowledge``, asks ``theory`` for predictions, and is used by the command line
-and the language-model experiments.
+training texts and held-out questions. The package reads facts with ``worlds.knowledge``
+and predicts answers with ``theory``; the command line and the language-model
+experiments use it.
 """
 
 from inweights.audit.audit import Audit, audit

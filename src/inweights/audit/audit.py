@@ -35,39 +35,47 @@ class Audit:
 
     Attributes:
         knowledge: The facts that were audited.
-        relations: A row for each relation: ``relation``, ``triples``, ``subjects``,
-            ``objects``, ``values`` (mean number of objects of a subject),
-            ``most_common`` (the object that most subjects have) and ``share`` (the
-            fraction of subjects that have it: the accuracy of a guess from the relation
-            alone).
-        compositions: A row for each pair of relations that chain: ``first``,
-            ``second``, ``chains``, ``subjects`` (each asks one question: how many
-            prompts), ``bridges``, ``answers``, ``complexity`` (most objects that one
-            subject reaches under the second relation, by whatever first), ``expected``
-            (mean of one over that number), ``stated`` (chains whose answer is a fact of
-            its own), ``share`` (answers that are the most common one). ``chains`` is
-            exact; the others are of the chains that were listed.
-        listed: Share of all chains that were listed; below 1 if there are more than a
-            million.
-        bridges: A row for each entity that ends one triple and begins another:
-            ``entity``, ``incoming``, ``outgoing``, ``identity`` (whether its identity
-            is stated).
-        transfers: A row for each pair of relations ``shared`` and ``attribute``:
-            ``groups``, ``pairs`` of entities that share a value of the one, where only
-            one of the two has the other: what may be transferred by analogy, rightly or
-            not, but no name and no number; ``late`` counts those whose shared value is
-            learnt in a later stage than the attribute.
-        leaks: Composed answers that are stated outright: ``subject``, ``first``,
-            ``bridge``, ``second``, ``answer``, ``fact``, ``line``.
-        name_overlap: A row a relation: ``contained``, the share of its triples whose
-            object's name is part of the subject's, or the other way round: answers that
-            may be read off the name.
-        samples: Three facts of each relation and three questions of each kind, as
-            ``augment`` would word them: ``role``, ``text``, ``answer``.
-        contradicted: Chains whose direct relation the file states with another value:
-            one name seems to mean two things.
-        entity_positions: How many entities only begin triples, only end them, or do
-            both; and how many dates and numbers end triples, which are no entities.
+        relations: One row per relation: ``relation`` (its name), ``triples``,
+            ``subjects`` and ``objects`` (numbers of facts and of distinct entities),
+            ``values`` (mean number of objects of a subject), ``most_common`` (the
+            object that most subjects have) and ``share`` (the fraction of subjects that
+            have that object: the accuracy of a guess from the relation alone).
+        compositions: One row per pair of relations that form chains: ``first``,
+            ``second`` (names of the relations), ``chains`` (exact number of chains),
+            ``subjects``, ``bridges``, ``answers`` (numbers of distinct entities in
+            these places; each subject makes one question), ``complexity`` (largest
+            number of objects that one subject reaches through any first relation
+            followed by ``second``), ``expected`` (mean over the chains of one divided
+            by that number of objects), ``stated`` (number of chains whose answer is the
+            object of a fact about the same subject) and ``share`` (fraction of the
+            chains that end in the most common answer). All columns but ``chains`` are
+            computed from the listed chains.
+        listed: Fraction of all chains that were listed; below 1 if there are more than
+            a million.
+        bridges: One row per entity that is the object of one fact and the subject of
+            another: ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and
+            ``identity`` (whether its identity statement is among the facts).
+        transfers: One row per pair of relations that suggests analogies: ``shared``,
+            ``attribute`` (names of the relations), ``groups`` (number of values of
+            ``shared``), ``pairs`` (number of pairs of entities with the same value of
+            ``shared`` of which only one has an ``attribute``; a model may transfer it
+            to the other, rightly or wrongly) and ``late`` (number of those pairs whose
+            shared value is learnt in a later stage than the attribute). Relations whose
+            values are dates, numbers or unique to a subject are left out.
+        leaks: One row per chain whose answer a fact states directly: ``subject``,
+            ``first``, ``bridge``, ``second``, ``answer``, ``stated_as`` (relation of
+            the direct fact), ``fact`` (its index) and ``line`` (its line in the file).
+        name_overlap: One row per relation: ``relation`` and ``contained``, the fraction
+            of its facts in which the name of the object is part of the subject's name,
+            or the other way round, so that the answer can be read off the name.
+        samples: Three facts of each relation and three questions of each kind, in the
+            words of ``augment``: ``role`` (``fact: RELATION``, or the kind of
+            question), ``text``, ``answer``.
+        contradicted: Chains whose end the file contradicts by stating another value
+            directly, so that one name seems to mean two things.
+        entity_positions: Numbers of entities under the keys ``subject only``, ``object
+            only`` and ``both``, and number of dates and numbers among the objects under
+            ``literal``; these are not counted as entities.
         forecast: Result of :func:`inweights.predict` for the facts, or for a part of
             them if there are many; None if there is no prediction.
         why_no_forecast: Why there is no prediction; empty if there is one.
@@ -103,14 +111,15 @@ def audit(
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
-        forecast: Whether to predict which queries are answered, from a part of the
-            facts where there are many.
+        forecast: Whether to predict which questions are answered. If there are more
+            facts than can be solved in time, the prediction covers a part of them.
         seconds: Time limit of the prediction, in seconds.
-        wording: Sentence templates and kinds of relations; by default those of the
-            file, or plain ones.
+        wording: Sentence templates and kinds of relations; by default those that the
+            file defines, or else generic ones.
         progress: Called during the prediction with a description, the number of
-            iterations and the gap.
-        watch: Called with parts done, number of parts, and the name of the next part.
+            iterations and the relative gap.
+        watch: Called with the number of finished parts, the number of all parts, and
+            the name of the next part.
 
     Returns:
         The tables of the audit, with the prediction or the reason why there is none.

@@ -1,8 +1,8 @@
 """Make training data from a user's facts: statements, added texts, held-out questions, a control.
 
-:func:`augment` is the main name; strategies (:mod:`inweights.audit.strategies`) add the
-texts, and :func:`~inweights.audit.write_augmented` writes the result. The same facts
-and options give the same rows; nothing is read but the facts, and a file to replay.
+:func:`augment` calls strategies (:mod:`inweights.audit.strategies`) that add texts, and
+:func:`~inweights.audit.write_augmented` writes the result. The same facts give the same
+rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,35 +49,31 @@ class Augmented:
     """Training set, control and questions made by :func:`augment`.
 
     Attributes:
-        train: A row for each text: ``id, fact, line, role, stage, prompt, completion,
-            text, turn``. ``role`` is ``fact``, or what a strategy makes; a text that
-            states no single fact has fact and line -1; ``turn`` is what a user says in
-            chat, who asks rather than begins a sentence.
-        control: The same columns: the facts alone, repeated to as many words as
-            ``train`` has (tokens, where these are counted).
-        questions: A row for each question, as :func:`inweights.audit.held_out` returns
-            them, with ``told``: roles of the rows of ``train`` that answer it by direct
-            statement, in a sentence that names first what is asked about and then the
-            answer (empty for questions that only reasoning answers); and ``itself``:
-            whether the answer is the subject.
-        words: Number of words of ``train`` and ``control``.
-        plain: Relations without a template.
-        tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer
-            was given.
+        train: One row per text: ``id`` (its index), ``fact`` (index of the fact that it
+            states) and ``line`` (of that fact in the file; both -1 for a text that
+            states no single fact), ``role`` (``fact``, or the kind of text that a
+            strategy makes), ``stage`` (of the curriculum), ``prompt``, ``completion``,
+            ``text`` (both together), ``turn`` (the user's turn in chat).
+        control: A training set with the same columns that contains the facts alone,
+            repeated until it is as long as ``train`` (in tokens if a tokenizer was
+            given, otherwise in words).
+        questions: The table of :func:`inweights.audit.held_out`, with two more columns:
+            ``told``, the roles of the rows of ``train`` that name its subject and then
+            its answer in one sentence (empty if only reasoning answers it); and
+            ``itself``, whether the answer is the subject.
+        words: Number of words of ``train`` and of ``control``, by these names.
+        plain: Names of the relations without a sentence template of their own.
+        tokens: Number of tokens, like ``words``; empty if no tokenizer was given.
         strategies: Names of the strategies that were used.
-        dropped: Number of questions that were left out, as a training text has their
-            very prompt.
-        chains: Number of all two-step questions; fewer are asked where there are many,
-            or where no wrong candidate is known.
-        alone: Number of questions left out because the answer is their only candidate.
-        choices: Choice of ``auto`` for each kind of question, with the reason.
-        facts: ``subject, relation, object``, a row for each fact.
-        rewritten: Number of facts that a model reworded, and of facts that it was
+        dropped: Number of questions left out because their prompt is a training prompt.
+        chains: Number of all possible two-step questions; ``questions`` may have fewer.
+        alone: Number of questions left out because they have no wrong candidate.
+        choices: Choices of the strategy ``auto``, one for each kind of question.
+        facts: One row per fact: ``subject``, ``relation``, ``object``.
+        rewritten: Number of facts reworded by ``rewrite``, and number that it was
             given.
-        often: How often the rarest and the commonest fact are stated as single facts in
-            ``train``.
-        doubtful: Number of facts that begin no chain, stated or asked, as the file
-            contradicts one: their object seems to be another thing of the same name.
+        often: Least and largest number of rows of ``train`` that state a single fact.
+        doubtful: Number of facts that begin no chain, as their object may be a homonym.
     """
 
     train: pl.DataFrame
@@ -98,7 +94,11 @@ class Augmented:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of rows by role, of the training set and of the questions."""
+        """Number of rows of each role, in the training set and among the questions.
+
+        The keys are the roles of ``train``, and ``question: ROLE`` for questions;
+        ``question: ROLE, told`` counts those that a training text answers directly.
+        """
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
         is_stated = pl.col("told").list.len() > 0
@@ -130,54 +130,49 @@ def augment(
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Word facts as texts, add further texts by strategies, and hold out questions.
+    """Turn facts into training texts, add more texts by strategies, and hold out questions.
 
     Args:
         knowledge: The facts.
-        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: which texts
-            are added to the statement of each fact. ``auto`` chooses those that
-            measurements support.
-        want: Kinds of questions that ``auto`` is to have answered: names of
+        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES` that add
+            texts, or ``auto`` for those that measurements support.
+        want: Kinds of questions for which ``auto`` chooses a strategy: names of
             :data:`inweights.audit.strategies.measured.ASKED`.
-        wording: Sentence templates; by default those of the file, or plain ones.
-        wordings: In how many wordings a strategy states the same, as far as there are
-            so many.
+        wording: Sentence templates; by default those of the file, or else generic ones.
+        wordings: Largest number of wordings in which a strategy states the same thing.
         hops: Largest number of facts in a chain whose end ``derive`` states.
         most: Largest number of chains of each length that strategies state.
-        hold_out: Share of the bridges whose chains no strategy states, so that what is
-            learnt beyond memory can be measured.
-        floor: Least share of the training set (tokens, or words) that states facts by
-            themselves: where strategies add more, all facts are stated again, so that
-            chains which are held out measure composition and not facts forgotten among
-            chains that are stated.
+        hold_out: Fraction (0 to 1) of the bridges whose chains no strategy states, so
+            that composition can be measured on them.
+        floor: Least fraction (0 to below 0.9) of the text that states single facts.
+            Facts are repeated until it is reached, so that errors on held-out chains
+            are not due to forgotten facts.
         replay: A text file with one text per line, or its lines, for the strategy
-            ``replay``; it makes up at most a quarter of all other text.
-        budget: Tokens (words, where no tokenizer is given) of the training set: all
-            facts, then what strategies add in a drawn order, then all of it again. 0:
-            each row once.
-        curriculum: ``joint``: one stage, or those of the file. ``sa``: facts whose
-            value is shared with other subjects first, with the identities; the others
-            second (Feature Resemblance, §5: similarity before attribution).
-        seed: Root seed of the questions, chains and repetitions that are drawn where
-            there are too many.
-        tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the
-            control then has as many tokens as the training set, otherwise as many
-            words.
-        first: Chains of two facts (numbers of the facts) that are stated before all
-            others where ``most`` limits them, such as those of
+            ``replay``; they make up at most a quarter of all other text.
+        budget: Length of the training set in tokens (in words if no tokenizer is
+            given), filled with all facts, then added texts in random order, then
+            repetitions. 0 takes each row once.
+        curriculum: ``joint`` trains in one stage, or in the stages of the file. ``sa``
+            trains facts whose value other subjects share, and identities, before all
+            others (Feature Resemblance, §5: similarity before attribution).
+        seed: Root seed of all random choices among questions, chains and repetitions.
+        tokens: Function that counts tokens, such as
+            :func:`inweights.audit.token_counter`; None to measure length in words.
+        first: Chains of two facts, as pairs of indices of facts, that are stated before
+            all others if ``most`` limits their number, such as those of
             :func:`inweights.audit.failing_chains`.
-        rewrite: Rewords texts for the strategy ``paraphrases``, such as
-            :func:`inweights.lm.paraphraser`: one text for each that it is given, in
-            their order. What does not state the fact any more is left out.
-        watch: Called with parts done, number of parts, and the name of the next part.
+        rewrite: Function that rewords texts for the strategy ``paraphrases``, such as
+            :func:`inweights.lm.paraphraser`. It returns one text for each text given,
+            in the same order; texts that no longer state the fact are left out.
+        watch: Called with the numbers of finished and of all parts, and the next part.
 
     Returns:
         Training set, control, questions, and counts.
 
     Raises:
-        ConfigError: An option is not valid.
-        DataError: The file to replay cannot be read, a training text answers a held-out
-            question without being marked, or ``rewrite`` returns too few or many texts.
+        ConfigError: An option is not valid, or the budget is too small for the facts.
+        DataError: The file to replay cannot be read, a text answers a held-out question
+            without being marked, or ``rewrite`` returns too few or too many texts.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -194,9 +189,13 @@ def augment(
     chosen = strategies_of([*given, *(c.strategy for c in choices if c.strategy)])
     check_names("curriculum", [curriculum], ("joint", "sa"))
     if replay is not None and "replay" not in chosen:
-        raise ConfigError("a replay file needs the strategy 'replay'; add it")
+        raise ConfigError(
+            "replay has no effect without the strategy 'replay'; add it to strategies"
+        )
     if rewrite is not None and "paraphrases" not in chosen:
-        raise ConfigError("a paraphraser needs the strategy 'paraphrases'; add it")
+        raise ConfigError(
+            "rewrite has no effect without the strategy 'paraphrases'; add it to strategies"
+        )
     report = watch or (lambda *_: None)
     count = tokens or words_of
     words = (wording or Wording()).over(knowledge)
@@ -265,7 +264,7 @@ def _added(
     floor: float,
     count: Counter,
 ) -> list[Row]:
-    """Return the rows that strategies add, and facts repeated up to their least share."""
+    """Return the rows that strategies add, including repetitions of facts up to ``floor``."""
     added: list[Row] = []
     for name, strategy in chosen.items():
         if name != "replay":
@@ -278,22 +277,24 @@ def _added(
 
 
 def _validate(inputs: StrategyInput, floor: float, budget: int) -> None:
-    """Raise an error for a number out of range."""
+    """Raise :class:`ConfigError` if a number is out of range."""
     there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
     if not 1 <= inputs.wordings <= there:
         raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of wordings, got {inputs.wordings}; "
-            "add more with --wording"
+            f"wordings must be from 1 to {there}, the number of sentence templates, got "
+            f"{inputs.wordings}; define more templates with --wording"
         )
     if not 2 <= inputs.hops <= 6:
         raise ConfigError(f"hops must be from 2 to 6, got {inputs.hops}")
     if inputs.most < 1 or budget < 0:
         raise ConfigError(
-            f"most must be at least 1 and budget at least 0, got {inputs.most} and {budget}"
+            f"most must be >= 1 and budget must be >= 0, got {inputs.most} and {budget}"
         )
     if not 0 <= inputs.hold_out <= 1:
         raise ConfigError(
             f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}"
         )
     if not 0 <= floor < 0.9:
-        raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")
+        raise ConfigError(
+            f"floor must be a fraction from 0 to below 0.9, got {floor:g}"
+        )

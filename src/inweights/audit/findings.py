@@ -1,10 +1,8 @@
 """Findings of an audit: questions that will be answered, and advice for the others.
 
-:func:`findings` returns a list of short texts, sorted by urgency. It only
-reads an
-:class:`~inweights.audit.Audit`; the command line and the audit's page print it below
-the
-:func:`~inweights.audit.outlook.headline`.
+:func:`findings` returns a list of short texts, sorted by urgency, computed from an
+:class:`~inweights.audit.Audit` alone. The command line and the audit's page print them
+below the :func:`~inweights.audit.outlook.headline`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,8 +33,8 @@ class Finding(msgspec.Struct, frozen=True):
     """One observation of an audit, with its importance.
 
     Attributes:
-        level: ``good``; ``act``: something to do before training; ``note``: something
-            to know.
+        level: ``act`` (something to do before training), ``good`` (something that will
+            work) or ``note`` (something to know).
         title: The observation in a few words, with its count.
         text: Meaning of the observation and advice, in a sentence or two.
     """
@@ -51,6 +49,9 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
 
     Args:
         audit: Result of :func:`inweights.audit.audit`.
+
+    Returns:
+        The observations in the order of their level: ``act``, ``good``, ``note``.
 
     Example:
         >>> from inweights.audit import audit
@@ -232,7 +233,7 @@ def _homonyms(audit: Audit) -> Iterator[Finding]:
 
 
 def _some(texts: Sequence[str], between: str) -> str:
-    """Return the first of some texts, and how many more there are."""
+    """Join the first few texts into one, with the number of those that are not shown."""
     more = f" … and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
     return f"{between.join(texts[:_SHOWN])}{more}."
 

@@ -1,8 +1,8 @@
-"""Names that seem to mean two things: chains that end elsewhere than the file itself states.
+"""Find names that seem to mean two things: chains whose end contradicts another fact.
 
-An airport called like a city takes part in facts of both: *Sugar Bush Field, in_city,
-Warren* and *Warren, in_state, AZ*, while the field's own state is VT. Such chains are
-reported by ``audit`` and never stated by ``augment``.
+An airport that has the name of a city takes part in facts about both: *Sugar Bush
+Field, in_city, Warren* and *Warren, in_state, AZ*, although the field itself is stated
+to be in VT. ``audit`` reports such chains, and ``augment`` never states them.
 """
 
 from collections import defaultdict
@@ -44,12 +44,13 @@ _PLACES = {
 
 
 class Contradicted(NamedTuple):
-    """A chain whose end the file contradicts.
+    """A chain of two facts whose end is contradicted by another fact.
 
     Attributes:
-        first: Number of its first fact.
-        second: Number of its second fact.
-        stated: Number of the fact that states another value of the second relation.
+        first: Index of the first fact of the chain.
+        second: Index of its second fact.
+        stated: Index of the fact that states another value of the second relation for
+            the subject of the chain.
     """
 
     first: int
@@ -58,14 +59,14 @@ class Contradicted(NamedTuple):
 
 
 def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
-    r"""Return chains of two facts whose end the file contradicts by stating another value directly.
+    r"""Return chains of two facts whose end differs from the value that the file states directly.
 
     Args:
         facts: The facts.
-        words: Says which relations lead to persons.
+        words: Wording of the facts, which says which relations have persons as objects.
 
     Returns:
-        The contradicted chains, sorted by the numbers of their facts.
+        The contradicted chains, sorted by the indices of their facts.
 
     Example:
         >>> import tempfile
@@ -102,20 +103,20 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 
 
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
-    """Return numbers of facts whose object seems to be another thing of the same name.
+    """Return indices of facts whose object seems to be another thing of the same name.
 
-    These facts begin a contradicted chain. Other statements about the object may be
-    false of what the fact means, too.
+    These are the facts that begin a contradicted chain. Other facts about an entity of
+    that name may be wrong about the object, too.
 
     Args:
-        facts: A user's facts.
-        words: How their relations are worded, which says what relations are about.
+        facts: The facts.
+        words: Wording of the facts, which says which relations have persons as objects.
     """
     return frozenset(chain.first for chain in contradicted_chains(facts, words))
 
 
 def _single_values(facts: Knowledge) -> dict[int, dict[int, tuple[int, int]]]:
-    """Return each subject's values of relations that have one as a rule, with the fact's number."""
+    """Return, for each subject and single-valued relation, the index of the fact and its object."""
     values: defaultdict[int, defaultdict[int, list[tuple[int, int]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -149,12 +150,16 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 def describe(
     facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3
 ) -> list[str]:
-    """Return a sentence about the contradicted chains of each pair of relations, with examples.
+    """Describe the contradicted chains of each pair of relations in a sentence, with examples.
 
     Args:
         facts: The facts of the chains.
         chains: Contradicted chains, from :func:`contradicted_chains`.
-        shown: How many chains of each pair are written out; the others are counted.
+        shown: Number of chains of each pair that are written out; the others are
+            counted.
+
+    Returns:
+        One sentence per pair of relations.
     """
     groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)
     for chain in chains:

@@ -1,7 +1,7 @@
-"""The result of an audit in short: how many questions of each pair of relations are answered.
+"""Summarise an audit: how many questions of each pair of relations are answered.
 
-:func:`outlook` is the table and :func:`headline` the sentence that the command line and
-the audit's page begin with.
+:func:`outlook` returns the table, and :func:`headline` the sentence with which the
+command line and the audit's page begin.
 """
 
 import polars as pl
@@ -17,12 +17,13 @@ def outlook(audit: Audit) -> pl.DataFrame:
         audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
-        A row for each pair: ``first``, ``second``, ``chains``, ``questions`` (distinct
-            prompts; null without a prediction, as are the next five), ``follow`` (a
-            right answer is first), ``tied``, ``fail``, ``mended`` and ``lost`` (how
-            many more, and how many no longer, follow with the advised identities),
-            ``complexity``, ``expected`` (mean of one over the number of objects that a
-            subject reaches: what is right without attention to the bridge).
+        One row per pair of relations: ``first``, ``second`` (their names), ``chains``
+        (number of chains), ``complexity`` and ``expected`` as in
+        :class:`~inweights.audit.Audit`, and the following counts of the prediction,
+        which are null if there is none: ``questions`` (distinct prompts), ``follow`` (a
+        right answer has the largest logit), ``tied`` (right and wrong answers have the
+        same logit), ``fail`` (a wrong answer is first), ``mended`` and ``lost``
+        (questions that begin, or cease, to follow with the advised identities).
 
     Example:
         >>> from inweights.audit import audit
@@ -74,7 +75,7 @@ def outlook(audit: Audit) -> pl.DataFrame:
 
 
 def headline(audit: Audit) -> str:
-    """Return the result of an audit in one sentence: how many two-step questions will be answered.
+    """Return the result of an audit in a sentence: how many two-step questions will be answered.
 
     Args:
         audit: Result of :func:`inweights.audit.audit`.

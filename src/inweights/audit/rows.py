@@ -1,7 +1,7 @@
-"""Rows of a training set, and their length in words or tokens.
+"""Make rows of a training set, and measure their length in words or tokens.
 
 :func:`~inweights.audit.augment` builds its training set and its control with these
-functions: they repeat rows, cut them to a budget and turn them into a table.
+functions, which repeat rows, cut them to a budget and turn them into a table.
 :func:`token_counter` counts with the tokenizer of a pretrained model.
 """
 
@@ -38,10 +38,10 @@ _SCHEMA: dict[str, Any] = {
 
 
 def stages_of(facts: Knowledge) -> Ids:
-    """Assign each fact to a stage of the ``sa`` curriculum: similarity first, then attribution.
+    """Assign each fact to a stage of the curriculum ``sa``: similarity first, then attribution.
 
     Args:
-        facts: The ``M`` facts.
+        facts: ``M`` facts.
 
     Returns:
         Stage of each fact, ``[M]``: 0 if another subject has the same value of the same
@@ -61,15 +61,8 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
     """Return rows as the table ``train`` of :class:`~inweights.audit.Augmented`.
 
     Args:
-        rows: The rows, in the order of the table.
-        turn: Function of a row that returns the user's turn of a chat; see
-            :func:`turn_of`.
-
-    Returns:
-        One row per training text, with the columns ``id`` (number of the row),
-        ``fact``, ``line``, ``role``, ``stage``, ``prompt``, ``completion`` (see
-        :class:`~inweights.audit.strategies.Row`), ``text`` (prompt and completion) and
-        ``turn`` (the user's turn).
+        rows: The rows.
+        turn: Function that returns the user's turn in chat for a row.
     """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
@@ -84,7 +77,7 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
 
     Args:
         row: The row.
-        facts: The facts that it was made from.
+        facts: The facts from which the row was made.
         words: Templates of questions.
     """
     if row.role == "fact":
@@ -101,22 +94,22 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
     Args:
         rows: The rows, in order.
         room: Limit of the length, in the unit of ``count``.
-        count: Gives the length of each text, in words or tokens.
+        count: Function that returns the length of each text, in words or tokens.
     """
     ends = np.cumsum(count(list(map(text_of, rows))))
     return rows[: int((ends <= room).sum())]
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Return copies of rows that state one fact, so that they make up a given share of all text.
+    """Return copies of the rows that state one fact, enough for a given fraction of all text.
 
     Args:
         rows: All rows of the training set so far.
-        floor: Least share of the text, from 0 to below 1, that states single facts.
-        count: Gives the length of each text.
+        floor: Least fraction of the text, from 0 to below 1, that states single facts.
+        count: Function that returns the length of each text, in words or tokens.
 
     Returns:
-        The rows to append; none if the share is reached already.
+        The rows to append; empty if the fraction is reached already.
     """
     lengths = np.array(count(list(map(text_of, rows))), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
@@ -129,14 +122,17 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 def fill(
     facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int
 ) -> list[Row]:
-    """Return a training set up to a budget: facts, added rows in random order, then all again.
+    """Fill a training set to a budget: facts, then added rows in random order, then repetitions.
 
     Args:
         facts: Rows that state the facts; each is used at least once.
-        added: Rows that strategies added.
-        goal: Length of the training set, in the unit of ``count``; it is not exceeded.
-        count: Gives the length of each text.
+        added: Rows that strategies added; a row that does not fit is skipped.
+        goal: Largest length of the training set, in the unit of ``count``.
+        count: Function that returns the length of each text, in words or tokens.
         seed: Root seed of the random order.
+
+    Returns:
+        The rows of the training set.
 
     Raises:
         ConfigError: The facts alone are longer than the goal, or the rows would exceed
@@ -147,8 +143,8 @@ def fill(
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(
-            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,} "
-            "(tokens, or words where nothing counts tokens); give a larger one"
+            f"budget must be at least {goal - left:,}, the length of all facts (in tokens, or in "
+            f"words if no tokenizer is given), got {goal:,}"
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))
@@ -184,16 +180,17 @@ def token_counter(folder: str | Path) -> Counter:
         folder: Folder of a model, or of its tokenizer alone.
 
     Returns:
-        A function from a sequence of texts to the list of their numbers of tokens.
+        A function that takes a sequence of texts and returns a list of their numbers of
+        tokens.
 
     Raises:
         ConfigError: ``transformers`` is not installed.
-        DataError: The folder contains no tokenizer.
+        DataError: The folder does not exist, or contains no tokenizer.
     """
     transformers = optional("hf", "counting tokens")
     path = Path(folder)
     if not path.is_dir():
-        raise DataError(f"there is no folder {path} with a tokenizer")
+        raise DataError(f"the folder of the tokenizer, {path}, does not exist")
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             path, local_files_only=True, trust_remote_code=False

@@ -38,17 +38,17 @@ def write_augmented(
 ) -> Path:
     """Write an augmented set of facts to a new folder; the same data gives the same bytes.
 
-    The folder has ``facts``, ``train``, ``control`` (each as prompts with completions,
-    as texts, and as chats) and ``questions``, as Parquet and JSONL; a card with which
-    ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/`` with one
-    task for each kind of question. A kind of which some are answered by direct
-    statement has a second task for these.
+    The folder contains ``facts``, ``train``, ``control`` (both as prompts with
+    completions, as texts, and as chats) and ``questions``, as Parquet and JSONL; a card
+    with which ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/``
+    with one task for each kind of question. If a training text directly answers some
+    questions of a kind, these form a second task.
 
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
         folder: Folder to write; it appears only when it is complete.
-        formats: Further formats of ``train`` and ``control``, each in files of its own
-            such as ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
+        formats: Further formats of ``train`` and ``control``, each written to files of
+            its own such as ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
 
     Returns:
         The path of the folder.
@@ -110,7 +110,7 @@ def write_augmented(
 
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Source of rows, and their training targets, in one form."""
+    """Return the rows in one format: columns that identify a row, then those of the format."""
     turns = [("user", "turn"), ("assistant", "completion")]
     speakers = {"user": "human", "assistant": "gpt"}
     messages = []

@@ -1,9 +1,8 @@
 """Find pairs of names that differ by one or two letters, or by an initial.
 
-:func:`similar_names` yields them with the difference in words. It looks at the names
-alone;
-:mod:`inweights.audit.correction.near` then asks the facts whether two names can be one
-entity.
+:func:`similar_names` yields the pairs with their difference in words. It compares only
+the names; :mod:`inweights.audit.correction.near` then decides from the facts whether
+two names can mean the same entity.
 """
 
 from collections import defaultdict
@@ -23,16 +22,16 @@ _MANY = 5000
 
 
 def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, str]]:
-    """Yield pairs of names that are near each other, and how they differ.
+    """Yield pairs of names with similar spellings, and how they differ.
 
     Dates, numbers and placeholders are left out; accents and case are ignored.
 
     Args:
         names: Names of all entities.
-        used: Numbers of the names to compare, ``[N]``.
+        used: Indices in ``names`` of the names to compare, ``[N]``.
 
     Yields:
-        The numbers of both names, and the difference, such as ``1 letter apart``.
+        The indices of both names, and the difference, such as ``1 letter apart``.
     """
     plain = {
         i: " ".join(without_accents(names[i]).split())
@@ -100,6 +99,10 @@ def differ_in_words(one: str, other: str) -> bool:
     Args:
         one: A name.
         other: Another name.
+
+    Returns:
+        True for a difference in spelling; False if only a number or a single letter
+        differs, as in ``room 12`` and ``room 13``.
 
     Example:
         >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")

@@ -1,8 +1,7 @@
-"""What entities of one kind have in common: which relations they begin and end.
+"""What entities of one kind have in common: the relations in which they are subject or object.
 
-:class:`EntityKinds` answers from the facts alone whether two names can be one entity,
-which
-:mod:`inweights.audit.correction.near` asks of each pair of similar names.
+:class:`EntityKinds` decides from the facts alone whether two names can mean the same
+entity; :mod:`inweights.audit.correction.near` uses it for each pair of similar names.
 """
 
 from collections import Counter, defaultdict
@@ -24,10 +23,14 @@ Role = tuple[int, int]
 
 
 class EntityKinds:
-    """Roles and values of all entities of a set of facts.
+    """Roles and values of all entities in a set of facts.
+
+    A role is a relation together with the position of the entity in it (subject or
+    object).
 
     Args:
-        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
+            3]``.
     """
 
     def __init__(self, triples: Ids) -> None:
@@ -53,12 +56,13 @@ class EntityKinds:
     def are_alike(self, a: int, b: int) -> bool:
         """Return whether two entities are of one kind.
 
-        They are if they share a role, or if most entities in a role of the one are in a
-        role of the other.
+        They are of one kind if they share a role (a relation and the position in it),
+        or if more than half of the entities in a role of one are also in a role of the
+        other.
 
         Args:
-            a: Number of an entity.
-            b: Number of another entity.
+            a: Index of an entity.
+            b: Index of another entity.
 
         Example:
             >>> import numpy as np
@@ -73,11 +77,14 @@ class EntityKinds:
         )
 
     def conflict(self, a: int, b: int) -> bool:
-        """Return whether two have different values of a relation that normally has one.
+        """Return whether two entities have different values of a relation that is single-valued.
+
+        A relation counts as single-valued if three quarters of its subjects have one
+        value.
 
         Args:
-            a: Number of an entity.
-            b: Number of another entity.
+            a: Index of an entity.
+            b: Index of another entity.
         """
         for relation, column in self.roles[a]:
             both_begin = column == 0 and (relation, 0) in self.roles[b]
@@ -88,21 +95,26 @@ class EntityKinds:
         return False
 
     def is_incomplete(self, name: int, other: int) -> bool:
-        """Return whether a name has one fact and lacks what others of its kind have.
+        """Return whether a name has one fact only and lacks relations that others of its kind have.
 
         Args:
-            name: Number of the rarer name.
-            other: Number of the commoner name, which has what is lacking.
+            name: Index of the rarer name.
+            other: Index of the commoner name, which must have at least three facts and
+                a relation that the rarer name lacks.
         """
         lacks = self._lacks(name, other, self._expected(name))
         return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
 
     def evidence(self, name: int, other: int) -> tuple[int, bool]:
-        """Return how many facts agree, and whether the rarer name is not a separate entity.
+        """Return the evidence that two names mean the same entity.
 
         Args:
-            name: Number of the rarer name.
-            other: Number of the commoner name.
+            name: Index of the rarer name.
+            other: Index of the commoner name.
+
+        Returns:
+            The number of facts that agree, and whether the rarer name is probably not a
+            separate entity.
         """
         own = self.roles[name]
         begun = [relation for relation, column in own if column == 0]
@@ -116,11 +128,11 @@ class EntityKinds:
         return shared + lacks + fills, rare and common and (lacks or fills or is_value)
 
     def _share(self, having: Role, other: Role) -> float:
-        """Return the share of the entities in one role that are in another, too."""
+        """Return the fraction of the entities in the role ``having`` that are also in ``other``."""
         return self.together[having, other] / self.holders[having]
 
     def _expected(self, name: int) -> set[Role]:
-        """Return the relations that nearly all entities in the roles of a name begin."""
+        """Return the subject roles that nearly all entities with the same roles as a name have."""
         begun = [role for role in self.holders if role[1] == 0]
         pairs = product(self.roles[name], begun)
         return {role for having, role in pairs if self._is_rule(having, role, name)}
@@ -131,12 +143,12 @@ class EntityKinds:
         return any(role not in own and role in theirs for role in expected)
 
     def _fills(self, name: int, role: Role, other: int) -> bool:
-        """Return whether a role of a name is one that the other lacks and should have."""
+        """Return whether ``other`` lacks a role of ``name`` that its kind normally has."""
         theirs = self.roles[other]
         return role not in theirs and any(self._is_rule(q, role, name) for q in theirs)
 
     def _is_rule(self, having: Role, other: Role, without: int) -> bool:
-        """Return whether nearly all entities in a role are in another, one entity left out."""
+        """Return whether nearly all entities in ``having`` are in ``other``, except ``without``."""
         # A name must not be evidence for the rule that it is judged by.
         mine = self.roles[without]
         both = self.together[having, other] - (having in mine and other in mine)

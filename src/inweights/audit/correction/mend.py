@@ -1,9 +1,9 @@
 """Write a corrected copy of a set of facts, with a list of all changes.
 
-:func:`mend` changes only what needs no knowledge of the world: spellings of one name
-are unified, repeated facts removed, and facts that cannot be right as they stand are
-set apart for their owner to decide. :func:`write_mended` writes the result, which
-``inweights audit --fix`` calls.
+:func:`mend` makes only corrections that need no knowledge of the world: it unifies the
+spellings of a name, removes repeated facts, and sets facts that cannot be right apart
+for their owner to decide. :func:`write_mended` writes the result; ``inweights audit
+--fix`` calls both.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,15 +38,17 @@ class Mended:
     """Result of :func:`mend`.
 
     Attributes:
-        facts: The facts that remain: ``line`` (of the file), ``subject``, ``relation``,
-            ``object``, ``stage``.
-        apart: Facts that were set apart: the same columns, and ``why``.
-        changes: A row for each change: ``line``, ``change`` (``renamed``, ``split``,
+        facts: The remaining facts, one row each: ``line`` (in the file), ``subject``,
+            ``relation``, ``object``, ``stage`` (of the curriculum).
+        apart: The facts that were set apart: the same columns, and ``why``.
+        changes: One row per change: ``line``, ``change`` (``renamed``, ``split``,
             ``left out``, ``set apart`` or ``to decide``), ``before``, ``after``,
-            ``why``. Of ``to decide`` nothing was changed: near spellings that were not
-            renamed, and second values where most others have one.
-        missing: Facts that a symmetric or inverse relation lacks, for their owner to
-            accept: ``subject``, ``relation``, ``object``, ``why``.
+            ``why``. Rows marked ``to decide`` changed nothing: they list similar
+            spellings that were not renamed, and second values of relations that
+            normally have one value.
+        missing: Facts that a symmetric or inverse relation implies and the file does
+            not state, for their owner to accept: ``subject``, ``relation``, ``object``,
+            ``why``.
     """
 
     facts: pl.DataFrame
@@ -56,11 +58,11 @@ class Mended:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of rows by what they are: ``facts``, ``missing`` and each kind of change.
+        """Number of facts, of missing facts, and of changes of each kind.
 
-        The keys are ``facts`` (facts that remain), ``missing`` (facts that a relation
-        lacks), ``renamed``, ``left out``, ``set apart``, ``to decide``, and ``split``
-        where a cell was split.
+        The keys are ``facts`` (remaining facts), ``missing`` (implied facts that the
+        file does not state), ``renamed``, ``left out``, ``set apart``, ``to decide``,
+        and ``split`` if a cell was split.
         """
         counts = {"facts": self.facts.height, "missing": self.missing.height}
         for kind in ("renamed", "split", "left out", "set apart", "to decide"):
@@ -71,26 +73,26 @@ class Mended:
 
 
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
-    r"""Repair names, merge spellings, remove duplicates, and set doubtful facts apart.
+    r"""Repair names, unify spellings, remove duplicates, and set doubtful facts apart.
 
-    Broken names have a character reference (``&amp;``), markup or quotes around them;
-    cells with several values are split where each part is a name elsewhere; dates
-    become ``YYYY-MM-DD`` where others of the relation are written so and the day is
-    certain (:mod:`inweights.audit.correction.repairs`).
+    A broken name contains a character reference (``&amp;``), markup or enclosing
+    quotes. A cell with several values is split if each part is a name elsewhere. A date
+    is rewritten as ``YYYY-MM-DD`` if other values of the relation have this form and
+    its day is unambiguous (:mod:`inweights.audit.correction.repairs`).
 
-    Of several spellings the one that most facts use is kept. Set apart are facts about
-    a name that represents nothing (``n/a``), and all values of a subject that has
-    several dates or numbers, or several values of a relation where nine in ten subjects
-    have one.
+    Of several spellings, the one in most facts is kept. Two kinds of facts are set
+    apart: facts about a placeholder (``n/a``), and all values of a subject that has
+    several dates or numbers for one relation, or several values of a relation for which
+    nine in ten subjects have one.
 
     Args:
         knowledge: The facts.
-        near: Whether to rename near spellings, too
-            (:func:`~inweights.audit.correction.near.near_spellings`), where the facts
-            speak for it.
+        near: Whether to rename similar spellings, too
+            (:func:`~inweights.audit.correction.near.near_spellings`), if the facts
+            support it. By default they are only listed.
 
     Returns:
-        The remaining facts, those set apart, all changes, and missing facts.
+        The remaining facts, the facts set apart, all changes, and missing facts.
 
     Example:
         >>> import tempfile
@@ -128,7 +130,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
 
 
 def _stated_again(facts: Knowledge) -> Iterator[Change]:
-    """Yield the repetitions that the reader of the file has removed."""
+    """Yield a change for each duplicate that the reader of the file removed."""
     for remark in facts.remarks:
         if remark.kind == "duplicate":
             _, statement = remark.text.split(": ", 1)
@@ -137,7 +139,7 @@ def _stated_again(facts: Knowledge) -> Iterator[Change]:
 
 
 def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
-    """Return the facts with one spelling for names that differ in writing only."""
+    """Return the facts with a single spelling of names that differ only in writing."""
     triples = facts.triples.copy()
     for columns, names in (((0, 2), facts.entities), ((1,), facts.relations)):
         new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
@@ -156,7 +158,7 @@ def _first_statements(triples: Ids) -> Ids:
 
 
 def _repeated(facts: Knowledge, first: Ids, kept: Bools) -> Iterator[Change]:
-    """Yield the facts that another one says, now that names are corrected."""
+    """Yield a change for each fact that repeats another one, now that names are corrected."""
     for i in np.flatnonzero(~kept).tolist():
         why = f"repeats line {int(facts.lines[first[i]])}, with the corrected names"
         yield int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", why
@@ -182,7 +184,7 @@ def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str
 
 
 def _values(facts: Knowledge, triples: Ids) -> str:
-    """Return the number of some facts, and their objects."""
+    """Return the number of facts, and the names of their objects, as a phrase."""
     names = ", ".join(facts.entities[o] for o in triples[:, 2].tolist())
     return f"{len(triples)} values ({names})"
 
@@ -202,7 +204,7 @@ def _as_table(facts: Knowledge, triples: Ids) -> pl.DataFrame:
 def _rename_near(
     facts: Knowledge, triples: Ids, near: bool, changes: list[Change]
 ) -> Ids:
-    """Return the facts with near spellings renamed; those that are not are changes to decide."""
+    """Return the facts with similar spellings renamed, and list each pair among the changes."""
     new = np.arange(len(facts.entities))
     for found in near_spellings(facts.entities, triples):
         name = facts.entities[found.name]
@@ -221,7 +223,7 @@ def _rename_near(
 
 
 def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
-    """Yield second values that stay, as too few subjects have one value to be sure."""
+    """Yield second values that are kept, because too few subjects have a single value."""
     for found in contradictions(facts.entities, triples[rows]):
         several = _values(facts, triples[rows[found.rows]])
         said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
@@ -268,15 +270,15 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
 def _joined(
     names: Sequence[str], used: Ids, lines: Ids
 ) -> tuple[Ids, list[tuple[int, str, str]]]:
-    """Join names that differ in writing only, under the spelling that most facts use.
+    """Unify names that differ only in writing, under the spelling that most facts use.
 
     Args:
         names: Names of all entities, or of all relations.
-        used: Numbers of the names in each fact, ``[M, K]``.
+        used: Indices of the ``K`` names in each of ``M`` facts, ``[M, K]``.
         lines: Line of each fact, ``[M]``.
 
     Returns:
-        The new number of each name, and line, old and new name of each name that
+        The new index of each name; and line, old name and new name of each name that
         changes.
     """
     uses = np.bincount(used.ravel(), minlength=len(names))

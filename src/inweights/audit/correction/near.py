@@ -1,8 +1,8 @@
-"""Find near spellings of one name, and rows that a symmetric or inverse relation lacks.
+"""Find similar spellings of one name, and facts that a symmetric or inverse relation lacks.
 
-:func:`near_spellings` compares names by edits and then asks the facts whether two names
-can be one entity; :func:`missing_rows` finds facts that another one implies.
-:func:`~inweights.audit.mend` and the findings of an audit use both.
+:func:`near_spellings` compares names by edits and then decides from the facts whether
+two names can mean the same entity; :func:`missing_rows` finds facts that another fact
+implies. :func:`~inweights.audit.mend` and the findings of an audit use both.
 """
 
 from collections import Counter, defaultdict
@@ -24,19 +24,20 @@ _PAIRS = 2
 
 
 class Near(NamedTuple):
-    """Two names that may be one.
+    """Two names that may mean the same entity.
 
     Attributes:
-        name: Number of the rarer one.
-        other: Number of the commoner one.
+        name: Index of the rarer name.
+        other: Index of the commoner name.
         why: How the names differ, and the evidence of their facts.
-        agree: How many of their facts say that they are one entity.
-        sure: Whether the rarer name can be replaced without asking: no fact speaks
-            against it, and it lacks what others of its kind have, or has what the other
-            lacks.
-        torn: Whether the two have different values of a relation that normally has one
-            value, while the rarer name has no other fact and lacks what others of its
-            kind have. Then it is either one name with a wrong value, or two names.
+        agree: Number of facts that suggest one entity.
+        sure: Whether the rarer name can be replaced without asking: no fact contradicts
+            it, and the rarer name lacks what others of its kind have, or has what the
+            commoner name lacks.
+        torn: Whether the evidence is mixed: the names have different values of a
+            relation that normally has one value, but the rarer name has no other fact
+            and lacks what others of its kind have. It is then either one name with a
+            wrong value, or two names.
     """
 
     name: int
@@ -48,17 +49,18 @@ class Near(NamedTuple):
 
 
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
-    """Return pairs of names that are one or two edits apart, or an initial, and of one kind.
+    """Return pairs of names of one kind that differ by one or two edits, or by an initial.
 
-    If a name is near several others, at most one pair is marked sure: that with most
-    facts that agree, if it is the only one with so many.
+    If a name is similar to several others, at most one of the pairs is marked ``sure``:
+    the pair with the most agreeing facts, unless another pair has the same number.
 
     Args:
         names: Names of all entities.
-        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
+            3]``.
 
     Returns:
-        The pairs, those that are sure first.
+        The pairs, those marked ``sure`` first.
     """
     kinds = EntityKinds(triples)
     found: list[Near] = []
@@ -77,7 +79,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
 
 def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near | None:
-    """Return the evidence of the facts on two similar names; None if they are two entities."""
+    """Return the evidence of the facts about two similar names; None if they are two entities."""
     if not kinds.are_alike(name, other):
         return None
     if kinds.conflict(name, other):
@@ -91,7 +93,7 @@ def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near
 
 
 def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
-    """Return whether no other pair of the same name has as many facts that agree."""
+    """Return whether a pair has more agreeing facts than every other pair of the same name."""
     counts = rivals[near.name]
     return near.agree == max(counts) and counts.count(near.agree) == 1
 
@@ -103,11 +105,12 @@ def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     are also stated in the other direction.
 
     Args:
-        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` facts, as indices, ``[M,
+            3]``.
 
     Returns:
-        Pairs of a missing fact ``(subject, relation, object)`` and the index of the
-        fact that implies it.
+        Pairs of a missing fact ``(subject, relation, object)``, as indices, and the
+        index of the fact that implies it.
     """
     stated: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()
@@ -130,10 +133,11 @@ def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
 def _inverses(
     both: Counter[tuple[int, int]], size: Counter[int]
 ) -> dict[int, list[int]]:
-    """Return the inverses of each relation; of a symmetric one they include itself.
+    """Return the inverses of each relation; a symmetric relation is an inverse of itself.
 
     Args:
-        both: Number of facts of the first relation that the second states turned.
+        both: Number of facts of the first relation that the second states in the other
+            direction.
         size: Number of facts of each relation.
     """
     inverses: defaultdict[int, list[int]] = defaultdict(list)

@@ -1,9 +1,8 @@
 """Repair broken names, split cells with several values, and write dates in one format.
 
-:func:`repaired_facts` changes only what is certain: a name that is visibly broken
-(markup, character references), a cell all of whose parts are names elsewhere, a date
-whose day is unambiguous. Everything else is listed as ``to decide``. It is the first
-step of
+:func:`repaired_facts` makes only certain corrections: of a name that contains markup or
+character references, of a cell whose parts are all names elsewhere, of a date whose day
+is unambiguous. Doubtful cases are listed as ``to decide``. It is the first step of
 :func:`~inweights.audit.mend`.
 """
 
@@ -28,9 +27,9 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         facts: The facts.
 
     Returns:
-        The repaired facts (the same object if nothing is broken), and the changes:
-        ``(line, change, before, after, reason)``, where change is ``renamed``,
-        ``split`` or ``to decide``.
+        The repaired facts (the same object if nothing is broken), and the changes as
+        tuples ``(line, change, before, after, reason)``, where ``change`` is
+        ``renamed``, ``split`` or ``to decide``.
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)
@@ -67,7 +66,7 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
 def _repair_name(
     name: str, line: int, reported: set[str], changes: list[Change]
 ) -> str:
-    """Return a name without what is broken; the change is listed once for each name."""
+    """Return a name with broken parts removed, and list the change once for each name."""
     new, why = repaired(name)
     if why and name not in reported:
         reported.add(name)
@@ -76,7 +75,7 @@ def _repair_name(
 
 
 def _relations_of_dates(facts: Knowledge) -> set[str]:
-    """Return relations whose values are dates in several formats, ``YYYY-MM-DD`` among them."""
+    """Return relations whose values are dates in several formats, including ``YYYY-MM-DD``."""
     forms: defaultdict[str, list[str]] = defaultdict(list)
     for _, r, o in facts.triples.tolist():
         found = written_date(facts.entities[o])
@@ -91,7 +90,7 @@ def _relations_of_dates(facts: Knowledge) -> set[str]:
 def _repair_date(
     names: tuple[str, str, str], value: str, line: int, changes: list[Change]
 ) -> str:
-    """Return a date as ``YYYY-MM-DD`` where its day is certain; otherwise list it as to decide."""
+    """Return a date as ``YYYY-MM-DD`` if its day is certain; otherwise list it as ``to decide``."""
     before = ", ".join(names)
     found = written_date(value)
     if found is None:

@@ -1,1 +1,1 @@
-"""Count what an audit shows: relations and chains of facts, and shortcuts past a chain."""
+"""Count relations and chains of facts, and shortcuts that make a chain unnecessary."""

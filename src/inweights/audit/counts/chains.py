@@ -1,8 +1,8 @@
 """Count facts, chains, bridges and entities: tables of :class:`~inweights.audit.Audit`.
 
-Each function takes the table of facts (columns ``subject``, ``relation``, ``object``,
-``fact``, ``line`` and ``stage``, a row for each fact) and returns a table made by joins
-and group-bys. A *chain* is a pair of facts in which the object of the first, the
+Most functions take the table of facts (one row per fact, with the columns ``subject``,
+``relation``, ``object``, ``fact``, ``line`` and ``stage``) and return a table made by
+joins and group-bys. A *chain* is a pair of facts in which the object of the first, the
 *bridge*, is the subject of the second.
 """
 
@@ -22,10 +22,10 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
     """Count facts, subjects and objects of each relation, and find its most common object.
 
     Args:
-        facts: A row for each fact: ``subject``, ``relation``, ``object``.
+        facts: One row per fact: ``subject``, ``relation``, ``object``.
 
     Returns:
-        A row for each relation, as described at :class:`~inweights.audit.Audit`.
+        One row per relation, as described at :class:`~inweights.audit.Audit`.
     """
     counts = facts.group_by("relation", "object").len()
     common = counts.sort("len", "object", descending=[True, False]).group_by(
@@ -51,14 +51,16 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
 def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
     """Count the chains of each pair of relations exactly, without listing them.
 
-    The number is the sum over bridges of incoming facts times outgoing facts.
+    The number is the sum, over all bridges, of the number of incoming facts times the
+    number of outgoing facts.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``), without
+        facts: One row per fact (``subject``, ``relation``, ``object``), without
             identity statements.
 
     Returns:
-        ``first``, ``second`` (names of relations) and ``chains``, most chains first.
+        One row per pair of relations, most chains first: ``first``, ``second`` (names
+        of the relations) and ``chains`` (number of chains).
     """
     into = facts.group_by("object", first="relation").agg(into=pl.len())
     out = facts.group_by("subject", second="relation").agg(out=pl.len())
@@ -71,18 +73,19 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
-    """List the chains of the facts: all, or those of a random part of the subjects.
+    """List all chains of the facts, or the chains of randomly drawn subjects if there are too many.
 
     At most :data:`LISTED` chains are listed. Beyond that, subjects are drawn with a
-    fixed seed; those with more than a twentieth of the limit are left out.
+    fixed seed, and subjects with more chains than a twentieth of the limit are left
+    out.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``), without
+        facts: One row per fact (``subject``, ``relation``, ``object``), without
             identity statements.
 
     Returns:
-        The chains (``subject``, ``first``, ``bridge``, ``second``, ``answer``), and the
-        share of all chains that they are.
+        One row per chain (``subject``, ``first``, ``bridge``, ``second``, ``answer``),
+        and the fraction of all chains that are listed.
     """
     out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
@@ -114,14 +117,13 @@ def compositions(
     """Describe each pair of relations that form chains.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``), identity
+        facts: One row per fact (``subject``, ``relation``, ``object``), identity
             statements included.
         chains: The listed chains, from :func:`chains_in`.
         counts: Exact numbers of chains, from :func:`chain_counts`.
 
     Returns:
-        A row for each pair of relations, as described at
-        :class:`~inweights.audit.Audit`.
+        One row per pair of relations, as described at :class:`~inweights.audit.Audit`.
     """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()
@@ -159,16 +161,17 @@ def compositions(
 
 
 def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
-    """List the entities that end one fact and begin another.
+    """List the entities that are the object of one fact and the subject of another.
 
     Args:
-        facts: A row for each fact, without identity statements, with the columns
+        facts: One row per fact, without identity statements, with the columns
             ``subject`` and ``object``.
         identities: Names of the entities whose identity (``b → b``) is stated.
 
     Returns:
-        ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and ``identity``
-        (whether its identity is stated), most incoming facts first.
+        One row per entity, most incoming facts first: ``entity``, ``incoming`` and
+        ``outgoing`` (numbers of facts) and ``identity`` (whether its identity is
+        stated).
     """
     incoming = facts.group_by("object", maintain_order=True).agg(incoming=pl.len())
     outgoing = facts.group_by("subject").agg(outgoing=pl.len())

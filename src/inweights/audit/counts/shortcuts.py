@@ -1,7 +1,8 @@
 """Count what a model could answer without a chain: stated answers, names, and analogies.
 
-Each function takes the table of facts, as :mod:`~inweights.audit.counts.chains` does,
-and returns a table of :class:`~inweights.audit.Audit`.
+Each function takes the table of facts, as the functions of
+:mod:`~inweights.audit.counts.chains` do, and returns a table of
+:class:`~inweights.audit.Audit`.
 """
 
 from collections.abc import Collection
@@ -15,12 +16,13 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
     """List the chains whose answer the facts state directly.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``).
+        facts: One row per fact: ``subject``, ``relation``, ``object``, ``fact``,
+            ``line``.
         chains: The listed chains, from :func:`chains_in`.
 
     Returns:
         The columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
-        ``fact`` and ``line``.
+        ``fact`` (its index) and ``line`` (its line in the file).
     """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
     return chains.join(
@@ -32,12 +34,12 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     """Measure how often the name of a subject contains that of its object, or the other way round.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``).
+        facts: One row per fact: ``subject``, ``relation``, ``object``.
 
     Returns:
-        ``relation`` and ``contained``, the share of its facts where one name is part of
-        the other; case is ignored, and names of fewer than three characters never
-        count.
+        One row per relation: ``relation`` and ``contained``, the fraction of its facts
+        in which one name is part of the other. Case is ignored, and names of fewer than
+        three characters never count.
     """
     one = pl.col("subject").str.to_lowercase()
     other = pl.col("object").str.to_lowercase()
@@ -51,22 +53,23 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
-    """Count pairs of entities that share a value, where only one of the two has a further relation.
+    """Count pairs of entities that share a value, if only one of the two has another relation.
 
-    These are the analogies that a model may draw. Within a group of ``g`` entities that
-    share a value, ``h`` of which have the relation, there are ``h (g - h)`` such pairs:
-    counted, not listed. Only where entities may share several values of one relation
-    are pairs listed, so that each counts once.
+    These are the analogies that a model may draw. If ``h`` of ``g`` entities that share
+    a value have the relation, there are ``h (g - h)`` such pairs, which are counted
+    without being listed. Pairs are listed only if entities may share several values of
+    one relation, so that each pair counts once.
 
     Args:
-        facts: A row for each fact (``subject``, ``relation``, ``object``).
-        identifying: Names of relations with another value for each subject, which do
-            not transfer.
+        facts: One row per fact: ``subject``, ``relation``, ``object``, ``stage``.
+        identifying: Names of relations whose value is different for each subject, and
+            which therefore do not transfer.
 
     Returns:
-        ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and
-        ``late`` (pairs whose shared value is learnt in a later stage than the
-        attribute), most pairs first.
+        One row per pair of relations, most pairs first: ``shared`` and ``attribute``
+        (names of the relations), ``groups`` (number of shared values), ``pairs``
+        (number of pairs of entities) and ``late`` (number of pairs whose shared value
+        is learnt in a later stage than the attribute).
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")
@@ -100,7 +103,7 @@ def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.Data
 
 
 def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """Count how often pairs would count again, as they share a second value of one relation."""
+    """Count how often pairs are counted again because they share several values of a relation."""
     keys = ["subject", "shared"]
     many = members.filter(pl.len().over(keys) > 1).select(
         "subject", "shared", "value", "g"

@@ -1,1 +1,1 @@
-"""Predict which questions about facts are answered: by a program, and by short trainings."""
+"""Predict which questions about facts are answered, by a convex program or by short trainings."""

@@ -1,9 +1,10 @@
-"""Predict what a model will answer by short trainings of small replicas on the very facts.
+"""Predict what a model will answer by training small replicas on the facts themselves.
 
-:func:`predict_by_training` is slower than the program of :func:`inweights.predict`, and
-nothing is certified; but it assumes no optimum, uses the order of tokens, and covers
-models with attention. Used by ``inweights predict --train`` and the recipes that
-compare both predictions.
+:func:`predict_by_training` is slower than the convex program of
+:func:`inweights.predict`, and its result is not certified. But it does not assume that
+training reaches an optimum, it takes the order of tokens into account, and it covers
+models with attention. ``inweights predict --train`` and the recipes that compare both
+predictions use it.
 """
 
 from __future__ import annotations
@@ -46,17 +47,20 @@ class TrainedForecast:
     """Answers of replicas after a short training on the facts.
 
     Attributes:
-        queries: A row for each model and query: ``model``, ``query`` (its index),
-            ``predicted`` (what most replicas answer), ``share`` (of the replicas whose
-            answer is among the right ones; of a query that is ``unstated``, that answer
-            ``predicted``), ``lower`` and ``upper`` (95% interval of that share, Clopper
-            and Pearson), ``right_answers`` (their number) and ``chance`` (the share of
-            the candidates that is right).
-        kinds: A row for each model and role of queries: ``model``, ``role``,
-            ``queries``, and ``share`` of them with its Student interval over the
-            replicas, ``lower`` to ``upper``, ``right_answers`` and ``chance`` (means).
-        memorised: Share of the facts to whose prompt each model gives a right answer,
-            mean over its replicas.
+        queries: One row per model and query: ``model``, ``query`` (its index in the
+            world), ``predicted`` (the answer that most replicas give), ``share`` (the
+            fraction of the replicas whose answer is right; for a query of the role
+            ``unstated``, which no fact answers, the fraction that gives the answer
+            ``predicted``), ``lower`` and ``upper`` (95% interval of ``share``, Clopper
+            and Pearson), ``right_answers`` (number of right answers; 0 for the role
+            ``unstated``) and ``chance`` (the fraction of the candidates that are right;
+            null for the role ``unstated``).
+        kinds: One row per model and role of queries: ``model``, ``role``, ``queries``
+            (their number), ``share`` (mean of the shares of these queries), ``lower``
+            and ``upper`` (95% Student interval of that mean over the replicas),
+            ``right_answers`` and ``chance`` (means over these queries).
+        memorised: For each model, by its name, the fraction of the facts that are
+            answered rightly, mean over its replicas.
         replicas: Number of replicas of each model.
         seconds: Time that all trainings took, in seconds.
     """
@@ -71,14 +75,15 @@ class TrainedForecast:
 def replicas_for(
     facts: int, share: float = 1.0
 ) -> dict[str, tuple[ModelConfig, Curriculum]]:
-    """Return the models to train on a given number of facts, and their curricula.
+    """Return the models to train on a given number of facts, with their curricula.
 
-    They are those of ``identity-bridge/fig2`` with shorter training: Emb-MLP for 6,000
-    updates, and a GPT of 2 layers and width 64 for 280.
+    These are the models of the recipe ``identity-bridge/fig2`` with shorter training:
+    Emb-MLP for 6,000 updates, and a GPT of 2 layers and width 64 for 280.
 
     Args:
-        facts: Number of facts, which the learning rate of Emb-MLP grows with.
-        share: Factor of the numbers of updates.
+        facts: Number of facts. The learning rate of Emb-MLP is proportional to it, up
+            to a maximum.
+        share: Factor by which the numbers of updates are multiplied.
 
     Returns:
         Config and curriculum by the name of the model, ``Emb-MLP`` and ``GPT``.
@@ -112,12 +117,13 @@ def predict_by_training(
             description.
 
     Returns:
-        Shares of the replicas that answer each query rightly, with intervals.
+        For each query, the fraction of the replicas that answer it rightly, with an
+        interval.
 
     Raises:
         ConfigError: ``replicas`` is not a positive number.
         DataError: There are no facts, or an answer has several tokens.
-        RunError: A replica diverges even at the lowest rate that is tried.
+        RunError: A replica diverges even at the lowest learning rate that is tried.
     """
     check_size("replicas", replicas)
     _check_world(world)
@@ -152,13 +158,13 @@ def predict_by_training(
 
 
 def _check_world(world: World) -> None:
-    """Raise an error for a world without facts, or with answers of several tokens."""
+    """Raise :class:`DataError` if a world has no facts, or answers of several tokens."""
     if not len(world.facts):
         raise DataError("there are no facts to train on")
     for kind, part in (("fact", world.facts), ("query", world.queries)):
         if len(part.answers) != len(part):
             raise DataError(
-                f"a {kind} has an answer of several tokens; leave its role out"
+                f"a {kind} has an answer of several tokens; leave out statements of its role"
             )
 
 
@@ -170,12 +176,14 @@ def trained_queries(
     Args:
         world: Config of the world.
         replicas: Number of replicas of each model.
-        share: Factor of the numbers of updates of :func:`replicas_for`.
+        share: Factor by which the numbers of updates of :func:`replicas_for` are
+            multiplied.
         seed: Root seed of the world and of the replicas.
 
     Returns:
-        A row for each model and query: ``model``, ``predicted``, ``share``, ``lower``,
-        ``upper``, ``prompt`` and ``answer``, as described at :class:`TrainedForecast`.
+        One row per model and query: ``model``, ``predicted``, ``share``, ``lower`` and
+        ``upper`` as described at :class:`TrainedForecast`, ``prompt`` (the words of the
+        query) and ``answer`` (the answer that the world gives to it).
 
     Raises:
         ConfigError: The number of replicas is not valid, or the world is too large for

@@ -1,9 +1,9 @@
-"""Predict the answers to queries about any number of facts: of all, or of a part that fits in time.
+"""Predict the answers to queries about any number of facts: all, or a part that fits in time.
 
-:func:`forecast` cuts the facts to what can be solved in the time limit and calls
+:func:`forecast` reduces the facts to what can be solved within the time limit and calls
 :func:`inweights.predict`; :func:`predict_source` does the same for a file or a world,
 as ``inweights predict`` needs it; :func:`failing_chains` lists the compositions that a
-model is predicted to miss.
+model is predicted to answer wrongly.
 """
 
 import time
@@ -43,26 +43,27 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict which queries about facts a trained model answers; of many facts, for a part.
+    """Predict which queries about facts a trained model answers, for a part of them if needed.
 
-    :func:`inweights.predict` cuts a world that is too large for the time limit, and its
-    queries with it. Here the facts are cut before queries are made, so that all queries
-    are about facts in the part.
+    :func:`inweights.predict` divides a world that is too large for the time limit
+    together with its queries. Here, a part of the facts is chosen before queries are
+    made, so that all queries are about facts of the part.
 
     Args:
         knowledge: The facts.
-        config: Which queries are evaluated, and which identities are stated; by default
-            all queries, and no identities but those of the facts.
-        seed: Root seed of the draw of queries where there are too many.
+        config: Which queries are evaluated, and which identities are added; by default
+            all queries, and no further identities.
+        seed: Root seed that decides which queries are drawn if there are too many.
         seconds: Time limit of all solutions together, in seconds; None for no limit.
         **options: Further arguments of :func:`inweights.predict`.
 
     Returns:
-        The prediction. Its table ``let_go`` also lists the facts that were left out,
-        and its text ``why`` says what it covers.
+        The prediction. Its table ``let_go`` also lists the facts outside the part, with
+        the reason ``left out``, and its text ``why`` says which facts and queries are
+        covered.
 
     Raises:
-        ConfigError: ``seconds`` is not a positive number.
+        ConfigError: ``seconds`` or another option is not valid.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -90,7 +91,7 @@ def forecast(
 def _coverage(
     knowledge: Knowledge, part: Knowledge, config: Triples, found: Prediction
 ) -> Iterator[str]:
-    """Yield sentences on what a prediction covers: which facts, and which queries."""
+    """Yield sentences that say which facts and which queries a prediction covers."""
     if len(part) < len(knowledge):
         yield (
             f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
@@ -109,10 +110,10 @@ def _coverage(
 
 
 def _renumbered(let_go: pl.DataFrame, part: Knowledge, kept: Ids) -> pl.DataFrame:
-    """Return dropped facts of a part with their numbers among all facts.
+    """Return the dropped facts of a part, with their indices among all facts.
 
-    The world of the part has identities after all other facts, each once; identities
-    that were added to it are no facts of the user.
+    In the world of the part, identities come last, and each only once. Identities that
+    were added to it are left out, as they are not among the user's facts.
     """
     is_identity = identities_of(part)
     first = np.unique(part.triples[is_identity, 0], return_index=True)[1]
@@ -132,18 +133,20 @@ def predict_source(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Prediction:
-    """Predict what follows from a file of facts or a world, within one time limit.
+    """Predict what follows from a file of facts or from a world, within one time limit.
 
     Args:
-        facts: Where the facts are, and which queries are evaluated; or, as its
-            ``path``, a kind of world or a folder with one.
-        changes: Changes of settings of the world or the facts, each ``key=value``.
+        facts: Where the facts are, and which queries are evaluated. Its ``path`` may
+            also be a kind of world, or a folder that contains a world.
+        changes: Changes to the settings of the world or of ``facts``, each
+            ``key=value``.
         seed: Root seed of the world.
-        solving: Settings of the solver, the time limit among them; None for the
+        solving: Settings of the solver, including the time limit; None for the
             defaults.
-        progress: Called with every solution: name, iterations, gap.
-        watch: Called with the number of proved intervals, of all intervals, and
-            ``intervals``.
+        progress: Called during each solution with its name, the number of iterations
+            and the gap.
+        watch: Called with the number of proved intervals, the number of all intervals,
+            and the text ``intervals``.
 
     Returns:
         The prediction, with proved intervals of the margins if ``solving.intervals`` is
@@ -194,15 +197,15 @@ def failing_chains(
 ) -> list[tuple[int, int]]:
     """Return the chains of two facts that a model is predicted to miss, smallest margin first.
 
-    The prediction is that for a network trained on these facts alone; of more than
-    1,000 facts, for a part of them.
+    The prediction is for a network trained on these facts alone. If there are more than
+    1,000 facts, it is made for a part of them.
 
     Args:
         knowledge: The facts.
-        progress: Called with every solution, as by :func:`inweights.predict`.
+        progress: Called during each solution, as by :func:`inweights.predict`.
 
     Returns:
-        Pairs of numbers of facts.
+        The indices of the first and the second fact of each chain.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -229,7 +232,7 @@ def failing_chains(
 
 
 def _left_out(knowledge: Knowledge, kept: Ids) -> pl.DataFrame:
-    """Return the facts outside a part, as :func:`inweights.predict` lists dropped facts."""
+    """Return the facts outside a part, in the form in which a prediction lists dropped facts."""
     statement = pl.format("({} {}) → {}", "subject", "relation", "object")
     return (
         knowledge.frame()

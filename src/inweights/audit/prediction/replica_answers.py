@@ -1,6 +1,6 @@
 """Train small replicas on a world's facts, and count which of them answer which query.
 
-:mod:`~inweights.audit.prediction.by_training` makes a prediction of these counts.
+:mod:`~inweights.audit.prediction.by_training` turns these counts into a prediction.
 """
 
 from __future__ import annotations
@@ -46,19 +46,22 @@ def trained_replicas(
     seeds: list[int],
     report: Callable[[int], None],
 ) -> Model:
-    """Return trained replicas; if one diverges, all are trained again at half the rate.
+    """Train replicas on a world; if one diverges, train all again at half the learning rate.
 
     Args:
         world: The world whose facts are learnt.
         config: Architecture of the model.
-        learner: Its curriculum.
+        learner: Curriculum of the model.
         seeds: Root seed of each replica.
         report: Called with the number of updates so far.
 
+    Returns:
+        The trained model, with one replica per seed.
+
     Raises:
-        RunError: A replica diverges even at the lowest rate that is tried.
-        ConfigError: The model or the curriculum does not fit.
-        DataError: The worlds do not fit the model.
+        RunError: A replica diverges even at the lowest learning rate that is tried.
+        ConfigError: The model does not fit the world or the curriculum.
+        DataError: The world does not fit the model.
     """
     from inweights.training.loop import train
     from inweights.training.steps.machine import use_threads
@@ -76,12 +79,13 @@ def trained_replicas(
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
-        f"a replica diverges at 1/{2**HALVED} of the rate too; give a curriculum with a lower rate"
+        f"a replica diverges at 1/{2**HALVED} of the learning rate, too; give a curriculum with a "
+        "lower rate"
     )
 
 
 def _slower(learner: Curriculum, share: float) -> Curriculum:
-    """Return a curriculum at a share of its learning rates."""
+    """Return a curriculum with all learning rates multiplied by ``share``."""
     change = msgspec.structs.replace
     phases = [
         change(p, optimizer=change(p.optimizer, rate=share * p.optimizer.rate))
@@ -91,16 +95,20 @@ def _slower(learner: Curriculum, share: float) -> Curriculum:
 
 
 def answers_of(model: Model, world: World, part: Part) -> Ids:
-    """Return the token with which each replica answers each statement, ``[R, M]``.
+    """Return the token with which each replica answers each statement.
 
     Args:
         model: ``R`` replicas.
-        world: Their world.
-        part: Whether its ``facts`` or its ``queries`` are asked.
+        world: The world that the replicas were trained on.
+        part: ``facts`` or ``queries``: which ``M`` statements of the world are
+            answered.
+
+    Returns:
+        The index of the token with the largest logit, ``[R, M]``.
 
     Raises:
         ConfigError: The model has no replica axis.
-        DataError: The worlds do not fit the model.
+        DataError: The world does not fit the model.
     """
     from inweights.training.scoring import answer_blocks
 
@@ -112,11 +120,15 @@ def answers_of(model: Model, world: World, part: Part) -> Ids:
 
 
 def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Return whether each answer is among the right ones to its prompt, ``[R, M]``.
+    """Return whether each answer is among the right answers to its prompt.
 
     Args:
         statements: ``M`` facts or queries.
-        answers: A token for each replica and statement, from :func:`answers_of`.
+        answers: Index of a token for each of ``R`` replicas and each statement, from
+            :func:`answers_of`, ``[R, M]``.
+
+    Returns:
+        Whether each answer is right, ``[R, M]``.
     """
     places, tokens = statements.right_pairs(np.arange(len(statements)))
     found = np.zeros(answers.shape, dtype=bool)
@@ -128,19 +140,21 @@ def are_right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
 def shares_by_query(
     world: World, model: str, answers: Ids
 ) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
-    """Return the share of replicas that answer each query rightly, and which do, ``[R, Q]``.
+    """Compute, for each query, the fraction of replicas that answer it rightly.
 
-    An unstated query has no right answer; the share is that of the most frequent
-    answer.
+    A query of the role ``unstated`` has no right answer. Its share is the fraction of
+    replicas that give the most frequent answer.
 
     Args:
         world: The world.
         model: Name of the model.
-        answers: A token for each replica and query, from :func:`answers_of`.
+        answers: Index of a token for each of ``R`` replicas and ``Q`` queries, from
+            :func:`answers_of`, ``[R, Q]``.
 
     Returns:
-        The table ``queries`` of one model, as described at
-        :class:`~inweights.audit.prediction.by_training.TrainedForecast`; and the hits.
+        The rows of one model in the table ``queries`` of
+        :class:`~inweights.audit.prediction.by_training.TrainedForecast`; and whether
+        each replica's answer to each query counts in the share, ``[R, Q]``.
     """
     queries = world.queries
     replicas = len(answers)
@@ -173,13 +187,18 @@ def shares_by_query(
 def shares_by_role(
     world: World, model: str, table: pl.DataFrame, hits: NDArray[np.bool_]
 ) -> pl.DataFrame:
-    """Return the table ``kinds`` of one model: means over the queries of each role.
+    """Return the means over the queries of each role.
 
     Args:
         world: The world.
         model: Name of the model.
-        table: Its shares by query, from :func:`shares_by_query`.
-        hits: Which replica answers which query rightly, ``[R, Q]``.
+        table: The table of this model, from :func:`shares_by_query`.
+        hits: Whether each replica's answer to each query counts, from
+            :func:`shares_by_query`, ``[R, Q]``.
+
+    Returns:
+        The rows of one model in the table ``kinds`` of
+        :class:`~inweights.audit.prediction.by_training.TrainedForecast`.
     """
     rows = []
     for role in world.queries.role_names:
@@ -195,7 +214,7 @@ def shares_by_role(
 def _guessing(
     table: pl.DataFrame, role: str, rows: Ids
 ) -> tuple[float | None, float | None]:
-    """Return the mean number of right answers of some queries, and the mean chance."""
+    """Return the mean number of right answers, and the mean chance; None for ``unstated``."""
     if role == "unstated":
         return None, None
     means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)

@@ -1,1 +1,1 @@
-"""Questions that follow from facts: their kinds, candidates, and which texts answer them."""
+"""Make questions that follow from facts, with candidates, and find texts that answer them."""

@@ -1,7 +1,7 @@
-"""Find the questions that training texts answer by direct statement.
+"""Find the questions that training texts answer directly.
 
-:func:`mark_direct_answers` adds the column ``told`` to held-out questions: only
-questions without such texts test what a model composes.
+:func:`mark_direct_answers` adds the column ``told`` to held-out questions. Only
+questions for which it is empty test whether a model composes facts.
 """
 
 from collections import defaultdict
@@ -19,24 +19,25 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 def mark_direct_answers(
     questions: pl.DataFrame, rows: Sequence[Row], facts: Knowledge, turns: pl.Series
 ) -> pl.DataFrame:
-    """Return questions with the roles of the rows that answer each by direct statement.
+    """Add the column ``told`` to questions: the roles of the training rows that answer them.
 
-    Questions whose very prompt is trained are left out, as where a relation has the
-    name of a chain of others.
+    Questions are left out if their exact prompt occurs in the training set, which
+    happens if a relation has the same name as a chain of two others.
 
     Args:
         questions: Held-out questions, as
             :func:`~inweights.audit.questions.held_out.held_out` returns them.
         rows: Rows of the training set.
         facts: The facts of both.
-        turns: What a user says in chat in each row.
+        turns: The user's turn in chat for each row of the training set.
 
     Returns:
-        The questions, with the columns ``told`` (roles of rows) and ``itself`` (whether
-        the answer is the subject).
+        The remaining questions, with the columns ``told`` (the roles of the rows that
+        answer the question directly) and ``itself`` (whether the answer is the
+        subject).
 
     Raises:
-        DataError: A text answers a question and is not marked.
+        DataError: A text answers a question and is not marked as doing so.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)
@@ -68,13 +69,16 @@ def mark_direct_answers(
 def _check_unmarked(
     rows: Sequence[Row], facts: Knowledge, unmarked: Set[tuple[int, int]]
 ) -> None:
-    """Raise an error for a text that names what is asked about alone, and then the answer.
+    """Raise an error for a text that names only the subject of a question and then its answer.
 
     Args:
         rows: Rows of the training set.
         facts: The facts.
-        unmarked: Pairs of what is asked about and the answer, of questions that no row
-            answers.
+        unmarked: Subject and answer of each question that no row is marked to answer,
+            as indices of entities.
+
+    Raises:
+        DataError: There is such a text.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     answers = {answer for _, answer in unmarked}
@@ -88,6 +92,6 @@ def _check_unmarked(
         if len(starts) == 1 and (starts.pop(), answer) in unmarked:
             raise DataError(
                 f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
-                "and is not marked; if the words of a relation name an entity, give others "
-                "with --wording"
+                "but is not marked as doing so; if the words of a relation contain the name of an "
+                "entity, give other words with --wording"
             )

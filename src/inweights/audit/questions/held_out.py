@@ -50,21 +50,31 @@ def held_out(
     Args:
         facts: The facts.
         words: Templates of prompts and questions, and other names of the entities.
-        seed: Root seed that decides which questions and candidates are drawn where
-            there are too many.
-        reverse: Whether to ask reversals; not where these are trained.
+        seed: Root seed that decides which questions and candidates are drawn if there
+            are too many.
+        reverse: Whether to include reversals. Leave them out if a training text states
+            facts from their object.
 
     Returns:
-        A row for each question: ``role`` (``composition``: ``subject``, ``first``,
-        ``second``, through ``bridge``; ``analogy``: what ``bridge``, which has the same
-        value of ``first`` as ``subject``, has for ``second``, and others like it have
-        too; ``reversal``: from the object back), ``prompt``, ``answer``, ``candidates``
-        (of the answer's kind, and the bridge of a composition; no other is right; a
-        question that has no other than the answer is left out), ``label`` (the answer's
-        place among them), ``accepted`` (the answer and its other names), ``also_right``
-        (the other right answers to the prompt, with their other names), ``stated``
-        (whether a fact says so outright), ``facts`` (numbers of those that it rests
-        on), ``question`` (the prompt as a user asks it in chat).
+        One row per question:
+
+        - ``role``: ``composition`` (the ``second`` relation of the ``bridge`` to which
+          the ``first`` relation leads from the ``subject``); ``analogy`` (the
+          ``second`` relation of the ``subject``, as suggested by the entity ``bridge``
+          and others, which share its value of ``first`` and agree on ``second``); or
+          ``reversal`` (the subject of a fact, given its object).
+        - ``prompt``: the beginning of a sentence that the answer completes.
+        - ``question``: the prompt as a user asks it in chat.
+        - ``answer``: the right answer.
+        - ``candidates``: the answer and wrong answers of its kind, with the bridge of a
+          composition among them. A question without a wrong candidate is left out.
+        - ``label``: index of the answer among the candidates.
+        - ``accepted``: the answer and its other names.
+        - ``also_right``: other right answers to the prompt, with their other names.
+        - ``stated``: whether a fact states the answer directly.
+        - ``facts``: indices of the facts from which the answer follows.
+        - ``subject``, ``first``, ``bridge``, ``second``: names, as explained under
+          ``role``; ``bridge`` and ``second`` are null for a reversal.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -83,12 +93,12 @@ def with_left_out(
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        seed: Root seed of what is drawn.
-        reverse: Whether to ask reversals.
+        seed: Root seed of all random choices.
+        reverse: Whether to include reversals.
 
     Returns:
-        The questions, and how many were left out because their only candidate is the
-        answer.
+        The questions, and the number of questions that were left out because their only
+        candidate is the answer.
     """
     objects, starts = _names_by_relation(facts)
     rng = Streams(seed).numpy(WORLD, "questions")
@@ -119,7 +129,7 @@ def with_left_out(
 def _names_by_relation(
     facts: Knowledge,
 ) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
-    """Return the names of the objects, and of the subjects, of each relation, each once."""
+    """Return the distinct names of the objects, and of the subjects, of each relation."""
     objects: defaultdict[int, dict[str, None]] = defaultdict(dict)
     subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for s, r, o in facts.triples.tolist():
@@ -169,11 +179,13 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
 
     Args:
         facts: The facts; questions are made from at most 1,000 of them.
-        words: Templates.
-        shown: Most samples for each relation, and for each kind of question.
+        words: Templates of sentences and questions.
+        shown: Largest number of samples for each relation, and for each kind of
+            question.
 
     Returns:
-        A row for each sample: ``role``, ``text``, ``answer``.
+        One row per sample: ``role`` (``fact: RELATION``, or the kind of
+        question), ``text`` (the beginning of a sentence, or a question) and ``answer``.
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
     rows = []

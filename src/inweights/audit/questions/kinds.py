@@ -1,8 +1,7 @@
 """The kinds of questions that follow from facts: compositions, analogies and reversals.
 
-Each generator yields :class:`Draft` objects in a random order that its random generator
-decides;
-:func:`inweights.audit.questions.held_out.held_out` gives them candidates.
+Each generator yields :class:`Draft` objects in random order;
+:func:`inweights.audit.questions.held_out.held_out` adds candidates to them.
 """
 
 from collections import defaultdict
@@ -27,15 +26,18 @@ class Draft(NamedTuple):
     """A question before it has candidates.
 
     Attributes:
-        facts: Numbers of the facts that it rests on.
+        facts: Indices of the facts from which the answer follows.
         role: ``composition``, ``analogy`` or ``reversal``.
         prompt: The beginning of a sentence that the answer completes.
-        answer: The answer.
+        answer: Name of the right answer.
         others: Names of the answer's kind, among which wrong candidates are drawn.
-        right: All right answers; empty if there is only one.
-        subject: Name of the entity that is asked about.
-        first: Name of the first relation.
-        bridge: Name of the entity between both relations; None for a reversal.
+        right: Names of all right answers; may be empty if ``answer`` is the only one.
+        subject: Name of the subject; for a reversal, of the subject of the fact, which
+            is the answer.
+        first: Name of the first relation; for an analogy, of the relation whose value
+            is shared; for a reversal, of the only relation.
+        bridge: Name of the entity between the two relations of a composition; for an
+            analogy, of an entity that shares the value; None for a reversal.
         second: Name of the second relation; None for a reversal.
         question: The prompt as a user asks it in chat.
         stated: Whether a fact states the answer directly.
@@ -62,14 +64,14 @@ def compositions(
     most: int,
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield chains of two facts, one for each prompt.
+    """Yield a question for each distinct prompt about a chain of two facts.
 
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        objects: Names of the objects of each relation.
-        most: Number of chains that they are drawn from, if there are more.
-        rng: Decides the order.
+        objects: Names of the objects of each relation, by its index.
+        most: Largest number of chains from which questions are made.
+        rng: Random generator that decides the order.
     """
     names = facts.entities
     relations = facts.relations
@@ -109,15 +111,15 @@ def compositions(
 def chains_of(facts: Knowledge, most: int) -> Ids:
     """Return pairs of facts that form a chain, spread evenly over the facts if there are too many.
 
-    Facts of an entity about itself form no chain: a model that answers with the bridge
-    would be right.
+    Facts whose subject and object are the same form no chain, as a model that answers
+    with the bridge would be right.
 
     Args:
         facts: The facts.
         most: Largest number of pairs.
 
     Returns:
-        Numbers of the first and second fact of each chain, ``[C, 2]``.
+        Indices of the first and second fact of each of ``C`` chains, ``[C, 2]``.
     """
     real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
     return np.asarray(real[spread_chains(facts.triples[real], most)[0]])
@@ -129,16 +131,16 @@ def analogies(
     objects: Mapping[int, Sequence[str]],
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield what entities lack that all others with a value in common agree on.
+    """Yield questions about a relation that an entity lacks and on which similar entities agree.
 
     If all entities that share a value, and have a further relation, have the same
-    object of it, the question is whether the others of them have it, too.
+    object of it, a question asks for this object for each of the others.
 
     Args:
         facts: The facts.
         words: Templates of prompts and questions.
-        objects: Names of the objects of each relation.
-        rng: Decides the order.
+        objects: Names of the objects of each relation, by its index.
+        rng: Random generator that decides the order.
     """
     names = facts.entities
     relations = facts.relations
@@ -187,7 +189,7 @@ def analogies(
 
 
 class _Agreed(NamedTuple):
-    """The one value that entities agree on, with the first of them and its two facts."""
+    """The value that entities agree on, the first of these entities, and the two facts about it."""
 
     value: int
     facts: tuple[int, int]
@@ -198,11 +200,12 @@ def _agreed(
     members: Sequence[tuple[int, int]],
     has: Mapping[int, Mapping[int, Sequence[tuple[int, int]]]],
 ) -> dict[int, _Agreed | None]:
-    """Return the value that entities agree on, by relation; None where they do not.
+    """Return the value on which entities agree, for each relation; None if they do not agree.
 
     Args:
-        members: Entities that share a value, each with the fact that states it.
-        has: Facts and objects of each entity by relation.
+        members: Entities that share a value, each as the index of the fact that states
+            it and the index of the entity.
+        has: For each entity and relation, indices of its facts and their objects.
     """
     found: dict[int, _Agreed | None] = {}
     for fact, entity in members:
@@ -217,18 +220,19 @@ def _agreed(
 
 
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
-    """Return relations whose values distinguish subjects, so that those of others suggest nothing.
+    """Return the relations whose values distinguish subjects, so that analogies are meaningless.
 
-    A relation counts if its values are names (such as nicknames), or if nearly every
-    value has one subject; of relations to persons (such as mentors), half of the values
-    suffice.
+    A relation counts if its values are names (such as nicknames), or if nine in ten of
+    its facts have a value that no other subject has. For relations to persons (such as
+    mentors), half of the facts suffice.
 
     Args:
         facts: The facts.
-        words: Says of which kind the values of each relation are.
+        words: Wording of the facts, which says of which kind the values of a relation
+            are.
 
     Returns:
-        Numbers of the relations.
+        Indices of the relations.
     """
     found = set()
     for relation, name in enumerate(facts.relations):
@@ -248,13 +252,13 @@ def reversals(
     starts: Mapping[int, Sequence[str]],
     rng: np.random.Generator,
 ) -> Iterator[Draft]:
-    """Yield facts asked from their object, where the object is an entity with one subject.
+    """Yield questions for the subject of a fact, if its object is an entity with one subject.
 
     Args:
         facts: The facts.
         words: Templates of prompts.
-        starts: Names of the subjects of each relation.
-        rng: Decides the order.
+        starts: Names of the subjects of each relation, by its index.
+        rng: Random generator that decides the order.
     """
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)

@@ -1,8 +1,8 @@
 """Strategies that add training texts to facts; each has a name for ``--strategy``.
 
-:data:`STRATEGIES` lists them by name; each takes a :class:`StrategyInput` (the facts
-and settings) and yields a :class:`Row` for each text. :func:`~inweights.audit.augment`
-runs them.
+:data:`STRATEGIES` lists them by name. A strategy takes a :class:`StrategyInput` (the
+facts and settings) and yields a :class:`Row` for each text;
+:func:`~inweights.audit.augment` runs the strategies.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,10 +43,13 @@ STRATEGIES: dict[str, Strategy] = {
 
 
 def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
-    """Return strategies by name, each once.
+    """Return the strategies of the given names.
 
     Args:
         names: Names of :data:`STRATEGIES`; repetitions are ignored.
+
+    Returns:
+        The functions by name, in the order given.
 
     Raises:
         ConfigError: There is no strategy of this name.

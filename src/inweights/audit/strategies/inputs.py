@@ -1,7 +1,7 @@
 """The input of a strategy, and the rows that it makes.
 
-:class:`StrategyInput` holds the facts, their wordings and the limits of
-:func:`~inweights.audit.augment`, and lists chains of facts; :class:`Row` is one
+:class:`StrategyInput` contains the facts, their wordings and the limits of
+:func:`~inweights.audit.augment`, and lists chains of facts; a :class:`Row` is one
 training text.
 """
 
@@ -27,15 +27,15 @@ class Row(NamedTuple):
     """One training text.
 
     Attributes:
-        fact: Number of the fact that it states; -1 where it states none or several.
-        line: Line of that fact in the file; otherwise -1.
+        fact: Index of the fact that it states; -1 if it states none or several.
+        line: Line of that fact in the file; -1 if there is none.
         role: Kind of text, such as ``fact`` or ``derived``.
         stage: Stage of the curriculum in which it is trained.
-        prompt: Beginning of the text, which is not learnt in training by completion;
-            may be empty.
-        completion: The part that is learnt, with the space before it.
-        says: Pairs of entities that one sentence of the text names in this order: a
-            question from the first to the second is then answered by direct statement.
+        prompt: Beginning of the text, which has no loss if only completions are
+            trained; may be empty.
+        completion: The rest of the text, with the space before it.
+        says: Pairs of entities, as indices, that one sentence of the text names in this
+            order. The text directly answers a question from the first to the second.
     """
 
     fact: int
@@ -52,17 +52,19 @@ class StrategyInput:
     """The facts, their wordings, and the amount of text that strategies add.
 
     Attributes:
-        facts: The facts.
+        facts: The ``M`` facts.
         words: Sentence templates.
-        stages: Stage of each fact, ``[M]``.
-        seed: Root seed of the random draws.
-        wordings: In how many wordings a strategy states the same.
+        stages: Stage of the curriculum of each fact, ``[M]``.
+        seed: Root seed of all random choices.
+        wordings: Largest number of wordings in which a strategy states the same thing.
         hops: Largest number of facts in a chain whose end is stated.
         most: Largest number of chains of each length.
-        hold_out: Share of the bridges whose chains are not stated.
-        replay: Text file or lines for the strategy ``replay``; None if there are none.
-        first: Chains of two facts that come first where ``most`` limits them.
-        rewrite: Rewords texts; None if no model does.
+        hold_out: Fraction (0 to 1) of the bridges whose chains are not stated.
+        replay: Text file, or lines, for the strategy ``replay``; None if there are
+            none.
+        first: Chains of two facts, as pairs of indices, that come first if ``most``
+            limits their number.
+        rewrite: Function that rewords texts; None if the templates alone are used.
     """
 
     facts: Knowledge
@@ -78,7 +80,7 @@ class StrategyInput:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
-        """Return a separate random generator for each purpose, at its start.
+        """Return a new random generator for a purpose; the same name gives the same numbers.
 
         Args:
             name: Name of the purpose.
@@ -87,31 +89,31 @@ class StrategyInput:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Numbers of the bridges whose chains are never stated."""
+        """Indices of the bridges whose chains are never stated."""
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Numbers of facts that begin no chain, as their object may be a homonym."""
+        """Indices of facts that begin no chain, as their object may be a homonym."""
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
-        """Return prompt and completion of a fact.
+        """Return prompt and completion of the sentence that states a fact.
 
         Args:
-            fact: Number of the fact.
-            wording: Number of the wording; 0 is the first.
+            fact: Index of the fact.
+            wording: Index of the wording; 0 is the first.
         """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)
 
     def ends(self, *chain: int) -> tuple[int, int]:
-        """Return the first subject and the last object of a chain of facts.
+        """Return the indices of the first subject and the last object of a chain of facts.
 
         Args:
-            chain: Numbers of the facts, in order.
+            chain: Indices of the facts, in order.
         """
         return int(self.facts.triples[chain[0], 0]), int(
             self.facts.triples[chain[-1], 2]
@@ -127,7 +129,7 @@ class StrategyInput:
             hops: Number of facts in a chain.
 
         Returns:
-            Numbers of the facts of each chain, sorted.
+            Indices of the facts of each chain, sorted.
         """
         first = [
             pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)
@@ -144,7 +146,7 @@ class StrategyInput:
         return not excluded and len({s, bridge, o}) == 3
 
     def _all_chains(self, hops: int) -> Iterator[tuple[int, ...]]:
-        """Yield chains in turns: one that each fact begins, in random order, then a second."""
+        """Yield the chains of all facts in turns, in random order of the facts that begin them."""
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)
         for j, (s, _, o) in enumerate(triples):

@@ -1,4 +1,4 @@
-"""Measured effects of the strategies by kind of question, and the choice that follows from them.
+"""Measured effects of the strategies on each kind of question, and the choice based on them.
 
 :data:`MEASURED` is read from the TOML file beside this module; :func:`choose`
 implements the strategy ``auto`` of :func:`~inweights.audit.augment`, and
@@ -27,11 +27,10 @@ class Measured(NamedTuple):
     Attributes:
         strategy: Name of the strategy.
         asked: Kind of question, a name of ``ASKED``.
-        gain: Median over the seeds of the accuracy less that of a control with as many
-            tokens; its exact 95% interval (order statistics) goes from ``low`` to
-            ``high``.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
+        gain: Difference in accuracy between the strategy and a control with the same
+            number of tokens, median over the seeds.
+        low: Lower end of the exact 95% interval of the median (order statistics).
+        high: Upper end of that interval.
         seeds: Number of seeds.
         source: Source of the measurement, and its limitations.
     """
@@ -70,7 +69,7 @@ _WORTH = 0.1
 
 
 class Choice(NamedTuple):
-    """The strategy that is chosen for one kind of question, if any is, and why.
+    """The strategy that is chosen for one kind of question, if any, and why.
 
     Attributes:
         asked: Kind of question, a name of ``ASKED``.
@@ -86,16 +85,15 @@ class Choice(NamedTuple):
 def choose(wanted: Sequence[str]) -> list[Choice]:
     """Return the strategy with the best measured effect for each kind of question.
 
-    That is the one with the largest median gain among those whose whole interval lies
-    above the control; without such a one, the best median if it is at least .1;
-    otherwise none.
+    This is the strategy with the largest median gain among those whose whole interval
+    lies above the control. If there is none, it is the strategy with the best median,
+    provided that this is at least 0.1; otherwise no strategy is chosen.
 
     Args:
         wanted: Kinds of questions, names of ``ASKED``.
 
     Returns:
-        A :class:`Choice` for each kind, in the order of ``wanted``: the strategy, ""
-        where none is known to help, and ``why``.
+        A :class:`Choice` for each kind, in the order of ``wanted``.
 
     Raises:
         ConfigError: There is no such kind of question.
@@ -143,7 +141,16 @@ def evidence(strategy: str) -> str:
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
-    """List which other questions get worse by a strategy; empty if they are listed already."""
+    """Return by how much strategies chosen for other kinds of questions lower this one, in words.
+
+    Args:
+        choice: The choice for this kind of question.
+        taken: Names of the strategies that are chosen for other kinds.
+
+    Returns:
+        A text to append to the reason; empty if no strategy is chosen or none lowers
+        it.
+    """
     if not choice.strategy:
         return ""
     return "".join(
@@ -154,7 +161,7 @@ def _cost(choice: Choice, taken: set[str]) -> str:
 
 
 def _in_words(row: Measured) -> str:
-    """Such as ``+.03 over the control (-.09 to .14, 5 seeds; a recipe)``."""
+    """Return a measurement in words, such as ``+.03 over the control (-.09 to .14, 5 seeds)``."""
     return f"{_gain(row)} over the control ({_within(row)}; {row.source})"
 
 

@@ -12,10 +12,10 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finds names in text as whole words; of names that begin at one place, the longest.
+    """Finds names in a text as whole words; the longest of several that begin at the same position.
 
     Args:
-        names: The names, in the order that gives them their numbers.
+        names: The names; results refer to them by index.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -29,7 +29,7 @@ class Mentions:
         }
 
     def __call__(self, text: str) -> list[int]:
-        """Return the numbers of the names that a text contains, in the order of the text."""
+        """Return the indices of the names that a text contains, in the order of the text."""
         parts = tuple(_PART.findall(text))
         named = []
         at = 0

@@ -1,4 +1,4 @@
-"""Strategies that state one fact per text: plainly, reworded, as a question, from its object.
+"""Strategies that state one fact per text: plainly, reworded, as a question, or reversed.
 
 :func:`plain` is part of every training set; :func:`paraphrases`,
 :func:`questions_and_answers` and :func:`reversals` are strategies of
@@ -37,15 +37,15 @@ def plain(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows for every fact in its other wordings, and as a given model rewords it.
+    """Yield rows for every fact in its other wordings, and as the function ``rewrite`` rewords it.
 
-    A reworded text is used where the fact survived: it is one sentence that names the
-    subject and ends with the object, names no other entity, has a word of the relation,
-    and does not negate.
+    A reworded text is used only if it still states the fact: it is one sentence that
+    names the subject and ends with the object, names no other entity, contains a word
+    of the relation, and has no negation.
 
     Raises:
-        DataError: The user's function ``rewrite`` returns another number of texts than
-            it was given.
+        DataError: The function ``rewrite`` returns fewer or more texts than it was
+            given.
     """
     for i in range(len(inputs.facts)):
         relation = inputs.facts.names(i)[1]
@@ -57,8 +57,8 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
         again = inputs.rewrite(plainly)
         if len(again) != len(plainly):
             raise DataError(
-                f"'rewrite' returned {len(again)} texts for {len(plainly)}; return one for each, "
-                "in their order, and an empty one where there is none"
+                f"rewrite returned {len(again)} texts for {len(plainly)}; it must return one text "
+                "for each, in the same order, and an empty text if it has none"
             )
         for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
             if _survived(inputs, i, text, said, named(said)):
@@ -68,14 +68,17 @@ def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for every fact as question and answer."""
+    """Yield a row for every fact, worded as a question with its answer."""
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
         yield _row(inputs, i, "qa", (inputs.words.ask([r], s), f" {ended(o)}"))
 
 
 def reversals(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield rows that state every fact from its object; no question then asks for a reversal."""
+    """Yield rows that state every fact from its object to its subject.
+
+    With this strategy, no held-out question asks for a reversal.
+    """
     for i in range(len(inputs.facts)):
         s, r, o = inputs.facts.names(i)
         if s != o:
@@ -87,7 +90,7 @@ def reversals(inputs: StrategyInput) -> Iterator[Row]:
 def _survived(
     inputs: StrategyInput, fact: int, text: str, said: str, met: list[int]
 ) -> bool:
-    """Whether what a model wrote still says the fact."""
+    """Return whether a reworded text differs from the original and still states the fact."""
     _, relation, thing = inputs.facts.names(fact)
     words = set(_WORD.findall(said.lower()))
     senses = [relation.replace("_", " "), *inputs.words.sense(relation)]

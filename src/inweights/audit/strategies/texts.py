@@ -1,8 +1,8 @@
-"""Strategies whose texts hold more than one fact: chains, pages, entities; identities, and replay.
+"""Strategies whose texts combine several facts, strategies for identities, and for replay.
 
 Entities are described and related in the manner of EntiGraph (Yang et al. 2024,
-*Synthetic continued pretraining*, arXiv:2409.07431), where a language model writes what
-templates write here. Each function takes a
+*Synthetic continued pretraining*, arXiv:2409.07431); templates write the texts here, a
+language model there. Each function takes a
 :class:`~inweights.audit.strategies.inputs.StrategyInput` and yields rows.
 """
 
@@ -24,11 +24,11 @@ _FACTS = 8
 
 
 def derive(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for the end of each chain of two or more facts, which names the relations.
+    """Yield rows that state the end of each chain of two or more facts and name its relations.
 
-    What it improves is retrieval across wordings: questions through bridges of which
-    nothing is derived stay at chance (``docs/own-facts-measured.md``), which
-    ``hold_out`` measures.
+    This strategy improves retrieval across wordings. Questions through bridges whose
+    chains are not stated remain at chance (``docs/own-facts-measured.md``);
+    ``hold_out`` measures this.
     """
     facts = inputs.facts
     words = inputs.words
@@ -43,9 +43,9 @@ def derive(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def steps(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row for each chain of two facts, answered step by step in a wording of its own.
+    """Yield a row for each chain of two facts: a question, answered step by step.
 
-    No question uses this wording.
+    The wording of the question is used only here, not in held-out questions.
     """
     facts = inputs.facts
     words = inputs.words
@@ -60,10 +60,10 @@ def steps(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def identities(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield a row ``b → b`` for each bridge without an identity fact (*Identity Bridge*, §4).
+    """Yield rows ``b → b`` for each bridge without an identity fact (*Identity Bridge*, §4).
 
-    The facts state it where a relation leads from each of its subjects to itself
-    (``rome,is,rome``).
+    An identity counts as stated if a relation leads from each of its subjects to the
+    subject itself (``rome,is,rome``).
     """
     facts = inputs.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())
@@ -77,8 +77,9 @@ def identities(inputs: StrategyInput) -> Iterator[Row]:
 def passages(inputs: StrategyInput) -> Iterator[Row]:
     """Yield texts that state all facts of an entity in several orders, if it has two or more.
 
-    The page of a bridge holds the facts that lead to it and from it; no sentence joins
-    the two, and none says whose page it is, which would state facts from their object.
+    The text of a bridge contains the facts that lead to it and those that start from
+    it. No sentence combines two facts, and no heading names the entity, because that
+    would state facts from their object.
     """
     facts = inputs.facts
     rng = inputs.rng("passages")
@@ -101,9 +102,10 @@ def passages(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def entities(inputs: StrategyInput) -> Iterator[Row]:
-    """Yield texts that describe each entity by all of its facts, and relate joined pairs.
+    """Yield texts that describe each entity by all of its facts, and texts about related pairs.
 
-    Pairs through a held-out bridge are not related, as no strategy states their chains.
+    Pairs connected by a held-out bridge are left out, as no strategy states their
+    chains.
     """
     facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -130,7 +132,7 @@ def entities(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def _related(inputs: StrategyInput, one: int, other: int, facts: Sequence[int]) -> Row:
-    """Return the text on how two entities are related, by the facts that join them."""
+    """Return a text on how two entities are related: the facts that connect them."""
     names = inputs.facts.entities
     prompt = f"How {names[one]} and {names[other]} are related:"
     return _described(inputs, prompt, (one, other), facts)
@@ -139,7 +141,7 @@ def _related(inputs: StrategyInput, one: int, other: int, facts: Sequence[int]) 
 def _described(
     inputs: StrategyInput, prompt: str, named: Sequence[int], facts: Sequence[int]
 ) -> Row:
-    """Return a text whose prompt names entities; it is one sentence with the first fact."""
+    """Return a text whose prompt names entities and begins the sentence of the first fact."""
     first, *others = map(inputs.ends, facts)
     says = (*combinations((*named, *first), 2), *others)
     return _row(
@@ -153,7 +155,7 @@ def _relations(inputs: StrategyInput, chain: Sequence[int]) -> list[str]:
 
 
 def _statements(inputs: StrategyInput, facts: Sequence[int], wording: int = 0) -> str:
-    """Return facts as sentences, one after the other."""
+    """Return facts as consecutive sentences."""
     return " ".join("".join(inputs.statement(fact, wording)) for fact in facts)
 
 
@@ -164,7 +166,7 @@ def _row(
     facts: Sequence[int],
     says: tuple[tuple[int, int], ...],
 ) -> Row:
-    """Return a text of several facts; it belongs to the latest of their stages."""
+    """Return a text of several facts; its stage is the latest of their stages."""
     stage = int(inputs.stages[list(facts)].max())
     return Row(-1, -1, role, stage, *text, says)
 
@@ -174,7 +176,7 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
 
     Raises:
         ConfigError: No file is given.
-        DataError: The file cannot be read, or has no text.
+        DataError: The file cannot be read, or contains no text.
     """
     if inputs.replay is None:
         raise ConfigError(
@@ -195,7 +197,7 @@ def replay(inputs: StrategyInput) -> Iterator[Row]:
 
 
 def _pairs_in_order(entities: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Return pairs of entities of which one is named before the other, somewhere in a text."""
+    """Return all pairs of entities in the order in which a text can name them."""
     last = {entity: place for place, entity in enumerate(entities)}
     first: dict[int, int] = {}
     for place in reversed(range(len(entities))):
