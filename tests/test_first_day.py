@@ -165,9 +165,9 @@ def test_new_study_is_that_of_the_examples(tmp_path) -> None:
     ("kind", "name", "says"),
     [
         ("wrld", "x", "did you mean 'world'"),
-        ("world", "../x", "begin with a small letter"),
-        ("probe", "class", "begin with a small letter"),
-        ("world", "a\n", "begin with a small letter"),
+        ("world", "../x", "begin with a lower-case letter"),
+        ("probe", "class", "begin with a lower-case letter"),
+        ("world", "a\n", "begin with a lower-case letter"),
     ],
 )
 def test_new_refuses(tmp_path, kind, name, says) -> None:

@@ -76,7 +76,7 @@ def test_changed_scores_are_seen_and_a_folder_that_is_no_entry_is_refused(
 
 def test_what_cannot_take_part_says_so() -> None:
     with pytest.raises(
-        ConfigError, match="has a model 'GPT' already; choose another name"
+        ConfigError, match="already has a model 'GPT'; choose another name"
     ):
         iw.league(Reader, name="GPT")
     with pytest.raises(

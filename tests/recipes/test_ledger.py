@@ -174,7 +174,7 @@ def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
     home.state()
     moved = state("edge", EDGE.text, heads.at(coin="fair") >= 0.8)
     home.recipe = replace(RECIPE, version=2, claims=(CLEAR, NEVER, moved))
-    with pytest.raises(ConfigError, match="cannot be asked of some recipes"):
+    with pytest.raises(ConfigError, match="states the claims of all recipes"):
         actions.state(only="mine", anew="new rounding")
     first, *lines = actions.state(anew="new rounding")
     assert isinstance(first, RuleChange)
@@ -365,7 +365,7 @@ def test_a_changed_line_is_noticed(home) -> None:
         with pytest.raises(DataError, match="a ledger is only added to"):
             read_ledger(path)
     path.write_text("\n".join([*lines, "{}"]))
-    with pytest.raises(DataError, match="line 4: no line of a ledger"):
+    with pytest.raises(DataError, match="line 4: not a line of a ledger"):
         read_ledger(path)
     path.write_text("\n".join(lines) + "\n")
     ledger = read_ledger(path)

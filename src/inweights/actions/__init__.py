@@ -1,9 +1,9 @@
-"""Do from Python what the commands do: run recipes, read verdicts, ask models.
+"""The actions behind the commands, as Python functions: run recipes, read verdicts, query models.
 
-:func:`run` runs a recipe, :func:`open_run` and :func:`verdicts` read what has run,
-:func:`board` reads the results that are kept with the code. The same names are exported
-by ``inweights`` itself, and the command line calls these functions. The engine and the
-drawings are loaded at first use, so that read-only commands are fast.
+:func:`run` runs a recipe, :func:`open_run` and :func:`verdicts` read finished runs, and
+:func:`board` reads the results that are stored with the code. ``inweights`` itself
+exports the same names, and the command line calls these functions. The engine and the
+drawings are loaded at first use, so that commands that only read are fast.
 """
 
 from typing import TYPE_CHECKING

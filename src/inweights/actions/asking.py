@@ -1,7 +1,7 @@
-"""Ask a model one question, or compare two models on all questions of a world.
+"""Ask a model a single question, or compare two models on all statements of a world.
 
-Both take trained, loaded and wrapped models with their world; :func:`ask` also takes a
-pretrained language model, which is asked in words.
+Both functions accept trained, loaded and wrapped models with their world. :func:`ask`
+also accepts a pretrained language model, for which the question is put into words.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ def ask(
     *,
     best: int = 3,
 ) -> pl.DataFrame:
-    """Return the most probable answers to a question, with their probabilities.
+    """Return the most probable answers of a model to one question, with their probabilities.
 
     Args:
         model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a
-            pretrained language model, one replica, which is asked in words
-            (:class:`~inweights.worlds.Wording`).
-        world: The world that it was trained on, which names the tokens; one world, or
-            one per replica.
-        question: Names of tokens with spaces between, or a list of them.
-        best: How many answers of each replica are returned.
+            pretrained language model with one replica, for which the question is put
+            into words (:class:`~inweights.worlds.Wording`).
+        world: The world on which the model was trained and which names the tokens; one
+            world, or one per replica.
+        question: Names of tokens separated by spaces, or a list of names.
+        best: Number of answers that are returned for each replica; by default 3.
 
     Returns:
-        A row for each replica and answer, the best first: ``replica``, ``rank`` (from
-        1), ``answer``, ``probability`` (among all candidates; those of a language model
-        are the answers that the world has to the last relation), ``right`` (whether a
-        fact or query of the world has this answer; empty where it does not have the
-        question).
+        One row per replica and answer, the most probable first. Columns: ``replica``;
+        ``rank``, from 1; ``answer``; ``probability`` among all candidates (for a
+        language model, among the answers that the world has to the last relation);
+        ``right``, whether a fact or query of the world has this answer, null if the
+        world does not contain the question.
 
     Raises:
-        DataError: A word is no token of the world; the message names the nearest.
-        ConfigError: There is no word, or the model is too short for so many.
+        DataError: A word is not a token of the world; the message suggests similar
+            ones.
+        ConfigError: The question is empty, or longer than the model's context.
 
     Example:
         >>> import inweights as iw
@@ -101,7 +102,7 @@ def ask(
 def _in_words(
     model: LanguageModel, world: World, prompt: Sequence[int], best: int
 ) -> pl.DataFrame:
-    """Ask a language model in words; its candidates are the answers to the last relation."""
+    """Ask a language model in words; candidates are the answers to the last relation."""
     import numpy as np
 
     from inweights.lm import log_likelihoods
@@ -113,8 +114,8 @@ def _in_words(
     }
     if not relations or not answers:
         raise DataError(
-            f"'{world.vocabulary.names[prompt[-1]]}' is no relation of the world; a language model "
-            "is asked for a subject and its relations, as in 'ann works at'"
+            f"'{world.vocabulary.names[prompt[-1]]}' is not a relation of the world; a language "
+            "model is asked for a subject and its relations, as in 'ann works at'"
         )
     names = [world.vocabulary.names[token] for token in answers]
     words = Wording()
@@ -150,13 +151,17 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
     """Return the token ids of a question.
 
     Args:
-        world: Has the names of the tokens.
-        question: Names with spaces between, or a list of names. Names may hold spaces
-            themselves; at each place the longest one that fits is taken.
+        world: The world that names the tokens.
+        question: Names separated by spaces, or a list of names. Names may contain
+            spaces themselves: at each position the longest fitting name is used.
+
+    Returns:
+        The token ids.
 
     Raises:
-        DataError: A word is no token of the world; the message names the nearest.
-        ConfigError: There is no word.
+        DataError: A word is not a token of the world; the message suggests similar
+            ones.
+        ConfigError: The question is empty.
     """
     words = question.split() if isinstance(question, str) else list(question)
     if not words:
@@ -180,17 +185,18 @@ def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
 
 
 def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
-    """Compare the answers of two models, role by role.
+    """Compare the accuracy of two models, role by role.
 
     Args:
-        first: ``R`` replicas.
-        second: As many, or another number.
-        world: What both are asked: all facts and queries.
+        first: A model with ``R`` replicas.
+        second: Another model, with the same or another number of replicas.
+        world: The world whose facts and queries both models answer.
 
     Returns:
-        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and
-        ``second`` (mean accuracy over replicas), ``difference`` (second less first),
-        ``replicas`` (of both).
+        One row per slice of the statements: ``part`` (``facts`` or ``queries``),
+        ``role``, ``distribution``, ``first`` and ``second`` (mean accuracies over
+        replicas), ``difference`` (second minus first) and ``replicas`` (their numbers
+        in both models).
 
     Example:
         >>> import inweights as iw

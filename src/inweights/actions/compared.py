@@ -1,4 +1,4 @@
-"""Compare two finished runs: verdicts, and the settings in which they differ (:func:`compare`)."""
+"""Compare the verdicts and the settings of two finished runs (:func:`compare`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs side by side.
+    """Result of comparing two runs.
 
     Attributes:
-        runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where
-            there is none.
-        claims: Every claim of either, by its id, with both results.
+        runs: The two runs.
+        settings: Values of the settings that differ, in pairs, by the path of the
+            setting; ``None`` for a run without the setting.
+        claims: Results of every claim in the two runs, in pairs, by the claim's id;
+            ``None`` for a run without the claim.
     """
 
     runs: tuple[Outcome, Outcome]
@@ -30,14 +31,14 @@ class Comparison:
 
 
 def compare(first: Outcome, second: Outcome) -> Comparison:
-    """Lay two runs side by side: their verdicts, and the settings in which they differ.
+    """Compare two finished runs: their verdicts, and the settings in which they differ.
 
     Args:
         first: A finished run.
         second: Another one.
 
     Returns:
-        Both runs, and by name what each of them has: settings that differ, verdicts.
+        The comparison, with the values of both runs in pairs.
     """
     every = _beside(_settings(first), _settings(second))
     settings = {key: both for key, both in every.items() if both[0] != both[1]}
@@ -63,7 +64,7 @@ def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
 def _beside(
     one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
-    """Return the values that two mappings have for each key of either."""
+    """Return the values of two mappings in pairs, for each key of either."""
     return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 
 

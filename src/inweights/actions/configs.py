@@ -1,8 +1,8 @@
-"""Write configs as plain dictionaries, and read them, for tools that keep settings.
+"""Convert configs to plain dictionaries and back, for tools that manage settings.
 
-:func:`to_dict` and :func:`from_dict` serve Hydra, OmegaConf and Ray Tune. A world, a
-model and a learner are named by their ``kind``, as in the TOML file of a study; any
-other config by its class, as ``type``.
+:func:`to_dict` and :func:`from_dict` are meant for Hydra, OmegaConf and Ray Tune. A
+world, a model and a learner are identified by their ``kind``, as in a study file, and
+any other config by the name of its class, ``type``.
 """
 
 import importlib
@@ -33,7 +33,7 @@ _OTHERS: dict[str, type[Config]] = {
 
 
 def to_dict(config: Config) -> dict[str, Any]:
-    """Return a config as a dictionary of JSON values that names its class.
+    """Convert a config to a dictionary of JSON values that names its class.
 
     Raises:
         ConfigError: The value is not a config.
@@ -57,20 +57,21 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any]) -> Any:
-    """Return the config that a dictionary describes; what it leaves out has its default.
+    """Make the config that a dictionary describes; fields that are not given have their defaults.
 
-    A user's own class is found if its module is already imported; a dictionary never
-    causes an import, except of modules of this library.
+    A user's own class is found only if its module is already imported. A dictionary
+    never causes an import, except of modules of this library.
 
     Args:
         values: The result of :func:`to_dict`, or the content of a YAML file, as a
-            dictionary or a mapping such as OmegaConf's. A world, a model or a learner
-            is named by its ``kind``; any other config by its class, as ``type``, such
-            as ``Optimizer`` or ``my.module:MyConfig``.
+            dictionary or a similar mapping, such as OmegaConf's. A world, a model or a
+            learner is identified by its ``kind``, and any other config by the name of
+            its class, ``type``, such as ``Optimizer`` or ``my.module:MyConfig``.
 
     Raises:
-        ConfigError: It names no config or an unknown one (the message names the
-            nearest), has an unknown key, or a value that does not fit.
+        ConfigError: The dictionary does not name a config or names an unknown one (the
+            message suggests similar names), has an unknown key, or has a value that
+            does not fit.
 
     Example:
         >>> from_dict({"kind": "gpt", "layers": 2}).layers
@@ -97,7 +98,7 @@ def from_dict(values: Mapping[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return plain values of other kinds of mappings and sequences, too."""
+    """Convert other types of mappings and sequences to dictionaries and lists."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -1,9 +1,9 @@
-"""Enter a user's own model in the league, one table with the standing models.
+"""Enter a user's own model in the league, a table in which models are compared.
 
-:func:`league` runs it and returns the table; :func:`submit` writes an entry, a folder
-with ``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and
-``environment.json``;
-:func:`replay` trains an entry again and compares.
+:func:`league` runs the league's recipe for the model and returns the table.
+:func:`submit` writes an entry: a folder with ``config.json`` (settings, seeds, hashes
+of code), ``scores.csv`` and ``environment.json``. :func:`replay` trains the model of an
+entry again and compares the scores.
 """
 
 from __future__ import annotations
@@ -48,28 +48,35 @@ def league(
     into: str | Path | None = None,
     **execution: Any,
 ) -> pl.DataFrame:
-    """Run the league's recipe for a model, and return its rows together with the stored ones.
+    """Compare a model with those of the league, whose results are stored with the library.
+
+    The model is trained by the league's recipe and added to the table.
 
     Args:
-        model: A factory of modules as for :func:`~inweights.wrap`, or the config of a
-            GPT, an Emb-MLP, a Mamba or a wrapped module; by default the stored rows
-            alone are returned.
-        name: What the table calls it; by default its own name.
-        scale: ``smoke`` to see whether it runs, ``cpu`` for the table.
-        overrides: Changes of the recipe's settings, such as ``{"rate": 1e-3}``.
-        runs: Folder of all runs.
-        into: Folder in which the entry is written, below its name; by default none is.
+        model: A function that makes the module, as for :func:`~inweights.wrap`; or the
+            config of a GPT, an Emb-MLP, a Mamba or a wrapped module. By default only
+            the stored rows are returned.
+        name: Name of the model in the table; by default its own name.
+        scale: ``smoke`` for a quick test, ``cpu`` for the table.
+        overrides: Changed settings of the recipe, such as ``{"rate": 1e-3}``.
+        runs: Folder of all runs; by default the usual one.
+        into: Folder in which the entry is written, in a subfolder with the model's
+            name; by default no entry is written.
         **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
-        A row for each model, ``identity`` (whether identity facts are trained), share
-        ``trained`` of two-hop facts and ``hops``: ``all``, ``composition`` (both seen
-        in other two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``,
-        or ``facts`` (the role known least). Columns ``accuracy`` (mean over ``seeds``),
-        ``parameters``, ``operations`` and ``own``.
+        One row per model, ``identity`` (whether identity facts are trained),
+        ``trained`` (share of the two-hop facts that are trained) and ``hops``. The
+        latter names the evaluated statements: ``all`` two-hop queries; ``composition``,
+        those both of whose hops occur in trained two-hop facts; ``first_unseen``,
+        ``second_unseen`` and ``both_unseen``, those whose first, second or both hops do
+        not; or ``facts``, the single facts of the role that is known least. Further
+        columns: ``accuracy``, the mean over seeds; ``seeds``, their number;
+        ``parameters`` and ``operations`` of the model; and ``own``, whether the model
+        is the user's.
 
     Raises:
-        ConfigError: It is no model that can take part, its name is taken, or a setting
+        ConfigError: The model cannot take part, its name is already used, or a setting
             does not fit.
 
     Example:
@@ -95,10 +102,10 @@ def league(
 def beside(
     outcome: Outcome | None, scale: str, runs: str | Path | None = None
 ) -> pl.DataFrame:
-    """Return the rows of a run, then the stored ones: of a run here, and of entries.
+    """Return the rows of a run, followed by the stored ones and those of stored entries.
 
     Args:
-        outcome: A run of the league's recipe; ``None`` for the stored rows alone.
+        outcome: A run of the league's recipe; ``None`` for the stored rows only.
         scale: Scale of the stored rows: ``smoke``, ``cpu`` or ``paper``.
         runs: Folder of all runs.
     """
@@ -131,20 +138,20 @@ def entered(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     **execution: Any,
 ) -> Outcome:
-    """Run the league's recipe with one model alone.
+    """Run the league's recipe with a single model.
 
     Args:
-        model: A factory of modules, or a config; see :func:`league`.
-        name: What the table calls it; by default its own name.
+        model: A function that makes the module, or a config; see :func:`league`.
+        name: Name of the model in the table; by default its own name.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        overrides: Changes of the recipe's settings.
+        overrides: Changed settings of the recipe.
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        The outcome of the run, without claims.
+        The finished run, without claims.
 
     Raises:
-        ConfigError: It is no model that can take part, its name is taken, or a setting
+        ConfigError: The model cannot take part, its name is already used, or a setting
             does not fit.
     """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
@@ -156,7 +163,7 @@ def entered(
     standing = recipe.scales["cpu"].models  # type: ignore[attr-defined]
     if label in standing:
         raise ConfigError(
-            f"the league has a model '{label}' already; choose another name"
+            f"the league already has a model '{label}'; choose another name"
         )
     try:
         alone = msgspec.structs.replace(
@@ -173,16 +180,16 @@ def entered(
 
 
 def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
-    """Return the recipe with other settings at a scale, and without claims."""
+    """Return the recipe with other settings at one scale, and without claims."""
     return replace(recipe, scales={**recipe.scales, scale: settings}, claims=())
 
 
 def scores_of(outcome: Outcome) -> pl.DataFrame:
-    """Return the accuracy of every seed, and the cost of the model.
+    """Return the accuracy of every seed of a league run, and the cost of the model.
 
     Returns:
-        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``:
-        ``accuracy``, ``parameters`` and ``operations``.
+        One row per ``model``, ``identity``, ``trained``, ``hops`` (see :func:`league`)
+        and ``seed``, with ``accuracy``, ``parameters`` and ``operations``.
     """
     cost = (
         outcome.tables["cost"]
@@ -194,14 +201,13 @@ def scores_of(outcome: Outcome) -> pl.DataFrame:
 
 
 def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
-    """Return the means over seeds of :func:`scores_of`, with the number of ``seeds``.
+    """Average the scores of a league run over seeds.
 
     Args:
-        scores: A row for each ``model``, ``identity``, ``trained``, ``hops`` and
-            ``seed``, with ``accuracy``, ``parameters`` and ``operations``.
+        scores: A table as :func:`scores_of` returns it.
 
     Returns:
-        A row for each ``model``, ``identity``, ``trained`` and ``hops``: the mean
+        One row per ``model``, ``identity``, ``trained`` and ``hops``, with the mean
         ``accuracy``, the number of ``seeds``, ``parameters`` and ``operations``.
     """
     means = [pl.col("accuracy").mean(), pl.col("seed").n_unique().alias("seeds")]
@@ -210,14 +216,14 @@ def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def submit(outcome: Outcome, into: str | Path) -> list[Path]:
-    """Write the entry of each model of a run, in a folder of its name.
+    """Write the entry of each model of a league run into a folder with the model's name.
 
     Args:
         outcome: A run of the league's recipe.
-        into: Folder in which the folders are made.
+        into: Folder in which these folders are created.
 
     Returns:
-        The folders.
+        Paths of the entries' folders.
 
     Raises:
         WriteError: A file cannot be written.
@@ -237,24 +243,25 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
 
 def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
-    """Train an entry again, and return its stored and its new scores.
+    """Train the model of an entry again, and return its stored and its new scores.
 
     Args:
         entry: Folder of the entry.
         **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
-        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``:
-        ``accuracy`` as the entry has it, and ``now``.
+        One row per model, ``identity``, ``trained``, ``hops`` and ``seed`` (see
+        :func:`league`), with ``accuracy`` as stored in the entry and ``now``, the new
+        accuracy.
 
     Raises:
-        ConfigError: The factory's module was not imported, or its source is another.
-        DataError: The folder is not an entry.
+        ConfigError: The module that makes the model was not imported, or its source has
+            changed.
     """
     place = Path(entry)
     if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:
         raise DataError(
-            f"{place} is no entry of the league: it lacks {' and '.join(missing)}"
+            f"{place} is not an entry of the league: it lacks {' and '.join(missing)}"
         )
     config = read_json(place / _CONFIG, dict[str, Any])
     recipe = get_recipe(_RECIPE)

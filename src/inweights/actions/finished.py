@@ -1,7 +1,8 @@
 """Find and open finished runs, compare two of them, and collect the verdicts of all.
 
 :func:`find` and :func:`open_run` return a run, :func:`compare` compares two runs, and
-:func:`verdicts` returns every claim with its verdict from the runs on this disk.
+:func:`verdicts` returns every claim with its verdict according to the runs on this
+disk.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _TRAINING = "training/"
 
 
 def add_page(outcome: Outcome, folder: Path) -> None:
-    """Add figures and the page to the folder of a run.
+    """Write the figures and the page of a run into its folder.
 
     Args:
         outcome: The run.
-        folder: Its folder at work.
+        folder: The folder of the run.
     """
     from inweights.recipes.catalogue.citations import citations
     from inweights.report.pages.page import publish
@@ -50,15 +51,16 @@ def add_page(outcome: Outcome, folder: Path) -> None:
 def find(
     recipe: str, scale: str = "cpu", *, runs: str | Path | None = None
 ) -> Outcome | None:
-    """Return the finished run of a recipe's own config at a scale.
+    """Return the finished run of a recipe with the recipe's own settings, if there is one.
 
-    Where it ran with more seeds, counted from the same first one, that run is taken;
-    and of each claim the verdict with the most seeds, where :func:`settle` added some.
+    If the recipe was run with different numbers of consecutive seeds from its first
+    one, the run with the most seeds is returned. If :func:`settle` added seeds for some
+    claims, each claim has the verdict with the most seeds.
 
     Args:
-        recipe: Its name.
+        recipe: Name of the recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs.
+        runs: Folder of all runs; by default the usual one.
 
     Returns:
         The run; ``None`` if there is none.
@@ -76,24 +78,24 @@ def find(
 def verdicts(
     scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
 ) -> tuple[ClaimResult, ...]:
-    """Return every claim of every recipe as the runs on this disk judge it.
+    """Return every claim of every recipe with its verdict according to the runs on this disk.
 
-    A claim without a run has its verdict in the results that are kept with the code,
-    and its ``why`` says so; without that it is ``not judged``. The claims of a damaged
-    run are not judged, and say why; other runs are not affected.
+    A claim without a run has the verdict that is stored with the code, which its
+    ``why`` states; if there is none either, it is ``not judged``. The claims of a
+    damaged run are not judged, for a stated reason; other runs are not affected.
 
     Args:
-        scale: Which run of each recipe: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        runs: Folder of all runs.
+        scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
+        only: Part of the names of the recipes; by default all recipes.
+        runs: Folder of all runs; by default the usual one.
 
     Returns:
-        A result for each claim; its ``verdict`` is ``reproduced``, ``consistent``,
-        ``not reproduced``, ``not seen in a substitute``, ``undecided`` or
-        ``not judged``.
+        One result per claim. Its ``verdict`` is ``reproduced``, ``consistent``, ``not
+        reproduced``, ``not seen in a substitute``, ``undecided`` or ``not judged``.
 
     Raises:
-        ConfigError: No recipe has the given name; the message names the nearest.
+        ConfigError: No recipe's name contains ``only``; the message suggests similar
+            names.
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
@@ -133,20 +135,20 @@ def open_run(
     runs: str | Path | None = None,
     again: bool = False,
 ) -> Outcome:
-    """Return a finished run by its recipe, its hash or its folder.
+    """Load a finished run by its recipe, its hash or its folder.
 
     Args:
-        name: A recipe (its last part is enough where only one has that), the first
-            letters of a run's hash, the run's folder or page, or ``last``: the newest
-            finished run.
-        scale: Scale of the run, if a recipe is given: ``smoke``, ``cpu`` or ``paper``.
-        runs: Folder of all runs.
-        again: Whether it is judged and drawn again, as this version does; nothing is
+        name: Name of a recipe (its last part is enough if it is unique), the first
+            letters of a run's hash, the run's folder or page, or ``last`` for the
+            newest finished run.
+        scale: Scale of the run, if a recipe is named: ``smoke``, ``cpu`` or ``paper``.
+        runs: Folder of all runs; by default the usual one.
+        again: Whether the run is judged and drawn again with this version; nothing is
             trained.
 
     Raises:
-        ConfigError: There is no such run, or several; it is not finished; or its recipe
-            is of a plugin that is not loaded.
+        ConfigError: There is no such run or more than one, it is not finished, or its
+            recipe belongs to a plugin that is not loaded.
         FolderError: The run is damaged.
     """
     from inweights.experiments.engine.outcome_files import refresh
@@ -187,7 +189,7 @@ def open_run(
 
 
 def _run_of_hash(name: str, store: RunStore) -> RunFolder:
-    """Return the finished run whose hash begins with the given letters; there is one at least."""
+    """Return the finished run whose hash begins with the given letters, or raise an error."""
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(
@@ -201,7 +203,7 @@ def _run_of_hash(name: str, store: RunStore) -> RunFolder:
 
 
 def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
-    """Return the error for a recipe without a run, which names a run with other settings."""
+    """Return the error for a recipe without a run, which mentions a run with other settings."""
     for folder in store.of(recipe):
         if folder.complete and folder.config.get("scale") == scale:
             return ConfigError(
@@ -215,7 +217,7 @@ def _not_run(recipe: str, scale: str, store: RunStore) -> ConfigError:
 
 
 def _open(folder: RunFolder, *, again: bool) -> Outcome:
-    """Return the run in a folder, with the recipe that its config names."""
+    """Load the run in a folder, with the recipe that its config names."""
     from inweights.experiments.engine.outcome_files import load, refresh
     from inweights.experiments.studies.narrowed import of_folder
 
@@ -240,7 +242,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
 
 def _is_run(name: str, store: RunStore) -> bool:
-    """Return whether a name represents a run; an unknown name is an error."""
+    """Return whether a name is that of a run; raise an error if the name is unknown."""
     if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
         return True
     try:
@@ -258,7 +260,7 @@ def _is_run(name: str, store: RunStore) -> bool:
 
 
 def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
-    """Return the error for a recipe of a plugin that is not loaded."""
+    """Return the error for a recipe that belongs to a plugin that is not loaded."""
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(

@@ -1,4 +1,4 @@
-"""Report the installation, and the packages to install for each feature (:func:`doctor`)."""
+"""Report on the installation, and which packages to install for each feature (:func:`doctor`)."""
 
 import os
 import re
@@ -23,14 +23,14 @@ _BROWSERS = (
 
 
 class Finding(NamedTuple):
-    """One line of the report.
+    """One line of the report of :func:`doctor`.
 
     Attributes:
         what: What was looked for, such as ``torch`` or ``GPU``.
         state: What was found, such as a version.
-        fine: Whether all is in order; ``None`` where that depends on what the user
-            wants to do.
-        hint: What to do; "" if there is nothing to do.
+        fine: Whether all is in order; ``None`` if that depends on what the user wants
+            to do.
+        hint: What to do; empty if there is nothing to do.
     """
 
     what: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
 
 
 def doctor(runs: str | Path | None = None) -> list[Finding]:
-    """Return a report of installed packages, the folder of runs, and packages worth installing.
+    """Report on the installed packages, the folder of runs, and packages worth installing.
 
     The function imports torch, and changes nothing.
 
@@ -91,7 +91,7 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
 
 
 def _place(folder: Path) -> Finding:
-    """Return where runs are stored, and whether that works."""
+    """Report in which folder runs are stored, and whether it can be written."""
     above = folder
     while not above.exists() and above != above.parent:
         above = above.parent
@@ -103,7 +103,7 @@ def _place(folder: Path) -> Finding:
 
 
 def _extras() -> list[Finding]:
-    """Return a line for each extra that a user may want."""
+    """Return one line of the report for each optional extra."""
     try:
         lines = metadata.requires("inweights") or []
     except metadata.PackageNotFoundError:  # a source tree that is not installed

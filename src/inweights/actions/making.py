@@ -1,8 +1,8 @@
 """Run a recipe, estimate its cost, judge a table, and add seeds to undecided claims.
 
-:func:`run` and :func:`forecast` take a recipe, :func:`settle` all of them;
-:func:`claim` and
-:func:`add_seeds_until_decided` judge the table of a sweep. The engine does the work.
+:func:`run` and :func:`forecast` are about one recipe, :func:`settle` about all of them.
+:func:`claim` and :func:`add_seeds_until_decided` judge the table of a sweep. The engine
+does the work.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """Time that a recipe takes at scale ``cpu`` on this machine.
+    """Estimated time of a recipe at scale ``cpu`` on this machine.
 
     Attributes:
-        recipe: Its name.
-        minutes: Minutes of one processor, for all seeds; ``None`` where it was never
-            timed.
-        most: Whether it may take less, as trainings end when they have learnt.
-        done: Whether there is a finished run, so that nothing is left to do.
+        recipe: Name of the recipe.
+        minutes: Minutes on one CPU core, for all seeds; ``None`` if the recipe was
+            never timed.
+        most: Whether the estimate is an upper limit, because trainings may stop early.
+        done: Whether a finished run exists, so that nothing is left to do.
     """
 
     recipe: str
@@ -65,30 +65,32 @@ def run(
     progress: Progress | bool | None = True,
     **execution: Unpack[RunKeywords],
 ) -> Outcome:
-    """Run a recipe and write its figures and page; a finished run is read back.
+    """Run a recipe and write its figures and page; a finished run is loaded instead.
 
     Args:
-        recipe: Its name, or a user's own recipe.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds; by default as many as verdicts on
-            all claims take.
-        overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
-        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
-        progress: Called with the number of updates done, the total number, and a
-            description; by default a line with an estimate is shown, with False
-            nothing.
+        recipe: Name of a recipe, or a user's own recipe.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of seeds, or a list of root seeds; by default as many as verdicts
+            on all claims need.
+        overrides: Changed settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs`` if that is
+            not set.
+        progress: Function that is called with the number of updates done, the total
+            number, and a description. By default (``True``) a line with the remaining
+            time is shown; ``False`` shows nothing.
         **execution: Fields of
-            :class:`~inweights.experiments.engine.execution.ExecutionOptions`:
-            ``jobs`` (processes that work side by side; 1 by default), ``store`` (where
-            the tables of single runs are stored, if not below ``runs``: a folder, or an
-            address such as ``s3://bucket/folder``), ``device`` (where models live:
-            ``cpu``, ``cuda``), ``threads`` of each process, ``plugins`` (modules that
-            the processes import first), ``observers`` (notified of the work and of
-            every run that is stored, such as a :class:`~inweights.training.Tracker`),
-            ``on`` (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh``
-            (whether all of it is made again), ``keep_models`` (whether the trained
-            weights are stored, too, for ``outcome.models()``) and ``command`` (words of
-            the command that makes this run again, if it is not ``inweights run``).
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``jobs``
+            (number of parallel processes; by default 1), ``store`` (folder, or address
+            such as ``s3://bucket/folder``, in which the tables of single runs are
+            stored; by default a folder below ``runs``), ``device`` (torch device of the
+            models: ``cpu``, ``cuda``), ``threads`` (of each process), ``plugins``
+            (modules that the processes import first), ``observers`` (objects that are
+            notified of the work and of every stored run, such as a
+            :class:`~inweights.training.Tracker`), ``on`` (``ray``, or the address
+            ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether everything is computed
+            again), ``keep_models`` (whether trained weights are stored too, for
+            ``outcome.models()``) and ``command`` (words of the command that repeats the
+            run, if it is not ``inweights run``).
 
     Returns:
         The run: tables, figures, judged claims, and the folder with its page.
@@ -121,14 +123,15 @@ def recipe_for(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
-    """Return a recipe, with the seeds of the ledger unless something is chosen.
+    """Return a recipe, with the seeds of the ledger unless seeds or settings are chosen.
 
     Args:
-        recipe: Its name, or a user's own recipe.
+        recipe: Name of a recipe, or a user's own recipe.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, which keeps the ledger's first seed, or chosen
-            seeds.
-        overrides: Changes of settings.
+        seeds: Number of seeds, or a list of root seeds, with which the recipe is
+            returned unchanged.
+        overrides: Changed settings, with which the recipe is returned unchanged; by
+            default none.
 
     Raises:
         ConfigError: There is no such recipe.
@@ -140,7 +143,7 @@ def recipe_for(
 
 
 def _enough(recipe: Recipe, scale: str) -> int | None:
-    """Return how many seeds verdicts take; ``None`` where the recipe names its seeds."""
+    """Return how many seeds verdicts need; ``None`` if the recipe itself lists its seeds."""
     from inweights.experiments.engine.judging import seeds_to_judge
 
     named = recipe.root_seeds or scale not in recipe.seeds
@@ -157,26 +160,26 @@ def forecast(
     progress: Progress | None = None,
     **execution: Unpack[RunKeywords],
 ) -> Forecast:
-    """Estimate what :func:`run` takes with the same arguments, by timing a few steps.
+    """Estimate the cost of :func:`run` with the same arguments, by timing a few steps.
 
     Nothing is stored.
 
     Args:
-        recipe: Its name, or a user's own recipe.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: As for :func:`run`; likewise ``overrides`` and ``runs``.
-        overrides: Changes of settings.
-        runs: Folder of all runs.
-        progress: Called with a description of the timed work; by default nothing is
-            shown.
+        recipe: Name of a recipe, or a user's own recipe.
+        scale: Scale of the run: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of seeds, or a list of root seeds, as for :func:`run`.
+        overrides: Changed settings, as for :func:`run`.
+        runs: Folder of all runs, as for :func:`run`.
+        progress: Function that is called with a description of the timed work; ``None``
+            shows nothing.
         **execution: As for :func:`run`.
 
     Returns:
-        Runs, steps, minutes and memory, and the number of stored runs.
+        The estimate: numbers of runs and of stored runs, steps, minutes and memory.
 
     Raises:
-        ConfigError: A name, a scale or an override does not fit, or this machine lacks
-            the device.
+        ConfigError: A name, a scale or an override does not fit, or this machine does
+            not have the device.
     """
     from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
@@ -194,17 +197,21 @@ def forecast(
 
 
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
-    """Return the estimated time of the results table's recipes at scale ``cpu`` here.
+    """Estimate the time of the recipes in the results table, at scale ``cpu`` on this machine.
 
-    The estimate is the last measured time of each recipe, multiplied by the slowdown of
-    this machine in a quick measurement.
+    The estimate is the latest measured time of each recipe, multiplied by how much
+    slower this machine is in a short measurement.
 
     Args:
-        only: Recipes whose name contains this; by default all.
-        runs: Folder of all runs.
+        only: Part of the names of the recipes; by default all recipes.
+        runs: Folder of all runs; by default the usual one.
+
+    Returns:
+        One estimate per recipe.
 
     Raises:
-        ConfigError: No recipe has the given name; the message names the nearest.
+        ConfigError: No recipe's name contains ``only``; the message suggests similar
+            names.
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
@@ -233,24 +240,24 @@ def settle(
     execution: ExecutionOptions | None = None,
     effort: ExecutionOptions | None = None,
 ) -> Iterator[Settled]:
-    """Run more seeds for undecided claims, recipe by recipe, until they are decided.
+    """Add seeds to undecided claims, recipe by recipe, until they are decided or time is up.
 
-    Recipes go from quick to slow, so that as many claims as possible are decided in the
-    time.
+    Fast recipes come first, so that as many claims as possible are decided.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        minutes: Time for all recipes together.
-        runs: Folder of all runs.
-        results: Folder of results. With it, recipes with open claims in these results
-            are run, and no seed again whose numbers are there; by default, recipes that
-            have run on this disk.
-        execution: Who does the work; by default this process.
+        only: Part of the names of the recipes; by default all recipes.
+        minutes: Time limit for all recipes together, in minutes.
+        runs: Folder of all runs; by default the usual one.
+        results: Folder of results. If it is given, the recipes with open claims in
+            these results are run, without seeds whose numbers are already in them. By
+            default the recipes that have been run on this disk are used.
+        execution: Where and how tasks run; by default one after another in this
+            process.
         effort: Former name of ``execution``.
 
     Yields:
-        The result of the added seeds, for each recipe with undecided claims.
+        The result of adding seeds, for each recipe with undecided claims.
 
     Raises:
         ConfigError: ``minutes`` is out of range, or ``results`` has no ledger.

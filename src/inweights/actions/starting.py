@@ -1,7 +1,7 @@
-"""Write template files: examples, and a user's own world, probe, recipe or study.
+"""Write template files: examples, and files for a user's own world, probe, recipe or study.
 
-:func:`examples` writes data and a study to try, :func:`new` a working file with its
-test.
+:func:`examples` writes sample data and a study, and :func:`new` writes a working file
+with its test.
 """
 
 import keyword
@@ -20,17 +20,16 @@ _PLACE = files("inweights.actions") / "examples"
 
 
 def examples(folder: str | Path = "examples") -> list[Path]:
-    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``.
+    """Write the sample files ``facts.csv``, ``edges.csv`` and ``study.toml``.
 
     Args:
-        folder: Where the files are written.
+        folder: Folder in which the files are written; by default ``examples``.
 
     Returns:
-        Their paths.
+        Paths of the files.
 
     Raises:
-        ConfigError: One of the files exists already.
-        WriteError: The folder cannot be written.
+        ConfigError: One of the files already exists.
     """
     texts = {
         one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()
@@ -42,16 +41,16 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
     """Write a working file and its test, to be adapted by the user.
 
     Args:
-        kind: ``recipe``, ``world``, ``probe`` or ``study``.
-        name: Its name: small letters, digits and hyphens.
-        folder: Where the files are written.
+        kind: What the file defines: ``recipe``, ``world``, ``probe`` or ``study``.
+        name: Name of the new object: lower-case letters, digits and hyphens.
+        folder: Folder in which the files are written; by default the current one.
 
     Returns:
-        Their paths; a study has no test.
+        Paths of the file and of its test; a study has no test.
 
     Raises:
-        ConfigError: The kind is unknown, the name does not fit, or a file is there
-            already.
+        ConfigError: The kind is unknown, the name is not valid, or a file already
+            exists.
         WriteError: The folder cannot be written.
 
     Example:
@@ -63,8 +62,8 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name) or keyword.iskeyword(module):
         raise ConfigError(
-            f"'{name}' cannot be the name of a {kind}: begin with a small letter, go on with small "
-            "letters, digits and hyphens, as in my-town"
+            f"'{name}' cannot be the name of a {kind}: begin with a lower-case letter, "
+            "continue with lower-case letters, digits and hyphens, as in my-town"
         )
     if kind == "study":
         return _write(
@@ -86,7 +85,7 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
 
 
 def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write files that are not there yet: all of them, or none."""
+    """Write files that do not exist yet: all of them, or none."""
     paths = {folder / name: text for name, text in sorted(texts.items())}
     for path in paths:
         if path.exists() or path.is_symlink():

@@ -1,8 +1,8 @@
-"""Give the verdict on every claim of a ledger, from its scores alone.
+"""Compute the verdict on every claim of the ledger from the stored scores.
 
-:func:`read_board` returns a :class:`Board`, the table of verdicts;
-:func:`verdict_lines` what of it the ledger does not hold yet; :func:`holm` corrects for
-the number of claims.
+:func:`read_board` returns a :class:`Board`, the table of verdicts.
+:func:`verdict_lines` returns the verdicts that the ledger does not contain yet, and
+:func:`holm` corrects for the number of claims.
 """
 
 from collections import Counter
@@ -41,14 +41,15 @@ from inweights.support.statistics.intervals import ALPHA, alpha_of, version_alph
 
 @dataclass(frozen=True, repr=False)
 class Board(Carded):
-    """Every claim with its verdict, and the scores behind it.
+    """Results table: every claim with its verdict, and the scores on which it is based.
 
     Attributes:
         scale: Scale of the runs.
-        claims: The claims that stand, with their verdicts.
-        withdrawn: The lines that withdrew others.
-        ledger_lines: The ledger.
-        scores: A row for each claim, version, case and seed.
+        claims: The claims in force, with their verdicts.
+        withdrawn: The lines of the ledger that withdrew claims.
+        ledger_lines: All lines of the ledger.
+        scores: Table of scores: one row per claim, version, case and seed, as
+            :func:`~.scores.read_scores` describes.
     """
 
     scale: str
@@ -67,11 +68,12 @@ class Board(Carded):
 
     @property
     def verdicts(self) -> pl.DataFrame:
-        """The claims as a frame, a row per claim.
+        """The claims as a polars frame, one row per claim.
 
         Columns are the fields of
-        :class:`~inweights.experiments.claims.claim_result.ClaimResult` but ``earlier``,
-        such as ``id``, ``text``, ``target`` (in words), ``verdict`` and ``measured``.
+        :class:`~inweights.experiments.claims.claim_result.ClaimResult` except
+        ``earlier``, such as ``id``, ``text``, ``target`` (as text), ``verdict`` and
+        ``measured``.
         """
         rows = []
         for claim in self.claims:
@@ -83,10 +85,12 @@ class Board(Carded):
 
     @property
     def ledger(self) -> pl.DataFrame:
-        """The ledger as a frame, a row for each line about a claim.
+        """The ledger as a polars frame, one row per line about a claim.
 
-        Columns: ``kind, claim, date, scale, version, verdict, seeds, why, commit, hash,
-        block``; null where a kind of line has none.
+        Columns: ``kind`` of the line (such as ``stated`` or ``judged``), ``claim``,
+        ``date``, ``scale``, ``version``, ``verdict``, number of ``seeds``, ``why`` (the
+        reason of a withdrawal), ``commit``, ``hash`` and ``block`` of seeds; null if a
+        kind of line has no such field. :mod:`~.lines` explains the fields.
         """
         names = (
             "date",
@@ -111,10 +115,10 @@ class Board(Carded):
 
     @property
     def false_at_most(self) -> float:
-        """How many of the papers' verdicts are expected to be wrong, at most.
+        """Largest expected number of wrong verdicts among the papers' claims.
 
-        An interval misses on each side with half of its error; a further interim
-        analysis adds half of the first's.
+        An interval misses the true value on each side with half of its error
+        probability; each further interim analysis adds half of the first one's.
         """
         return sum(
             # A target with two edges can be missed on either side.
@@ -131,13 +135,14 @@ def read_board(
     only: Iterable[str] | None = None,
     more: Iterable[Mapping[str, Any]] = (),
 ) -> Board:
-    """Return the verdicts that ledger and scores of a folder give; nothing is run.
+    """Compute the verdicts from the ledger and the scores of a folder; nothing is run.
 
     Args:
         results: Folder of the results.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Names of recipes; by default all.
-        more: Rows of scores that the folder does not hold yet.
+        only: Names of recipes; ``None`` for all.
+        more: Rows of scores that are used in addition to those in the folder; by
+            default none.
 
     Raises:
         DataError: Ledger or scores are damaged.
@@ -172,7 +177,7 @@ def read_board(
 def _result(
     entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame
 ) -> ClaimResult:
-    """Return the verdict on one claim."""
+    """Compute the verdict on one claim."""
     numbers = numbers_in(scores, stated)
     if not numbers.cases and numbers.why == "no scores yet":
         result = unjudged(claim, "stated, and not run yet")
@@ -193,17 +198,17 @@ def _result(
 
 
 def _rounding(entry: Entry, seeds: int) -> float:
-    """Return how near to an edge a number lies on it.
+    """Return the relative tolerance with which numbers are compared with the target's ends.
 
-    Older verdicts were compared to the last bit. Their numbers are in single precision,
-    so that another comparison would give some of them, on the same seeds, other counts.
+    Older verdicts compared exactly, with numbers in single precision. A tolerance would
+    change the counts of some of them on the same seeds.
     """
     given = entry.judged_anew
     return given.rounding if given and given.seeds >= seeds else ROUNDING
 
 
 def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
-    """Return verdicts of earlier versions, and of this one by another rule or protocol."""
+    """Return verdicts of earlier versions, and of this version under another rule or protocol."""
     last: dict[str, JudgedLine | Earlier] = {}
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
@@ -222,15 +227,16 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def called_now(verdict: str, claim: ClaimResult) -> str:
-    """Return what a verdict of the ledger is called today: a substitute's has a word of its own.
+    """Return today's name of a verdict in the ledger, which has a separate name for substitutes.
 
-    Until 27 November 2026 a substitute that missed its target was *not reproduced*, as
-    others, and claims were stated as nearer to the paper than their settings are
+    Until 27 November 2026, a claim that missed its target in a substitute was called
+    *not reproduced* like others, and some claims were stated as closer to the paper's
+    protocol than their settings are
     (:class:`~inweights.actions.ledger.lines.Corrected`).
 
     Args:
-        verdict: The word in the ledger.
-        claim: The claim that it is about.
+        verdict: The verdict in the ledger.
+        claim: The claim to which it belongs.
     """
     if claim.protocol == "substitute":
         return IN_A_SUBSTITUTE.get(verdict, verdict)
@@ -238,11 +244,11 @@ def called_now(verdict: str, claim: ClaimResult) -> str:
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
-    """Return a line for each verdict that the ledger does not hold yet.
+    """Return one line per verdict that the ledger does not contain yet.
 
     Args:
-        board: The verdicts.
-        date: Of today, as ``2026-11-27``.
+        board: The results table.
+        date: Today's date, as ``2026-11-27``.
     """
     lines = []
     for claim in board.claims:

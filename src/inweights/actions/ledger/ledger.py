@@ -1,8 +1,8 @@
-"""Read and add to the ledger, a file of lines that hold each other by their hashes.
+"""Read and extend the ledger, a file of lines that are linked by their hashes.
 
-:func:`read_ledger` returns a :class:`Ledger`, which has an :class:`Entry` per claim. No
-line can be changed or left out without the next one showing it. :mod:`~.lines` has the
-kinds of lines.
+:func:`read_ledger` returns a :class:`Ledger`, with an :class:`Entry` for each claim.
+Each line contains the hash of the line before, so that no line can be changed or
+removed unnoticed. :mod:`~.lines` defines the kinds of lines.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ class Entry:
     """The ledger's lines on one claim at one scale.
 
     Attributes:
-        lines: Every line about the claim, the oldest first.
+        lines: All lines about the claim, the oldest first.
         stated: The line that states the version in force; ``None`` for a claim that is
             older than the ledger, or withdrawn.
-        claim: The claim as it reads now; ``None`` where ``stated`` is ``None``.
+        claim: The claim in its present words; ``None`` if ``stated`` is ``None``.
         withdrawn: The line that withdrew the claim; ``None`` if the claim is in force.
     """
 
@@ -47,18 +47,18 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """Number of the claim's last version; 0 if there is none."""
+        """Number of the claim's latest version; 0 if there is none."""
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
     @property
     def verdict(self) -> JudgedLine | Earlier | None:
-        """The last verdict of the last version that was judged; ``None`` if none was."""
+        """The last verdict on the latest version that was judged; ``None`` if none was."""
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """The last verdict, if it is one on the version in force; otherwise ``None``."""
+        """The last verdict, if it is about the version in force; otherwise ``None``."""
         last = self.verdict
         own = (
             isinstance(last, JudgedLine)
@@ -80,7 +80,7 @@ class Entry:
         return lines[-1] if same else None
 
     def add(self, line: Line) -> None:
-        """Add the next line."""
+        """Append the next line about the claim."""
         self.lines.append(line)
         if isinstance(line, Stated):
             self.stated = line
@@ -105,7 +105,7 @@ class Ledger:
     Attributes:
         lines: The lines.
         entries: Entries by the claim's name and scale.
-        last: Hash of the last line.
+        last: Hash of the last line in the file; empty if there are no lines.
     """
 
     def __init__(self, lines: Iterable[Line] = (), last: str = "") -> None:
@@ -115,7 +115,7 @@ class Ledger:
         self._take(lines)
 
     def entry(self, name: str, scale: str) -> Entry:
-        """Return the entry of a claim; it is empty for an unknown claim.
+        """Return the entry of a claim, which is empty if the claim is unknown.
 
         Args:
             name: Id of the claim.
@@ -124,7 +124,7 @@ class Ledger:
         return self.entries.get(f"{name} {scale}", Entry())
 
     def of_scale(self, scale: str) -> Iterator[tuple[str, Entry]]:
-        """Yield every claim of a scale with its name, in order of first appearance.
+        """Yield the id and the entry of every claim of a scale, in order of first appearance.
 
         Args:
             scale: ``smoke``, ``cpu`` or ``paper``.
@@ -136,24 +136,24 @@ class Ledger:
 
     @property
     def statements(self) -> list[Stated]:
-        """Every line that states a claim."""
+        """All lines that state a claim."""
         return [line for line in self.lines if isinstance(line, Stated)]
 
     @property
     def next_block(self) -> int:
-        """The first block of seeds that no claim was ever stated on."""
+        """Number of the first block of seeds on which no claim was ever stated."""
         return 1 + max((line.block for line in self.statements), default=0)
 
     def add(self, path: Path, lines: Sequence[Line]) -> None:
-        """Add lines, here and to the file.
+        """Append lines to the ledger and to its file.
 
         Args:
-            path: The ledger's file.
+            path: The file of the ledger.
             lines: The lines.
 
         Raises:
-            DataError: The file changed since it was read.
-            OSError: It cannot be written.
+            DataError: The file has changed since it was read.
+            OSError: The file cannot be written.
         """
         if not lines:
             return
@@ -177,7 +177,7 @@ class Ledger:
         self._take(lines)
 
     def _take(self, lines: Iterable[Line]) -> None:
-        """Note what lines say of each claim."""
+        """Add lines to the entries of their claims."""
         for line in lines:
             self.lines.append(line)
             if line.key:
@@ -187,19 +187,19 @@ class Ledger:
 def read_ledger(path: Path) -> Ledger:
     """Read a ledger and check its chain of hashes; it is empty if there is no file.
 
-    A ledger records claims: each line states one (before the run that it is judged by),
-    gives a verdict on one, changes its words or withdraws it, and holds the hash of the
-    line before.
+    A ledger records claims. Each line states a claim (before the run that judges it),
+    gives a verdict on one, changes its words or withdraws it, and contains the hash of
+    the line before.
 
     Args:
         path: The file, such as ``results/ledger.jsonl``.
 
     Returns:
-        The lines, and an :class:`Entry` for each claim at each scale: its statement,
-        its wording now, its last verdict.
+        The lines, and an :class:`Entry` for each claim at each scale, with its
+        statement, its present words and its last verdict.
 
     Raises:
-        DataError: The file is no ledger, or a line was changed or removed.
+        DataError: The file is not a ledger, or a line was changed or removed.
     """
     if not path.exists():
         return Ledger()
@@ -208,14 +208,14 @@ def read_ledger(path: Path) -> Ledger:
 
 
 def ledger_of(content: bytes, where: str) -> Ledger:
-    """Return the ledger that a file's content is.
+    """Parse the content of a ledger's file and check its chain of hashes.
 
     Args:
-        content: Bytes of the file.
-        where: What messages call the file.
+        content: Content of the file.
+        where: Name of the file in error messages.
 
     Raises:
-        DataError: It is no ledger, or a line was changed or removed.
+        DataError: The content is not a ledger, or a line was changed or removed.
     """
     lines: list[Line] = []
     last = ""
@@ -226,7 +226,7 @@ def ledger_of(content: bytes, where: str) -> Ledger:
             lines.append(msgspec.convert(fields, Line))
         except (UnicodeDecodeError, RecursionError, msgspec.MsgspecError) as error:
             raise DataError(
-                f"{where}, line {number}: no line of a ledger: {error}"
+                f"{where}, line {number}: not a line of a ledger: {error}"
             ) from None
         if previous != last:
             raise DataError(
@@ -238,7 +238,7 @@ def ledger_of(content: bytes, where: str) -> Ledger:
 
 
 def _lean(line: Line) -> dict[str, Any]:
-    """Return a line as plain values, its claim without what is empty or left out."""
+    """Return a line as plain values, without empty fields of its claim."""
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]

@@ -1,4 +1,4 @@
-"""Describe the lines of the ledger: a claim is stated, reworded, corrected, judged or withdrawn.
+"""Define the lines of the ledger: a claim is stated, reworded, corrected, judged or withdrawn.
 
 :mod:`~.ledger` reads and adds lines.
 """
@@ -27,24 +27,24 @@ class _Line(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """Fields of every line."""
+    """Fields that every line has."""
 
     date: str
 
     @property
     def key(self) -> str:
-        """The claim's name and scale; "" for a line about all claims."""
+        """The claim's id and scale; empty for a line about all claims."""
         claim = getattr(self, "claim", None)
         name = claim.id if claim else getattr(self, "name", "")
         return f"{name} {self.scale}" if name else ""  # type: ignore[attr-defined]
 
 
 class RuleChange(_Line, frozen=True, tag="rule"):
-    """How all claims are judged from here on, stated before any number is computed.
+    """New rule by which all claims are judged from a date on.
 
     Attributes:
-        date: When.
-        says: The rule, in words.
+        date: Date from which the rule applies.
+        says: The rule, as a sentence.
     """
 
     says: str
@@ -57,20 +57,20 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """A verdict from before the ledger was kept: on the mean, by Student's t.
+    """Verdict from before the ledger was introduced, on the mean and by Student's t.
 
     Attributes:
-        date: When.
+        date: Date of the verdict.
         name: Id of the claim.
         scale: Scale of the run.
-        version: Of the claim.
-        text: The sentence.
-        target: The target, in words.
+        version: Version of the claim.
+        text: The claim, as a sentence.
+        target: The target, as text.
         verdict: The verdict.
-        commit: Of the results table.
+        commit: Commit of the results table that contains the verdict.
         measured: Mean over the seeds.
-        low: Lower end of its interval.
-        high: Upper end.
+        low: Lower end of the mean's confidence interval.
+        high: Upper end of this interval.
         seeds: Number of seeds.
     """
 
@@ -85,20 +85,20 @@ class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
 
 
 class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
-    """A claim as it will be judged.
+    """Statement of a claim, written before the run that judges it.
 
     Attributes:
-        date: When.
+        date: Date of the statement.
         claim: The claim.
         scale: Scale at which it is judged.
-        version: Of the claim.
-        seeds: How many seeds its recipe states.
-        block: Block of seeds that it is judged on; no seed of it was used when it was
-            stated.
-        hash: Of everything that can move its number or its verdict, but the code of
-            ``derive``.
-        code: Of that code, and of what it calls; "" of claims that were stated before
-            it was taken.
+        version: Version of the claim.
+        seeds: Number of seeds that its recipe states.
+        block: Number of the block of seeds on which it is judged. No seed of the block
+            had been used when the claim was stated.
+        hash: Hash of everything that can change its number or its verdict, except the
+            code of ``derive``.
+        code: Hash of this code and of what it calls; empty for claims that were stated
+            before this hash was introduced.
     """
 
     claim: Claim
@@ -111,11 +111,11 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """A claim whose words or place changed, and nothing that is judged.
+    """Change of a claim's words or place that leaves everything that is judged unchanged.
 
     Attributes:
-        date: When.
-        claim: The claim as it reads now.
+        date: Date of the change.
+        claim: The claim in its new words.
         scale: Scale at which it is judged.
         before: The former sentence.
     """
@@ -126,17 +126,16 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
 
 
 class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
-    """A claim that was stated as nearer to its paper's protocol than its settings are.
+    """Correction of a claim that was stated as closer to its paper's protocol than it is.
 
-    Its number, target and seeds are the same; what its verdict is called may be
-    another.
+    Its number, target and seeds are unchanged; its verdict may have another name.
 
     Attributes:
-        date: When.
-        claim: The claim as it reads now, with the computed protocol.
+        date: Date of the correction.
+        claim: The claim with the protocol that was determined from its settings.
         scale: Scale at which it is judged.
-        version: Of the claim, which stays.
-        before: The protocol that was stated.
+        version: Version of the claim, which does not change.
+        before: The protocol as stated before: ``exact``, ``scaled`` or ``substitute``.
     """
 
     claim: Claim
@@ -146,24 +145,24 @@ class Corrected(_Line, frozen=True, kw_only=True, tag="corrected"):
 
 
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
-    """A verdict, as it followed from the scores on the day on which it was recorded.
+    """Verdict on a claim, as it followed from the scores when it was recorded.
 
     Attributes:
-        date: That day.
+        date: Date of the record.
         name: Id of the claim.
         scale: Scale of the run.
-        version: Of the claim.
+        version: Version of the claim.
         verdict: The verdict.
         seeds: Number of seeds.
-        measured: Median of the seeds' numbers, or their mean.
-        low: Lower end of its interval.
-        high: Upper end.
-        hits: Number of seeds that meet the target by themselves.
-        size: Whether a number beside a one-sided target is the published one; ""
-            without either.
-        rounding: How near to an edge of the target a number lay on it, as a share of
-            its size; verdicts until 27 November 2026 were compared to the last bit.
-        environment: Where the last of the seeds was run.
+        measured: Median or mean of the seeds' numbers.
+        low: Lower end of its confidence interval.
+        high: Upper end of this interval.
+        hits: Number of seeds that meet the target individually.
+        size: Whether the measured number is close to the published one, for a one-sided
+            target: ``close``, ``not close`` or ``undecided``; otherwise empty.
+        rounding: Relative tolerance within which a number counted as equal to an end of
+            the target. Verdicts until 27 November 2026 were compared exactly.
+        environment: Machine and versions with which the last seeds were run.
     """
 
     verdict: str
@@ -178,16 +177,16 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
 
 class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
-    """A claim that is stated no longer.
+    """Withdrawal of a claim, which is no longer judged.
 
     Attributes:
-        date: When.
+        date: Date of the withdrawal.
         name: Id of the claim.
         scale: Scale at which it was judged.
-        version: Of the claim.
-        text: The sentence.
+        version: Version of the claim.
+        text: The claim, as a sentence.
         verdict: Its last verdict.
-        why: The reason.
+        why: Reason for the withdrawal.
     """
 
     text: str

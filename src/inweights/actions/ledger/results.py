@@ -1,8 +1,8 @@
-"""Read and add to the results that are kept with the code: ledger and scores.
+"""Read and extend the results that are stored with the code: the ledger and the scores.
 
 :func:`board` returns the verdicts. :func:`state` and :func:`withdraw` add claims to the
-ledger or take them back, :func:`record` adds the scores of runs. A claim counts only if
-the ledger stated it before its run.
+ledger or withdraw them, and :func:`record` adds the scores of runs. A claim counts only
+if it was stated in the ledger before its run.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 
 def results_root() -> Path:
-    """Return where results are written: ``$INWEIGHTS_RESULTS``, or the folder ``results``."""
+    """Return the folder to which results are written: ``$INWEIGHTS_RESULTS``, or ``results``."""
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
 def stored_root() -> Path:
-    """Return where results are read: :func:`results_root`, or what came with the library."""
+    """Return the folder from which results are read: :func:`results_root`, or the library's own."""
     own = results_root()
     package = Path(__file__).parents[2]
     if "INWEIGHTS_RESULTS" in os.environ:
@@ -51,14 +51,15 @@ def stored_root() -> Path:
 def board(
     scale: str = "cpu", *, only: str = "", results: str | Path | None = None
 ) -> Board:
-    """Return the verdict on every claim in the ledger; nothing is run.
+    """Return the results table: the verdict on every claim in the ledger; nothing is run.
 
-    ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
+    The tables ``board().verdicts``, ``board().ledger`` and ``board().scores`` are
+    polars frames.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        results: Folder of the results; :func:`stored_root` if left out.
+        only: Part of the names of the recipes; by default all recipes.
+        results: Folder of the results; by default :func:`stored_root`.
 
     Raises:
         ConfigError: ``results`` has no ledger.
@@ -82,29 +83,30 @@ def state(
     results: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Line]:
-    """Add to the ledger what the claims of recipes need, and return the lines.
+    """State new and changed claims of recipes in the ledger, before they are judged.
 
     Args:
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        anew: Why all claims that were not judged in their present version are stated
-            again; by default they are not.
+        only: Part of the names of the recipes; by default all recipes.
+        anew: Reason why all claims that have not been judged in their present version
+            are stated again; by default they are not.
         results: Folder of the results; by default :func:`results_root`.
-        progress: Called with the recipes done, their number, and the name of the next.
+        progress: Called with the number of recipes done, the total number, and the name
+            of the next recipe; ``None`` for nothing.
 
     Returns:
-        The lines that were added.
+        The lines that were added to the ledger.
 
     Raises:
-        ConfigError: ``anew`` is given for some recipes only, or a claim of the ledger
-            is no longer in its recipe.
-        DataError: The ledger is damaged, or changed meanwhile.
+        ConfigError: ``anew`` and ``only`` are both given, or a claim of the ledger is
+            no longer in its recipe.
+        DataError: The ledger is damaged, or was changed by another process.
     """
     from inweights.actions.ledger.stating import state as lines_of
 
     if anew and only:
         raise ConfigError(
-            "--anew states all claims; it cannot be asked of some recipes"
+            "--anew states the claims of all recipes; leave out the names of recipes"
         )
     path, ledger = _open(results)
     names = recipes_like(only)
@@ -123,11 +125,11 @@ def state(
 def withdraw(
     claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> Line:
-    """Withdraw a claim, which stays in the results with its last verdict.
+    """Withdraw a claim, which remains in the results with its last verdict.
 
     Args:
-        claim: Its full name.
-        why: The reason.
+        claim: Id of the claim.
+        why: Reason for the withdrawal.
         scale: Scale at which it was judged: ``smoke``, ``cpu`` or ``paper``.
         results: Folder of the results; by default :func:`results_root`.
 
@@ -136,7 +138,7 @@ def withdraw(
 
     Raises:
         ConfigError: The ledger has no such claim, or no reason is given.
-        DataError: The ledger is damaged, or changed meanwhile.
+        DataError: The ledger is damaged, or was changed by another process.
     """
     from inweights.actions.ledger.stating import withdraw as line_of
 
@@ -149,15 +151,16 @@ def withdraw(
 def history(
     claim: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> list[Line]:
-    """Return every line of the ledger about a claim, the oldest first.
+    """Return all lines of the ledger about a claim, the oldest first.
 
     Args:
-        claim: Its full name, or the last part of it.
+        claim: Id of the claim, or the last part of it.
         scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
-        results: Folder of the results; :func:`stored_root` if left out.
+        results: Folder of the results; by default :func:`stored_root`.
 
     Raises:
-        ConfigError: The ledger has no such claim, or several with this last part.
+        ConfigError: The ledger has no such claim, or several claims have this last
+            part.
         DataError: The ledger is damaged.
     """
     _, ledger = _open(stored_root() if results is None else results)
@@ -177,11 +180,11 @@ def history(
 
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
-    """Return a recipe with the seeds and versions of the committed ledger, if any.
+    """Return a recipe with the seeds and the versions of claims from the stored ledger, if any.
 
     Args:
         recipe: The recipe.
-        scale: Its scale; at ``smoke`` the recipe is returned unchanged.
+        scale: Scale of the recipe; at ``smoke`` the recipe is returned unchanged.
 
     Raises:
         DataError: The ledger is damaged.
@@ -202,23 +205,25 @@ def record(
     runs: str | Path | None = None,
     results: str | Path | None = None,
 ) -> int:
-    """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
+    """Add the scores of the runs on this disk to the results, and their verdicts to the ledger.
 
-    A claim counts where its line was committed before the run began; for others a
-    warning gives the reason. Existing seeds are not changed.
+    A claim counts if the line that states it was committed before the run began. For
+    other claims a warning gives the reason. Scores of existing seeds are not changed.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        runs: Folder of all runs.
+        only: Part of the names of the recipes; by default all recipes.
+        runs: Folder of all runs; by default the usual one.
         results: Folder of the results; by default :func:`results_root`.
 
     Returns:
-        How many scores were new.
+        Number of new scores.
 
     Raises:
-        DataError: Ledger or scores are damaged, or changed meanwhile.
-        ConfigError: No recipe has the given name; the message names the nearest.
+        DataError: The ledger or the scores are damaged, or were changed by another
+            process.
+        ConfigError: No recipe's name contains ``only``; the message suggests similar
+            names.
     """
     from inweights.actions.ledger.board import verdict_lines
     from inweights.actions.ledger.scores import add_scores
@@ -239,13 +244,14 @@ def open_parts(
 ) -> Iterator[tuple[Recipe, Kept]]:
     """Yield each recipe that has open claims in the results, with a function that judges them.
 
-    They are judged by the scores of the results together with the runs on this disk. A
-    recipe comes once for each block of seeds on which such claims are stated.
+    The function judges the claims by the scores in the results together with the runs
+    on this disk. A recipe is yielded once for each block of seeds on which such claims
+    are stated.
 
     Args:
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        only: Recipes whose name contains this; by default all.
-        runs: Folder of all runs.
+        only: Part of the names of the recipes; by default all recipes.
+        runs: Folder of all runs; by default the usual one.
         results: Folder of the results.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Take the scores of a recipe's runs for the results, where their claims were stated before."""
+"""Read the scores of a recipe's runs for those claims that were stated before the run."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 def scores_of_runs(
     recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
 ) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a recipe's runs, those with the most seeds first.
+    """Yield the scores of a recipe's runs, beginning with the run with the most seeds.
 
-    Runs and claims that do not count are left out, and a warning says why.
+    Runs and claims that do not count are skipped, with a warning that gives the reason.
 
     Args:
         recipe: The recipe.
         scale: Scale of the runs: ``smoke``, ``cpu`` or ``paper``.
-        store: Where runs are.
-        path: The ledger's file, whose earlier versions git has.
-        ledger: The current ledger.
+        store: The folder of all runs.
+        path: The file of the ledger, whose earlier versions are in git.
+        ledger: The ledger in its present state.
 
     Yields:
-        Mappings by column, as :func:`~inweights.actions.ledger.scores.rows_of` makes
-        them.
+        Scores as mappings from column to value, as
+        :func:`~inweights.actions.ledger.scores.rows_of` makes them.
     """
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block
@@ -85,7 +85,7 @@ def scores_of_runs(
 
 
 def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
-    """Return the ledger at the commit of a run, or why there is none; and where it ran."""
+    """Return the ledger at a run's commit, or the reason why there is none; and the environment."""
     try:
         about = read_json(folder.path / "environment.json", dict[str, Any])
     except FolderError as error:
@@ -109,11 +109,11 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 
 
 def ledger_at(commit: str, path: Path) -> Ledger | None:
-    """Return the ledger as it is in a commit; ``None`` if the commit does not contain it.
+    """Return the ledger as of a commit; ``None`` if the commit does not contain it.
 
     Args:
-        commit: The commit.
-        path: The ledger's file.
+        commit: Hash of the commit.
+        path: The file of the ledger.
 
     Raises:
         DataError: The ledger of that commit is damaged.

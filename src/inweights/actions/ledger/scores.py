@@ -1,8 +1,8 @@
-"""Keep the scores of claims: a row for each claim, version, case and seed.
+"""Store the scores of claims: one row per claim, version, case and seed.
 
-:func:`read_scores` reads them, :func:`add_scores` adds those of a run
-(:func:`rows_of`), and
-:func:`numbers_in` takes those of one claim, which :mod:`~.board` judges.
+:func:`read_scores` reads all scores, :func:`add_scores` adds those of a run
+(:func:`rows_of`), and :func:`numbers_in` selects those of one claim, which
+:mod:`~.board` judges.
 """
 
 import io
@@ -37,11 +37,12 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 
 
 def read_scores(results: Path) -> pl.DataFrame:
-    """Return all scores of a folder of results, a row each; no rows where there are none.
+    """Read all scores of a folder of results; no rows if there are none.
 
     Returns:
-        A row for each claim, scale, version, case and seed: ``number``, or ``why``
-        there is none, and the ``environment`` in which it was run.
+        One row per ``claim``, ``scale``, ``version``, ``case`` and ``seed``:
+        ``number``, or ``why`` there is none, and the ``environment`` (machine and
+        versions) of the run.
 
     Raises:
         DataError: A file is damaged.
@@ -58,31 +59,29 @@ def _read(file: Path) -> pl.DataFrame:
         return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = str(error).partition("\n")[0]
-        raise DataError(f"{file} does not hold scores: {why}; restore it") from None
+        raise DataError(f"{file} does not contain scores: {why}; restore it") from None
 
 
 def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Return scores with further rows; existing rows are not changed.
 
     Args:
-        scores: A table of scores, with the columns of :data:`SCHEMA`: ``claim``,
-            ``scale``, ``version``, ``case``, ``seed``, ``number``, ``why`` and
-            ``environment``.
-        rows: Further rows, as mappings by column.
+        scores: A table of scores, as :func:`read_scores` returns it.
+        rows: Further rows, as mappings from column to value.
     """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)
 
 
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Add scores to the files; existing scores stay, so that no seed can be tried twice.
+    """Add scores to the files; existing scores are not changed, so that no seed is tried twice.
 
     Args:
         results: Folder of the results.
-        rows: Scores, as mappings by the columns of :data:`SCHEMA`.
+        rows: Scores, as mappings from the columns of :data:`SCHEMA` to values.
 
     Returns:
-        How many were new.
+        Number of new scores.
 
     Raises:
         DataError: A file is damaged.
@@ -108,17 +107,17 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def rows_of(
     stated: Stated, numbers: Numbers, seeds: Iterable[int], environment: str
 ) -> list[dict[str, Any]]:
-    """Return the rows of a claim: its numbers, or for each seed why there is none.
+    """Return the rows of a claim: its numbers, or for each seed the reason why there is none.
 
     Args:
         stated: The line that states the claim.
-        numbers: Its numbers in a run.
+        numbers: The claim's numbers in a run.
         seeds: Root seeds of the run.
-        environment: Where it ran, in words.
+        environment: Machine and versions of the run, as text.
 
     Returns:
-        Mappings by column: ``claim``, ``scale``, ``version``, ``environment``,
-        ``case``, ``seed``, ``number`` and ``why``.
+        Mappings from the columns ``claim``, ``scale``, ``version``, ``environment``,
+        ``case``, ``seed``, ``number`` and ``why`` to values.
     """
     about = {
         "claim": stated.claim.id,
@@ -145,14 +144,12 @@ def rows_of(
 
 
 def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
-    """Return the numbers of a claim's own version: on the seeds of its block, without a gap.
+    """Return the numbers of a claim's own version, on consecutive seeds of its block.
 
-    A seed beyond a gap does not count, so that none can be left out.
+    Seeds after a missing one do not count, so that no seed can be left out.
 
     Args:
-        scores: A table of scores, with the columns of :data:`SCHEMA`: ``claim``,
-            ``scale``, ``version``, ``case``, ``seed``, ``number``, ``why`` and
-            ``environment``.
+        scores: A table of scores, as :func:`read_scores` returns it.
         stated: The line that states the claim.
     """
     rows = scores.filter(

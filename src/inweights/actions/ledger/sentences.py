@@ -1,8 +1,9 @@
 """Group claims by the sentence of a paper that they quote.
 
-Several claims may quote one sentence: it is tried in several figures, or by several
-measures. :func:`by_sentence` groups them, :func:`tally_sentences` counts every sentence
-once, :func:`opposed` finds those whose claims have opposite verdicts.
+Several claims may quote the same sentence, because it is tested in several figures or
+by several measures. :func:`by_sentence` groups the claims, :func:`tally_sentences`
+counts every sentence once, and :func:`opposed` finds those whose claims have opposite
+verdicts.
 """
 
 from collections import Counter
@@ -22,13 +23,16 @@ AGREEING, AGAINST, BOTH, OPEN = KINDS
 
 
 def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
-    """Return the claims of papers that quote a sentence, grouped by sentence.
+    """Group the claims of papers by the sentence that they quote.
 
-    A quote that is part of another one is of the same sentence. Checks and claims
+    A quote that is part of another one belongs to the same sentence. Checks and claims
     without a quote are left out.
 
     Args:
         claims: Claims with their verdicts.
+
+    Returns:
+        One list of claims per sentence.
     """
     groups: dict[tuple[str, str], list[ClaimResult]] = {}
     for claim in claims:
@@ -42,27 +46,30 @@ def by_sentence(claims: Iterable[ClaimResult]) -> list[list[ClaimResult]]:
 
 
 def _is_same(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether two quotes of sources are of one sentence."""
+    """Return whether two quotes, each with its source, are of the same sentence."""
     return one[0] == other[0] and (one[1] in other[1] or other[1] in one[1])
 
 
 def tally_sentences(claims: Iterable[ClaimResult]) -> Counter[str]:
-    """Count the sentences by the joint result of the verdicts on their claims.
-
-    Args:
-        claims: Claims with their verdicts.
-    """
-    return Counter(map(_together, by_sentence(claims)))
-
-
-def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
-    """Return the claims that have the opposite verdict on the same sentence, by claim.
+    """Count the quoted sentences by the joint result of the verdicts on their claims.
 
     Args:
         claims: Claims with their verdicts.
 
     Returns:
-        For the id of each claim that has some, the others.
+        Number of sentences by joint result.
+    """
+    return Counter(map(_together, by_sentence(claims)))
+
+
+def opposed(claims: Iterable[ClaimResult]) -> dict[str, list[ClaimResult]]:
+    """Return for each claim those claims on the same sentence that have the opposite verdict.
+
+    Args:
+        claims: Claims with their verdicts.
+
+    Returns:
+        The opposite claims by the id of the claim; claims without any are left out.
     """
     found: dict[str, list[ClaimResult]] = {}
     for group in by_sentence(claims):

@@ -1,7 +1,7 @@
-"""Say how sure a verdict is, and correct for the number of claims that are judged.
+"""Compute how certain a verdict is, and correct for the number of claims that are judged.
 
-:func:`least_alpha` returns the smallest error probability with the same verdict (a p
-value); :func:`holm` corrects the p values of all claims of the papers.
+:func:`least_alpha` returns the smallest error probability with the same verdict, a p
+value. :func:`holm` corrects the p values of all claims of the papers.
 """
 
 import math
@@ -21,11 +21,14 @@ from inweights.support.statistics.intervals import ALPHA
 
 
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims, with marks on claims of papers whose verdicts hold simultaneously.
+    """Mark the claims of papers whose verdicts hold simultaneously, by Holm's correction.
 
-    With all marked ones, one or more are wrong once in twenty times at most (Holm, *A
-    simple sequentially rejective multiple test procedure*, Scandinavian Journal of
-    Statistics 6, 1979).
+    The probability that one or more of the marked verdicts are wrong is at most .05
+    (Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian
+    Journal of Statistics 6, 1979).
+
+    Returns:
+        The claims in the same order, with ``together`` set for those that are marked.
     """
     ranked = sorted(tested(claims), key=lambda claim: claim.p or 0.0)
     together: set[str] = set()
@@ -37,7 +40,7 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
 
 
 def tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims that are tested together: claims of papers with a verdict."""
+    """Return the claims that are tested jointly: claims of papers with a verdict."""
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 
@@ -46,14 +49,16 @@ def least_alpha(
 ) -> float:
     """Return the smallest error probability with which a claim would have the same verdict.
 
-    All cases have to hold; where one fails, it is one of several.
+    A claim with several cases holds only if all of them hold; a verdict ``not
+    reproduced`` is corrected for the number of cases.
 
     Args:
         claim: The claim.
-        numbers: Its numbers.
-        reproduced: Whether its verdict is ``reproduced``, and not ``not reproduced``.
-        rounding: Share of the size of a number within which it lies on an edge of the
-            target.
+        numbers: The claim's numbers.
+        reproduced: Whether the verdict is ``reproduced``; otherwise it is ``not
+            reproduced``.
+        rounding: Relative tolerance within which a number counts as equal to an end of
+            the target.
     """
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     cases = [list(case.values()) for case in numbers.cases.values()]
@@ -64,7 +69,7 @@ def least_alpha(
 def _least(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """Return the same for the numbers of one case."""
+    """Return the smallest error probability for the numbers of one case."""
     target = claim.target
     count = len(values)
     below = sum(target.falls_short(value, rounding) for value in values)
@@ -87,7 +92,7 @@ def _least(
 
 
 def _at_most(hits: int, count: int, share: float) -> float:
-    """Return the probability of at most so many hits (binomial distribution)."""
+    """Return the probability of at most ``hits`` hits under a binomial distribution."""
     terms = []
     for k in range(hits + 1):
         ways = math.comb(count, k)
@@ -98,7 +103,7 @@ def _at_most(hits: int, count: int, share: float) -> float:
 def _least_of_mean(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """Return the same for a claim judged by its mean, by bisection."""
+    """Return the smallest error probability for a claim judged by its mean, by bisection."""
     low = -12.0
     high = 0.0
     for _ in range(30):

@@ -1,7 +1,7 @@
-"""State claims in the ledger: which are new or changed, and their seeds.
+"""Determine which claims are new or changed, and state them in the ledger with their seeds.
 
-:func:`state` and :func:`withdraw` return lines for the ledger; :func:`on_its_block`
-gives a recipe the seeds and versions that the ledger holds.
+:func:`state` and :func:`withdraw` return lines for the ledger. :func:`on_its_block`
+returns a recipe with the seeds and versions that the ledger gives its claims.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,13 +33,13 @@ from inweights.support.keys.called_code import hash_of_calls
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
-    """Return a hash of all that can move the number or the verdict of each claim.
+    """Return a hash of everything that can change the number or the verdict of each claim.
 
-    That is its score, target and rule, how many seeds are stated, the recipe's version,
-    and the keys of everything that the recipe trains and measures at the scale:
-    settings, and raised versions of world, model, learner and probe. Words are not part
-    of it; source, protocol and printed number are not either, and are compared beside
-    it (:func:`stands`).
+    The hash covers its score, target and rule, the stated number of seeds, the recipe's
+    version, and the keys of everything that the recipe trains and measures at the
+    scale: settings, and raised versions of world, model, learner and probe. Words are
+    not covered. Source, protocol and printed number are not covered either;
+    :func:`stands` compares them separately.
 
     Args:
         recipe: The recipe.
@@ -58,11 +58,12 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def code_hash(recipe: Recipe) -> str:
-    """Return a hash of the code that makes a recipe's derived tables, "" if there is none.
+    """Return a hash of the code that makes a recipe's derived tables; empty if there is none.
 
-    That is the parsed source of ``derive`` and of what it calls in the package of the
-    recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`); of the library's
-    own recipes, in ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
+    The hash is that of the parsed source of ``derive`` and of what it calls in the
+    package of the recipe (:func:`~inweights.support.keys.called_code.hash_of_calls`),
+    which for the library's own recipes is ``inweights.recipes``. Scores are data, which
+    :func:`hashes` covers.
     """
     if recipe.derive is None:
         return ""
@@ -75,14 +76,15 @@ def code_hash(recipe: Recipe) -> str:
 
 
 def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> bool:
-    """Return whether a ledger holds a claim as it would be judged now.
+    """Return whether the ledger states a claim as it would be judged now.
 
     Args:
-        entry: What the ledger holds of it.
-        claim: The claim as its recipe states it.
-        now: Its hash by :func:`hashes`.
-        code: Returns the hash of its recipe's code (:func:`code_hash`); asked only of
-            claims that were stated with one, from 27 November 2026 on.
+        entry: The ledger's lines about the claim.
+        claim: The claim as its recipe contains it.
+        now: Hash of the claim by :func:`hashes`.
+        code: Function that returns the hash of its recipe's code (:func:`code_hash`).
+            It is called only for claims that were stated with such a hash, from 27
+            November 2026 on.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
@@ -102,21 +104,22 @@ def corrected_from(
     code: Callable[[], str],
     computed: Callable[[], Mapping[str, Protocol]],
 ) -> Protocol | None:
-    """Return the protocol that a claim was stated with, where another one corrects it.
+    """Return the protocol with which a claim was stated, if that has to be corrected.
 
-    A claim is corrected where nothing else changed, and where its protocol now is the
-    one that is computed from its settings and farther from the paper than the stated
-    one. A nearer one is a new version.
+    A claim is corrected if nothing else has changed, and if its present protocol is the
+    one determined from its settings and is farther from the paper than the stated one.
+    A claim whose protocol is closer to the paper becomes a new version instead.
 
     Args:
-        entry: What the ledger holds of it.
-        claim: The claim as its recipe states it.
-        now: Its hash by :func:`hashes`.
-        code: Returns the hash of its recipe's code.
-        computed: Returns the protocols that are computed for the recipe, by claim.
+        entry: The ledger's lines about the claim.
+        claim: The claim as its recipe contains it.
+        now: Hash of the claim by :func:`hashes`.
+        code: Function that returns the hash of its recipe's code.
+        computed: Function that returns the protocols determined from the recipe's
+            settings, by the claim's id.
 
     Returns:
-        The protocol that was stated; ``None`` where the claim is not corrected.
+        The stated protocol; ``None`` if the claim is not corrected.
     """
     before = entry.claim.protocol if entry.claim else None
     if before is None or claim.protocol is None:
@@ -130,7 +133,7 @@ def corrected_from(
 
 
 def _once(recipe: Recipe) -> Callable[[], str]:
-    """Return a function that computes the hash of a recipe's code when it is first asked."""
+    """Return a function that computes the hash of a recipe's code at its first call."""
     return cache(partial(code_hash, recipe))
 
 
@@ -144,7 +147,7 @@ def _score(claim: Claim) -> list[object]:
 
 
 def _as_read_back(row: Mapping[str, Value]) -> list[tuple[str, Value]]:
-    """Return values by name as a ledger gives them back: the number 1 is 1.0."""
+    """Return values by name as they are read from a ledger, in which the number 1 is 1.0."""
     return sorted(
         (name, value if isinstance(value, bool | str) else float(value))
         for name, value in row.items()
@@ -154,20 +157,21 @@ def _as_read_back(row: Mapping[str, Value]) -> list[tuple[str, Value]]:
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
-    """Return the lines that the ledger needs for the claims of recipes.
+    """Return the lines that the ledger needs for the claims of some recipes.
 
-    All that is stated at once shares one block of seeds, which no claim was stated on
-    before, so that runs are shared between recipes, and nobody has seen a number of it.
+    All claims that are stated together share one block of seeds on which no claim was
+    stated before. Runs can therefore be shared between recipes, and nobody has seen a
+    number of these seeds.
 
     Args:
         recipes: The recipes.
         scale: Scale at which the claims are judged: ``smoke``, ``cpu`` or ``paper``.
         ledger: The ledger.
-        date: Of today, as ``2026-11-27``.
-        anew: Why every claim that was not judged in its present version is stated
-            again, on one new block, as the same version where score, target and rule
-            are the same; by default they are not. It is for a change of the whole
-            library before a run, such as other rounding, which favours no claim.
+        date: Today's date, as ``2026-11-27``.
+        anew: Reason why every claim that has not been judged in its present version is
+            stated again on one new block, with the same version if score, target and
+            rule are unchanged; by default no claim is. It is meant for a change of the
+            whole library before a run, such as other rounding, which favours no claim.
 
     Raises:
         ConfigError: A claim of the ledger is no longer in its recipe.
@@ -217,14 +221,14 @@ def state(
 
 
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
-    """Return the line that withdraws a claim; it stays in the results, apart.
+    """Return the line that withdraws a claim, which remains in the results.
 
     Args:
         name: Id of the claim.
         scale: Scale at which it is judged: ``smoke``, ``cpu`` or ``paper``.
-        why: The reason.
+        why: Reason for the withdrawal.
         ledger: The ledger.
-        date: Of today, as ``2026-11-27``.
+        date: Today's date, as ``2026-11-27``.
 
     Raises:
         ConfigError: The ledger has no such claim, or no reason is given.
@@ -235,7 +239,7 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
     check_names("claim", [name], standing, hint="The ledger has no other.")
     if not why.strip():
         raise ConfigError(
-            "say why the claim is withdrawn: --why 'the score measures …'"
+            "give a reason for the withdrawal, such as --why 'the score measures …'"
         )
     entry = standing[name]
     last = entry.verdict
@@ -251,11 +255,11 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 
 
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
-    """Return a recipe with the seeds and versions that a ledger gives its claims.
+    """Return a recipe with the seeds and versions that the ledger gives its claims.
 
-    Its seeds count on from the newest block that one of its claims is stated on. A
-    claim that the ledger does not hold unchanged has no version, and is not judged. A
-    recipe that is not in the ledger is returned unchanged.
+    Its seeds are consecutive from the newest block on which one of its claims is
+    stated. A claim that the ledger does not state in the same form has no version and
+    is not judged. A recipe that is not in the ledger is returned unchanged.
 
     Args:
         recipe: The recipe.

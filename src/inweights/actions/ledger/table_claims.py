@@ -1,4 +1,4 @@
-"""Judge claims about a table of a sweep, and add seeds until they are decided."""
+"""Judge claims about a sweep's table, and add seeds until they are decided."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 
 def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Return the verdict on a claim about a table of a sweep, which has a column ``seed``.
+    """Judge a claim about a table with one row or more per seed, such as that of a sweep.
 
     Args:
-        table: The table that the sweep returned.
-        judged: A score with its target, ``iw.experiments.share("result", "score") >=
-            0.9``. The name of its table does not matter here.
-        says: The sentence; by default column and target.
+        table: The table, with a column ``seed``.
+        judged: A score with its target, such as ``iw.experiments.share("result",
+            "score") >= 0.9``. The name of the table in the score (``result``) is
+            ignored.
+        says: The claim, as a sentence; by default it is made of column and target.
+
+    Returns:
+        The claim with its verdict and numbers.
 
     Raises:
         ConfigError: ``judged`` is not a score with a target.
@@ -48,23 +52,25 @@ def add_seeds_until_decided(
     """Double the seeds of a sweep until each claim about its table is decided.
 
     Only new seeds are computed. Each further analysis of the data has a wider interval,
-    so that all of them together are wrong no more often than one
-    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its
+    so that the error probability of all of them together is that of a single one
+    (:mod:`inweights.experiments.studies.settle`). A claim that is decided keeps its
     verdict.
 
     Args:
-        sweep: Returns the table of so many ``seeds``: ``functools.partial(iw.sweep,
-            experiment, over={"rate": [0.1, 0.2]})``.
+        sweep: Function that returns the table for a number of ``seeds``, such as
+            ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``.
         *judged: Scores with their targets, as for :func:`claim`.
-        seeds: How many at first; more where a verdict takes more.
-        most: Beyond this a claim is left undecided.
+        seeds: Number of seeds of the first analysis; it is increased if a verdict needs
+            more.
+        most: Largest number of seeds, after which a claim is left undecided.
 
     Returns:
-        The table of all seeds, and the verdict on each claim.
+        Two values: the table of all seeds, and the result of each claim.
 
     Raises:
-        ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
-        DataError: A table, a column or a value is missing that a claim needs.
+        ConfigError: No claim is given, or ``most`` is smaller than the number of seeds
+            that a verdict needs.
+        DataError: A table, a column or a value that a claim needs is missing.
 
     Example:
         >>> import polars as pl

@@ -1,4 +1,4 @@
-"""Write a plan once, and let workers anywhere do their part of it until nothing is left.
+"""Write a plan once, and let workers on any machine run its tasks until none is left.
 
 :func:`write_plan` writes it, :func:`work` does tasks of it, :meth:`Planned.status` says
 how far it is. Any number of workers, started by whatever scheduler there is, take tasks
@@ -61,23 +61,25 @@ def write_plan(
     plugins: Sequence[str] = (),
     collect: Sequence[str] = (),
 ) -> Planned:
-    """Write what is missing of a plan, so that workers anywhere can do it.
+    """Write the missing work of a plan, so that workers on any machine can do it.
 
     Args:
-        plan: Trials, measures and computations.
+        plan: The trials, measures and computations.
         seeds: Root seeds.
-        place: Folder or address of the plan; it must not have one yet.
-        version: The recipe's version.
-        store: Where results go; by default below the plan.
-        plugins: Modules that workers import first.
-        collect: Words of the command that reads the results.
+        place: Folder or address of the plan, which must not contain a plan yet.
+        version: The recipe's version, which is part of the key of every run.
+        store: Store of the results; empty for a folder below the plan.
+        plugins: Names of modules that workers import first; by default none.
+        collect: Words of the command that reads the results when they are complete; by
+            default none.
 
     Returns:
-        The written plan, with its files.
+        The written plan, to be passed to :func:`work`.
 
     Raises:
-        ConfigError: There is a plan already, or a task names what workers cannot find.
-        FolderError: There is a link in place of the store's folder.
+        ConfigError: The place already contains a plan, or a task names an object that
+            workers cannot import.
+        FolderError: The store's folder is a symbolic link.
     """
     place = place.rstrip("/")
     files = open_files(place)
@@ -118,21 +120,21 @@ def write_plan(
 def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Run tasks of a plan, together with any number of other workers, until none is left.
 
-    Each worker begins at another place of the plan. Tasks that others hold are left to
-    them at first; at the end they are waited for, and taken over where their worker
-    died.
+    Each worker begins at another position in the plan and at first skips tasks on which
+    others are working. At the end it waits for these tasks, and takes them over if
+    their worker has died.
 
     Args:
         planned: The plan.
-        execution: Who does the work on this machine; its observers are notified of what
-            this worker stores. By default this process.
+        execution: Where and how tasks run on this machine, with observers of what this
+            worker stores; by default one after another in this process.
 
     Returns:
-        How far the plan is then. A task that fails is set aside and raises nothing
-        here; its error is in ``failures``.
+        The progress of the plan at the end. A task that fails is set aside without
+        raising an error here; its error is in ``failures``.
 
     Raises:
-        ConfigError: The library has another version than the one that wrote the plan.
+        ConfigError: The plan was written with another version of the library.
         WriteError: Results cannot be stored.
     """
     execution = execution or ExecutionOptions()
@@ -162,7 +164,7 @@ def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
 
 
 def _blocks(planned: Planned) -> Iterator[list[Task]]:
-    """Return what is left of each file of tasks; each worker begins at another place."""
+    """Yield the remaining tasks of each file; each worker begins at another position."""
     parts = planned.about.parts
     first = random.SystemRandom().randrange(max(1, parts))
     stored: set[tuple[str, str]] = set()
@@ -182,7 +184,7 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
 def _left(
     tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]
 ) -> Iterator[Task]:
-    """Return what is neither stored nor failed of some tasks."""
+    """Yield those of some tasks that have neither been stored nor failed."""
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed:

@@ -1,7 +1,7 @@
-"""Read the files of a plan that was written for workers anywhere, and say how far it is.
+"""Read the files of a plan for workers on any machine, and determine its progress.
 
-:class:`Planned` is such a plan, :class:`Status` how far it is. :mod:`~.plans` writes
-plans and does their tasks.
+A :class:`Planned` represents such a plan, and a :class:`Status` its progress.
+:mod:`~.plans` writes plans and runs their tasks.
 """
 
 import shlex
@@ -36,12 +36,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Data that all tasks of a plan share.
 
     Attributes:
-        store: Where results go; below the plan if empty.
-        plugins: Modules that workers import first.
-        version: The library's version that wrote the plan, which every worker has to
+        store: Store of the results; empty for a folder below the plan.
+        plugins: Names of modules that workers import first.
+        version: Version of the library that wrote the plan, which every worker must
             have.
-        collect: Words of the command that reads the results, once they are there.
-        parts: Number of files of tasks.
+        collect: Words of the command that reads the results when they are complete.
+        parts: Number of files with tasks.
         labels: Names of the settings in which its trials differ.
     """
 
@@ -54,12 +54,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One task in the index.
+    """One task in the index of a plan.
 
     Attributes:
-        key: Its key.
+        key: Key of the task.
         title: Short description of the task.
-        wanted: The tables that it makes, as (key of the run, part).
+        wanted: Tables that the task makes, as pairs of a run's key and a part's name.
     """
 
     key: str
@@ -68,10 +68,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A run or computation that would fail again.
+    """A run or computation that has failed and is not tried again.
 
     Attributes:
-        title: What its task makes.
+        title: Description of its task.
         error: Class of the error.
         message: Its message.
     """
@@ -83,17 +83,19 @@ class Failed(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Status:
-    """How far a plan is, by its files alone.
+    """Progress of a plan, according to its files.
 
     Attributes:
         tasks: Number of tasks.
-        done: Tasks whose tables are all there.
-        held: Tasks that a worker has in hand, or had until it died less than a lease
-            ago.
-        failed: Tasks of which nothing is left but what failed.
-        runs: Runs and computations with all their tables, and how many there are.
-        failures: Why, by run.
-        workers: Machines that hold tasks, and how many.
+        done: Number of tasks whose tables are all stored.
+        held: Number of tasks on which a worker is working, or was until it died less
+            than a lease ago.
+        failed: Number of tasks whose missing runs have all failed.
+        runs: Number of runs and computations with all their tables, and their total
+            number.
+        failures: Failed runs and computations, by key.
+        workers: Number of tasks on which each machine is working, by the machine's
+            name.
     """
 
     tasks: int
@@ -106,23 +108,24 @@ class Status:
 
     @property
     def waiting(self) -> int:
-        """Number of tasks that no worker has in hand."""
+        """Number of tasks that are not done and on which no worker is working."""
         return self.tasks - self.done - self.held - self.failed
 
 
 class Planned:
-    """A plan that was written.
+    """A plan that was written for workers on any machine.
 
     Args:
         place: Its folder, or its address in an object store.
-        lease: Seconds after which a task is taken over whose worker gave no sign.
+        lease: Seconds after which a task is taken over if its worker has not renewed
+            the lease.
 
     Attributes:
-        place: The same, without a slash at its end.
-        files: Its files.
-        about: What all tasks have in common.
-        job: The same for executors.
-        store: Where results go.
+        place: Folder of the plan, or its address in an object store.
+        files: The files of the plan.
+        about: Data that all tasks share.
+        job: The same data, as executors need them.
+        store: Store of the results.
 
     Raises:
         FolderError: There is no plan, or it is damaged.
@@ -141,7 +144,7 @@ class Planned:
         self.store = self.job.open_store()
 
     def status(self) -> Status:
-        """Return how far it is; of the results only names are read."""
+        """Determine the progress of the plan, from the names of stored results."""
         index = self.index()
         stored = self.store.listed()
         failures = self.failures()
@@ -171,7 +174,7 @@ class Planned:
         )
 
     def index(self) -> list[Entry]:
-        """Return the tasks of the plan, one entry per task."""
+        """Return the index of the plan, with one entry per task."""
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
@@ -182,7 +185,8 @@ class Planned:
 
         Raises:
             FolderError: The file is missing or damaged.
-            ConfigError: A task names what neither the library nor a plugin has.
+            ConfigError: A task names an object that belongs neither to the library nor
+                to a plugin.
         """
         name = part_name(part)
         for line in self._content(name).splitlines():
@@ -194,23 +198,27 @@ class Planned:
                 raise self._damaged(name, error) from None
 
     def failures(self) -> dict[str, Failed]:
-        """Return the failures, by the key of the run or computation."""
+        """Return the runs and computations that have failed, by key."""
         owners = sorted(self.failed())
         return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
 
     def failed(self) -> set[str]:
-        """Return the keys of the runs and computations that failed."""
+        """Return the keys of the runs and computations that have failed."""
         names = self.files.names("failed")
         return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
     def set_aside(self, failure: Failure) -> None:
-        """Note that the runs of a task would fail again."""
+        """Record that the runs of a task have failed and are not tried again.
+
+        Args:
+            failure: The task, and how its last attempt ended.
+        """
         about = Failed(failure.task.title, failure.end.error, failure.end.message)
         for owner in dict.fromkeys(owner for owner, _ in failure.task.wanted):
             self.files.write(f"failed/{owner}.json", msgspec.json.encode(about))
 
     def forgive(self) -> None:
-        """Forget what failed, so that it is tried again."""
+        """Delete the records of failures, so that these tasks are tried again."""
         for name in self.files.names("failed"):
             self.files.remove(name)
 
@@ -238,5 +246,5 @@ class Planned:
 
 
 def part_name(number: int) -> str:
-    """Return the name of a file of tasks."""
+    """Return the name of the file of tasks with a number."""
     return f"tasks/{number:05d}.jsonl"

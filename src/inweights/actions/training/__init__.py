@@ -1,7 +1,7 @@
-"""Compare ways to give a language model a user's facts, at equal tokens on the same questions.
+"""Compare ways of teaching facts to a language model, with equal numbers of tokens.
 
 :class:`TrainingSettings` define the comparison, :func:`training_recipe` makes its
-recipe, and :func:`teach_and_ask` runs one method with one seed.
+recipe, and :func:`teach_and_ask` applies one way with one seed.
 """
 
 from inweights.actions.training.comparison import training_recipe

@@ -1,4 +1,4 @@
-"""State the comparison as a recipe, so that it is stored, resumed, shown and drawn.
+"""Describe the comparison of ways of teaching as a recipe, which is stored, resumed and drawn.
 
 ``inweights compare-training`` runs the recipe of :func:`training_recipe`.
 """
@@ -35,16 +35,17 @@ def training_recipe(
     settings: TrainingSettings | Mapping[str, Any],
     sizes: Sequence[Size] = (),
 ) -> Recipe:
-    """Return the comparison as a recipe that :func:`inweights.run` takes.
+    """Return the comparison of ways of teaching as a recipe, which :func:`inweights.run` accepts.
 
     Args:
         name: Name of the recipe, ``training/<name>``.
-        settings: What is compared; plain values, as a run stores them, are read.
-        sizes: What each way takes, which decides its share of the progress; by default
-            one way counts like another.
+        settings: Settings of the comparison, or their plain values, as a run stores
+            them.
+        sizes: Cost of each way, which determines its share of the progress; by default
+            all ways have the same share.
 
     Raises:
-        ConfigError: Plain values do not fit.
+        ConfigError: The plain values are not valid settings.
     """
     own = (
         settings
@@ -72,7 +73,7 @@ def training_recipe(
 
 
 def _figure(table: str, words: Mapping[str, Any]) -> Figure:
-    """Return a figure with a panel for each thing that is measured, the ways side by side."""
+    """Return a figure with one panel per measured quantity and the ways side by side."""
     drawn = {
         "axis": "what",
         "value": "way",
@@ -93,7 +94,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
-    """Return a plan with a task for each way; what is trained, or random, has seeds."""
+    """Return a plan with one task per way, with several seeds if the way is random."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
         check_extra("retrieval", "the way 'retrieval'")
@@ -115,7 +116,7 @@ def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
 
 
 def _expected(size: Size | None) -> dict[str, Any]:
-    """Return how much of the progress a way is, in milliseconds."""
+    """Return the share of a way in the progress, in milliseconds."""
     training = size.preparation + size.training if size else 4.0
     asking = size.asking if size else 1.0
     whole = training + asking
@@ -129,7 +130,7 @@ def _expected(size: Size | None) -> dict[str, Any]:
 
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return what figures draw, and means over seeds, a column per way."""
+    """Return the tables for figures, and means over seeds with one column per way."""
     pairs = pairs_of(tables["measured"])
     # Answers one by one are in ``pairs``; what is no group comes last.
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)
@@ -163,7 +164,7 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _results(
     settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
 ) -> list[str]:
-    """Return in sentences what was compared, and the range of the means."""
+    """Return sentences on what was compared, with the range of the means."""
     measured = tables["measured"]
     overview = tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}
@@ -200,7 +201,7 @@ def _results(
 def _cautions(
     settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]
 ) -> list[str]:
-    """Return sentences on facts that were not learnt, and on lost knowledge."""
+    """Return warnings about facts that were not learnt and about lost knowledge."""
     means = (
         tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
     )

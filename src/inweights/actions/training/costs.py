@@ -1,4 +1,4 @@
-"""Measure how long each way to teach a model facts takes on this machine (:func:`sizes`)."""
+"""Measure how long each way of teaching facts to a model takes on this machine (:func:`sizes`)."""
 
 import time
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from inweights.lm.tuning.writing import tokens_to_write
 
 
 class Size(NamedTuple):
-    """Cost of one seed of a method on this machine.
+    """Cost of one way of teaching, for one seed, on this machine.
 
     Attributes:
         way: Name of the way.
         rows: Number of texts.
-        tokens: Their tokens.
+        tokens: Total number of tokens in these texts.
         updates: Number of updates.
-        preparation: Seconds of writing the model's own texts.
+        preparation: Seconds for writing the model's own texts.
         training: Seconds of training.
-        asking: Seconds of all questions.
+        asking: Seconds for answering all questions.
     """
 
     way: str
@@ -34,14 +34,14 @@ class Size(NamedTuple):
 
 
 def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
-    """Measure 20 updates, a few questions and a text, and return what each way takes.
+    """Estimate the cost of each way of teaching, by timing 20 updates, a few questions and a text.
 
     Args:
-        settings: What is compared.
-        lm: The model; it is changed, and not to be used after.
+        settings: Settings of the comparison.
+        lm: The model. It is changed and must not be used afterwards.
 
     Returns:
-        What each way takes, in the order of ``settings.ways``.
+        The cost of each way, in the order of ``settings.ways``.
     """
     made = prepare(settings, lm)
     tuning = settings.tuning
@@ -79,7 +79,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
 def _seconds_each(
     lm: language.LanguageModel, questions: Sequence[language.Question]
 ) -> float:
-    """Return the seconds of one question, asked and answered in words, by a few of them."""
+    """Return the seconds of one question, scored and answered in words, from a few of them."""
     few = questions[:: max(1, len(questions) // 8)]
     began = time.perf_counter()
     language.ask(lm, few)

@@ -1,7 +1,7 @@
-"""Compare two ways to give a model facts on the same questions, by kind of question.
+"""Compare every two ways of teaching on the same questions, by kind of question.
 
 :func:`pairs_of` makes the table ``pairs`` of ``inweights compare-training`` from the
-answers that each way stored, and :func:`say_pairs` says its clearest rows.
+answers that each way stored, and :func:`say_pairs` puts its clearest rows into words.
 """
 
 from dataclasses import asdict
@@ -31,21 +31,24 @@ _SCHEMA = {
 
 
 def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
-    """Compare every two ways on the same questions.
+    """Compare every two ways of teaching on the same questions.
 
-    With one seed an answer is right or wrong: the interval is Tango's (1998), the test
-    McNemar's exact one. With several seeds a question has the share of seeds that are
-    right: the interval is Student's over questions, the test the exact sign test.
+    With one seed an answer is right or wrong: the confidence interval is Tango's (1998)
+    and the test is McNemar's exact test. With several seeds the share of seeds with the
+    right answer is compared: the interval is Student's over questions and the test is
+    the exact sign test.
 
     Args:
-        measured: ``way, seed, kind, name, value`` of all ways, as
-            :func:`~inweights.actions.training.teach_and_ask` makes them.
+        measured: Table with the columns ``way, seed, kind, name, value`` of all ways;
+            :func:`~inweights.actions.training.teach_and_ask` explains them.
 
     Returns:
-        A row per kind of answer (``kind``: among candidates, or in words), kind of
-        question (``name``) and two ways: ``difference``, the share right with ``other``
-        minus that with ``way``; its 95% interval ``low`` to ``high``; ``gained`` and
-        ``lost`` questions; ``p``; and the number of ``questions``.
+        One row per kind of answer (``kind``: among candidates, or in words), kind of
+        question (``name``) and pair of ways (``way`` and ``other``). Further columns:
+        ``difference``, the share of right answers with ``other`` minus that with
+        ``way``; ``low`` and ``high``, its 95% confidence interval; ``gained`` and
+        ``lost``, the numbers of questions that only ``other`` or only ``way`` answers;
+        ``p``, the p value of the test; and ``questions``, the number of questions.
     """
     answers = measured.filter(pl.col("kind").is_in(list(_ANSWERS))).with_columns(
         pl.col("kind").replace_strict(_ANSWERS, default=None),
@@ -78,20 +81,20 @@ def pairs_of(measured: pl.DataFrame) -> pl.DataFrame:
 
 
 def _hits(group: pl.DataFrame, way: str) -> pl.DataFrame:
-    """Return the answers of a way: right or wrong with one seed, otherwise a share of seeds."""
+    """Return the answers of a way: right or wrong with one seed, otherwise the share of seeds."""
     if group["seeds"].max() == 1:
         group = group.with_columns(pl.col("hit").cast(pl.Boolean))
     return group.filter(way=way)
 
 
 def say_pairs(pairs: pl.DataFrame) -> list[str]:
-    """Say of held-out questions which two ways differ, with the interval and the test.
+    """Describe which two ways differ on held-out questions, with the interval and the test.
 
     Args:
-        pairs: Table of :func:`pairs_of`.
+        pairs: Table that :func:`pairs_of` returned.
 
     Returns:
-        One sentence, or none where there are no held-out questions.
+        A list of one sentence; empty if there are no held-out questions.
     """
     held = pairs.filter(kind="accuracy", name=ALL_HELD_OUT).sort("p")
     if held.is_empty():

@@ -1,4 +1,4 @@
-"""Say what is compared: facts, a model, and ways to give it the facts.
+"""Define what is compared: the facts, a model, and ways of teaching it the facts.
 
 The texts that name the ways are in ``words.toml``.
 """
@@ -22,30 +22,36 @@ WAYS: dict[str, str] = WORDS["ways"]
 
 
 class TrainingSettings(Config):
-    """What is compared.
+    """Settings of a comparison of ways of teaching facts to a language model.
 
     Attributes:
-        facts: A file of facts, or ``@people``, ``@chemistry``.
-        model: A folder, a GGUF file, a hub name in the local cache, or ``@smollm2``.
-        wording: A TOML file of wordings; the built-in ones if its name is empty.
-        ways: Names of ``WAYS``.
-        strategy: Texts that ``mixture`` adds to the facts.
-        hold_out: Share of the bridges whose chains no way states.
-        floor: Least share of the tokens of a pass that state single facts.
-        tokens: Tokens of one pass, the same for every way; 0 takes the mixture once.
-        questions: Questions of each kind, at most.
-        retrieved: Facts before a question, at most.
-        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for
-            all epochs.
-        device: Where the model lives.
-        dtype: Type of its weights.
-        chat: Whether its chat template is used.
-        header: ``yes`` or ``no``: whether the first row of the facts is a header; if
-            empty, the rows decide.
+        facts: File of facts, or ``@people`` or ``@chemistry`` for facts of the library.
+        model: A folder, a GGUF file, the name of a Hugging Face model in the local
+            cache, or ``@smollm2``.
+        wording: TOML file with wordings of the relations; empty for the built-in ones.
+        ways: Names of the compared ways, the keys of ``WAYS``.
+        strategy: Names of the strategies of ``inweights augment`` by which the way
+            ``mixture`` adds texts to the facts.
+        hold_out: Share of the bridge entities whose two-hop chains are not stated by
+            any way, so that they can be tested.
+        floor: Smallest share of the tokens of a pass that state single facts.
+        tokens: Number of tokens of one pass, the same for every way; 0 for one pass
+            over the mixture.
+        questions: Largest number of questions of each kind.
+        retrieved: Largest number of facts that precede a question, for the way
+            ``retrieval``.
+        tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
+            but without stopping early.
+        device: Torch device of the model.
+        dtype: Data type of its weights.
+        chat: Whether the model's chat template is used.
+        header: Whether the first row of the facts is a header: ``yes``, ``no``, or
+            empty to decide from the rows.
         columns: Columns of subject, relation and object, by name or number; if empty,
-            the header or the values decide.
-        wide: Whether each column but the first is a relation.
-        labels: File of ids and labels; the ids in the facts are replaced.
+            they are found from the header or the values.
+        wide: Whether each column except the first is a relation.
+        labels: File that maps ids to labels, which replace the ids in the facts; empty
+            for none.
 
     Raises:
         ConfigError: A way is unknown, or a number is out of range.
@@ -84,10 +90,10 @@ class TrainingSettings(Config):
         check_size("retrieved", self.retrieved, least=2, most=1000)
 
     def read_facts(self) -> Knowledge:
-        """Read the facts.
+        """Read the facts from their file.
 
         Raises:
-            DataError: They cannot be read; the message states the line.
+            DataError: The facts cannot be read; the message names the line.
         """
         return Triples(
             path=self.facts.name,
@@ -98,14 +104,15 @@ class TrainingSettings(Config):
         ).read()
 
     def load(self, seed: int = 0, *, download: bool = False) -> LanguageModel:
-        """Load the model.
+        """Load the language model.
 
         Args:
-            seed: Root seed of adapters, and of a model with random weights.
-            download: Whether a model that is not in the local cache is fetched.
+            seed: Root seed of the adapters, and of a model with random weights.
+            download: Whether a model that is not in the local cache is downloaded; by
+                default an error is raised.
 
         Raises:
-            ConfigError: There is no such model, or it does not fit the options.
+            ConfigError: The model does not exist, or does not fit the options.
         """
         from inweights.lm import load_model
 

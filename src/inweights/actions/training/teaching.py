@@ -1,7 +1,7 @@
-"""Give a model facts in one way with one seed, and measure what it knows then.
+"""Teach a model facts in one way with one seed, and measure what it knows afterwards.
 
-:func:`prepare` makes the texts and questions, :func:`teach_and_ask` trains and asks,
-:func:`sizes` estimates what each way takes.
+:func:`prepare` makes the texts and questions, and :func:`teach_and_ask` trains and
+evaluates. :func:`sizes` estimates the cost of each way.
 """
 
 import time
@@ -33,10 +33,10 @@ Row = tuple[str, str, float, int]
 
 
 class Prepared(NamedTuple):
-    """Training texts of each method, and the questions.
+    """The training texts of each way, and the questions.
 
     Attributes:
-        trained: Texts by way.
+        trained: Training texts, by way.
         questions: The same questions for all ways.
         facts: The facts as sentences.
     """
@@ -46,11 +46,11 @@ class Prepared(NamedTuple):
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """Return the questions of a method; with ``retrieval``, preceded by facts.
+        """Return the questions for a way; for ``retrieval`` each is preceded by relevant facts.
 
         Args:
             way: Name of the way.
-            most: Facts before a question, at most.
+            most: Largest number of facts that precede a question.
         """
         if way == "retrieval":
             return with_retrieved(self.questions, self.facts, most=most)
@@ -58,11 +58,14 @@ class Prepared(NamedTuple):
 
 
 def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
-    """Return texts of as many tokens for each way, and the same questions for all.
+    """Make training texts with the same number of tokens for each way, and the questions.
 
     Args:
         settings: What is compared.
-        lm: The model, whose tokens are counted.
+        lm: The model, whose tokenizer counts the tokens.
+
+    Returns:
+        The texts by way, and the questions, which are the same for all ways.
 
     Raises:
         ConfigError: A strategy or a number does not fit the facts.
@@ -108,7 +111,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 
 
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Return some questions of each kind, without compositions that one way states."""
+    """Return some questions of each kind, without compositions that one of the ways states."""
     told = pl.col("told").list.len() > 0
     prompt = pl.col("prompt")
     composed = pl.col("role") == "composition"
@@ -122,7 +125,7 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
 
 
 def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
-    """Yield facts as questions in a wording that no way states, in a drawn order."""
+    """Yield facts as questions in a wording that no way uses, in random order."""
     triples = list(map(facts.names, range(len(facts))))
     objects: dict[str, set[str]] = {relation: set() for relation in facts.relations}
     for _, relation, thing in triples:
@@ -141,22 +144,25 @@ def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Questio
 def teach_and_ask(
     *, settings: TrainingSettings, way: str, seed: int = 0, progress: Progress
 ) -> pl.DataFrame:
-    """Give a model the facts in one way, and ask it everything.
+    """Teach a model the facts in one way, and evaluate it on all questions.
 
     Args:
         settings: What is compared.
-        way: One of its ways.
-        seed: Root seed of the order and the adapters; texts and questions are the same
-            for all.
-        progress: Called with updates or questions done, their number, and the stage.
+        way: Name of the way, one of ``settings.ways``.
+        seed: Root seed of the order of the texts and of the adapters. Texts and
+            questions are the same for all seeds.
+        progress: Function that is called with the number of updates or questions done,
+            their total number, and the name of the stage.
 
     Returns:
-        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words``
-        (generated), by group of questions; ``answered`` and ``answered in words``, of
-        each question by its kind, a colon and its id: 1 where it is right; ``kept``:
-        plain questions, and the share of them answered with a ``new name``;
-        ``language``: ``perplexity`` of plain text; ``minutes`` of ``training`` and of
-        ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a
+        One row per measured number: ``kind`` and ``name`` of the number, ``value``, and
+        ``n``, how many questions it is based on. The kinds are ``accuracy`` (among
+        candidates) and ``in words`` (of generated answers), by group of questions;
+        ``answered`` and ``answered in words``, 1 or 0 for each question (the name is
+        its kind, a colon and its id); ``kept``, the share of plain questions that are
+        still answered and the share answered with a ``new name``; ``language``, the
+        ``perplexity`` of plain text; ``minutes`` of ``training`` and of ``asking``; and
+        ``cost``: ``tokens`` read, number of ``updates`` and mean number of tokens of a
         ``question``.
 
     Raises:
@@ -202,7 +208,7 @@ def _accuracies(
     same: Sequence[language.Question],
     progress: Progress,
 ) -> list[Row]:
-    """Return accuracy by kind of question, and which of the same questions are right."""
+    """Return the accuracy by kind of question, and which of the same questions are right."""
     answers = language.ask(lm, questions, progress=progress)
     exact = language.say(lm, questions, progress=progress)["exact"]
     said = answers.with_columns(hit=exact)
@@ -217,7 +223,7 @@ def _accuracies(
 def _general(
     lm: language.LanguageModel, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return what is left of earlier knowledge: plain questions, and plain text."""
+    """Return what remains of the model's earlier knowledge: plain questions and plain text."""
     names = set[str]()
     for question in questions:
         names.update(question.candidates)
@@ -233,7 +239,7 @@ def _general(
 
 
 def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
-    """Return accuracy by group, and over all that is held out."""
+    """Return the accuracy by group, and over all held-out questions."""
     rows = [(name, hit, n) for name, n, hit in found.select(pl.nth(0, 1, 2)).rows()]
     held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
     if held:
@@ -246,7 +252,7 @@ def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
 def _answered(
     what: str, table: pl.DataFrame, questions: Sequence[language.Question]
 ) -> list[Row]:
-    """Return which questions are right, so that two ways can be compared on the same ones."""
+    """Return which questions are answered right, to compare two ways on the same questions."""
     hits = dict(table.select("id", "hit").iter_rows())
     # A fact may be a hop of several chains, and is counted once.
     once = {question.prompt: question for question in questions}

@@ -1,8 +1,8 @@
 """Load small trained models that come with the library: ``iw.load("two-hop/gpt")``.
 
-Each has a :class:`Card`: its configs, seeds and accuracy, and the claim that it
-illustrates. Weights are safetensors, one file a model. ``python -m benchmarks.zoo`` in
-a clone makes all of it again.
+Each model has a :class:`Card` with its configs, seeds and accuracy, and the claim that
+it illustrates. Weights are stored as safetensors, one file per model. ``python -m
+benchmarks.zoo`` in a clone of the repository makes all of them again.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ class Card(Config):
     """Description of a stored model.
 
     Attributes:
-        name: Its name, ``<world>/<architecture>``.
+        name: Name of the model, ``<world>/<architecture>``.
         claim: The sentence that it illustrates.
-        world: Its config, as :func:`inweights.to_dict` gives it; its seed is 0.
-        model: The same of the architecture.
-        learner: The same of how it was trained or solved.
+        world: Config of the world, as :func:`inweights.to_dict` writes it; the world is
+            built with seed 0.
+        model: Config of the architecture, in the same form.
+        learner: Config of the training or of the solver, in the same form.
         seeds: Root seed of each replica.
-        accuracy: By part and role, the mean over replicas.
-        hop_correlation: Of a graph, the rank correlation of cosine and distance in
+        accuracy: Mean accuracy over replicas, by part and role of the statements.
+        hop_correlation: For a graph, the rank correlation of cosine and distance in
             hops; otherwise ``None``.
-        bytes: Size of its file.
+        bytes: Size of its file in bytes.
     """
 
     name: str
@@ -63,8 +64,8 @@ class Stored:
     """A stored model with its card and its world.
 
     Attributes:
-        card: What it is.
-        model: The model.
+        card: Description of the model.
+        model: The trained model, with one replica per seed.
     """
 
     card: Card
@@ -72,7 +73,7 @@ class Stored:
 
     @cached_property
     def world(self) -> World:
-        """The world that it was trained on."""
+        """The world on which the model was trained."""
         built: World = from_dict(self.card.world).build(0)
         return built
 
@@ -90,14 +91,17 @@ def cards() -> tuple[Card, ...]:
 
 
 def load(name: str, device: torch.device | str = "cpu") -> Stored:
-    """Return a small trained model that comes with the library.
+    """Load a small trained model that comes with the library.
 
     Args:
-        name: As ``inweights models`` lists it.
-        device: Where the model lives.
+        name: Name of the model, as ``inweights models`` lists it.
+        device: Torch device of the model; by default ``cpu``.
+
+    Returns:
+        The model with its card and its world.
 
     Raises:
-        ConfigError: There is no model of this name; the message names the nearest.
+        ConfigError: There is no model of this name; the message suggests similar names.
 
     Example:
         >>> import inweights as iw
@@ -113,5 +117,5 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
 
 
 def weights(name: str) -> Path:
-    """Return the file of a stored model."""
+    """Return the path of a stored model's weights."""
     return WEIGHTS / f"{name.replace('/', '--')}.safetensors"

@@ -1,4 +1,4 @@
-"""Write what this project has as data sets that others can find and cite: ``make cards``.
+"""Write results and models as data sets that others can find and cite: ``make cards``.
 
 :func:`write_data_sets` writes four folders with cards: the scores of all judged seeds,
 the ledger of claims, the worlds of the stored models, and these models.
@@ -33,16 +33,17 @@ _TEXT = load_toml(Path(__file__).with_suffix(".toml"))
 
 
 def write_data_sets(out: str | Path) -> list[Path]:
-    """Write scores, ledger, worlds and models, each as a folder with cards.
+    """Write the scores, the ledger, the worlds and the models, each as a folder with cards.
 
-    Each folder has ``README.md``, as Hugging Face reads it, and ``croissant.json``,
-    with the hash of every file. The same results give the same files.
+    Each folder contains ``README.md``, in the form of Hugging Face, and
+    ``croissant.json``, with the hash of every file. The same results give the same
+    files.
 
     Args:
-        out: Folder to write; must not exist.
+        out: Folder to write, which must not exist yet.
 
     Returns:
-        The folders.
+        Paths of the four folders.
 
     Raises:
         DataError: The folder exists or cannot be written.
@@ -66,7 +67,7 @@ def write_data_sets(out: str | Path) -> list[Path]:
 def _describe(
     folder: Path, name: str, files: Sequence[DataFile], published: str
 ) -> None:
-    """Write the cards of a folder, in the words of ``data_sets.toml``."""
+    """Write the cards of a folder, with the texts of ``data_sets.toml``."""
     text: dict[str, Any] = _TEXT[name]
     columns = COLUMNS if name == "worlds" else text["columns"]
     about = DataSet(
@@ -83,7 +84,7 @@ def _describe(
 
 
 def _scores(folder: Path) -> list[DataFile]:
-    """One file for the recipes of a paper, as they are stored."""
+    """Write the scores as they are stored, one file for the recipes of each paper."""
     files = []
     for source in sorted((stored_root() / "scores").glob("*.parquet")):
         shutil.copyfile(source, folder / source.name)
@@ -98,7 +99,7 @@ def _scores(folder: Path) -> list[DataFile]:
 
 
 def _ledger(folder: Path) -> list[DataFile]:
-    """The ledger as it is, and as a table; and the verdicts that follow from it."""
+    """Write the ledger as it is and as a table, and the verdicts that follow from it."""
     shutil.copyfile(stored_root() / LEDGER, folder / LEDGER)
     stored = board(results=stored_root())
     stored.ledger.write_parquet(folder / "ledger.parquet")
@@ -112,7 +113,7 @@ def _ledger(folder: Path) -> list[DataFile]:
 
 
 def _worlds(folder: Path) -> list[DataFile]:
-    """Each world that a stored model was trained on."""
+    """Write each world on which a stored model was trained."""
     files = []
     for name, world in _distinct_worlds():
         save_world(world, folder / name)
@@ -122,7 +123,7 @@ def _worlds(folder: Path) -> list[DataFile]:
 
 
 def _distinct_worlds() -> Iterator[tuple[str, World]]:
-    """Worlds of the stored models by name, each once."""
+    """Yield the different worlds of the stored models, by name."""
     seen: list[dict[str, Any]] = []
     for card in cards():
         if card.world not in seen:
@@ -131,7 +132,7 @@ def _distinct_worlds() -> Iterator[tuple[str, World]]:
 
 
 def _models(folder: Path) -> list[DataFile]:
-    """The weights of each stored model, and a table that describes them."""
+    """Write the weights of each stored model, and a table that describes them."""
     rows = []
     files = [DataFile("models.parquet", _TEXT["models"]["table"], part="models")]
     for card in cards():
