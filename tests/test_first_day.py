@@ -71,7 +71,7 @@ def test_ask_puts_a_question_to_a_language_model_in_words() -> None:
         model, ["The country of the birthplace of Mozart is"], [[f" {text}"]]
     )
     assert np.exp(scores[0]) < chained["probability"].item() <= 1
-    with pytest.raises(DataError, match="'Mozart' is no relation"):
+    with pytest.raises(DataError, match="'Mozart' is not a relation"):
         iw.ask(model, world, "Mozart")
 
 
@@ -240,7 +240,7 @@ def test_what_has_no_rows_is_not_exported(tmp_path, monkeypatch, capsys) -> None
     study.write_text(f"seeds = 2\n{text}[[learner.phases]]\nsteps = 3\n")
     assert main(["sweep", str(study)]) == 0
     assert main(["export", "last", "--latex", "--out", str(tmp_path / "out")]) == 2
-    assert "states no claims" in capsys.readouterr().err
+    assert "has no claims" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
