@@ -55,18 +55,22 @@ def test_tokens_that_do_not_fit_are_not_guessed() -> None:
     with pytest.raises(ConfigError, match="reads 64 tokens and the world has 14"):
         iw.wrap(plain).config.build(vocabulary=TOKENS, seeds=1)
     backwards = {name: place for place, name in enumerate(reversed(NAMES))}
-    with pytest.raises(DataError, match="token 0 of the world is 'a1' and was "):
+    with pytest.raises(
+        DataError, match=r"token 0 of the world must be 'r2', .*, got 'a1'"
+    ):
         iw.probes.accuracy(iw.wrap(plain, tokens=backwards), WORLD)
-    with pytest.raises(DataError, match=r"tokens has no id of the world's token 'a1'"):
+    with pytest.raises(DataError, match=r"tokens has no id for the world's token 'a1'"):
         iw.wrap(plain, tokens={"ann": 1}, vocabulary=WORLD.vocabulary)
-    with pytest.raises(DataError, match=r"'a1' and 'a2' have the same ids \[1\]"):
+    with pytest.raises(DataError, match=r"but 'a1' and 'a2' both have \[1\]"):
         iw.wrap(plain, tokens={"a1": 1, "a2": 1})
-    with pytest.raises(DataError, match=r"ids \[64\] are none of 'GPT', 0 to 63"):
+    with pytest.raises(
+        DataError, match=r"must be from 0 to 63, the ids of 'GPT', got \[64\]"
+    ):
         iw.wrap(plain, tokens={"a1": 64})
     with pytest.raises(ConfigError, match="unknown option of a trained module 'token'"):
         iw.wrap(plain, token={"a1": 1})
     with pytest.raises(
-        DataError, match=r"the world has 65 tokens and 'GPT' gives logits of 64"
+        DataError, match=r"the world has 65 tokens, but 'GPT' returns logits of 64"
     ):
         iw.wrap(plain, vocabulary=65)
 
@@ -79,7 +83,8 @@ def test_names_of_several_tokens_are_read_whole_and_answer_by_their_first() -> N
         for place, name in enumerate(NAMES)
     }
     with pytest.warns(
-        CautionWarning, match=r"7 of 14 names are several tokens of 'GPT'.*by its f"
+        CautionWarning,
+        match=r"7 of 14 names are several tokens of 'GPT'.*that of its f",
     ):
         model = iw.wrap(plain, tokens=tokens, vocabulary=WORLD.vocabulary)
     first = [tokens[name][0] for name in NAMES]
@@ -99,7 +104,8 @@ def test_names_of_several_tokens_answer_by_the_sum_of_all(only_last: bool) -> No
         name: [3 * place, 50, 51][: 1 + place % 3] for place, name in enumerate(NAMES)
     }
     with pytest.warns(
-        CautionWarning, match="an answer counts by the sum of the log-probabilities"
+        CautionWarning,
+        match="the score of an answer is the sum of the log-probabilities",
     ):
         model = iw.wrap(
             [plain, plain], tokens=tokens, vocabulary=WORLD.vocabulary, answers="sum"

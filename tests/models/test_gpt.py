@@ -232,7 +232,7 @@ def test_all_of_the_context_can_be_used_and_not_more() -> None:
     model = gpt()
     assert model(sequences(CONTEXT)).shape == (2, 3, CONTEXT, 9)
     longer = sequences(CONTEXT + 1)
-    with pytest.raises(ConfigError, match=r"8 tokens does not fit gpt\.context = 7"):
+    with pytest.raises(ConfigError, match=r"8 tokens is longer than gpt\.context = 7"):
         model(longer)
-    with pytest.raises(ConfigError, match="does not fit"):
+    with pytest.raises(ConfigError, match="is longer than"):
         model.hidden(pack([sequences(1), longer]))

@@ -180,7 +180,7 @@ def test_positions() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"9 tokens does not fit gpt\.context = 8"):
+    with pytest.raises(ConfigError, match=r"9 tokens is longer than gpt\.context = 8"):
         gpt()(torch.zeros(1, 9, dtype=torch.long))
     with pytest.raises(ConfigError, match="3 does not divide 8"):
         GPTConfig(width=8, heads=3)
@@ -197,14 +197,14 @@ def test_what_does_not_fit_is_refused() -> None:
             Init(std=wrong)
         with pytest.raises(ConfigError, match=r"above 0|at most"):
             Init(gamma=wrong)
-    with pytest.raises(ConfigError, match="twice in the candidates"):
+    with pytest.raises(ConfigError, match="candidates must be distinct"):
         EmbMLPConfig().build(vocabulary=9, seeds=[0], candidates=[1, 1])
     # Not the next replica's first row.
-    with pytest.raises(DataError, match="outside 0 to 8"):
+    with pytest.raises(DataError, match="from 0 to 8"):
         GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])(
             torch.tensor([[[9]], [[1]]])
         )
-    with pytest.raises(DataError, match="no group of sequences"):
+    with pytest.raises(DataError, match="at least one group of sequences"):
         pack([])
     with pytest.raises(DataError, match="replica axis"):
         pack(
@@ -322,8 +322,8 @@ def test_a_hook_that_returns_no_state_is_named(config: Any) -> None:
     model = config.build(vocabulary=7, seeds=[0, 1])
     tokens, layer = torch.tensor([[1, 2], [3, 4], [5, 6]]), model.layer_names[0]
     cases = (
-        (in_place, "returned nothing; return the new state"),
-        (shrunk, "returned the shape"),
+        (in_place, "returned nothing; it must return the new state"),
+        (shrunk, "must return a tensor"),
     )
     for hook, message in cases:
         wanted = pytest.raises(

@@ -74,29 +74,29 @@ ONE = Layers(TOKENS)
 REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
     "statistics of batches": (
         lambda v: Layers(v, nn.BatchNorm1d(8)),
-        r"'inner.0' \(BatchNorm1d\) .* keeps statistics of batches.* use LayerNorm",
+        r"'inner.0' \(BatchNorm1d\) .* stores batch statistics.* use LayerNorm",
     ),
     "a plain list": (listed, r"modules in a plain list, 'extra', .* use nn.ModuleList"),
     "noise": (
         lambda v: Layers(v, Jumps()),
-        "draws random numbers while it trains.* nn.Dropout",
+        "draws random numbers during training.* nn.Dropout",
     ),
     "dropout of a recurrent layer": (
         lambda v: nn.LSTM(v, v, 2, dropout=0.1),
-        "draws its dropout itself",
+        "implements its own dropout",
     ),
     "one module for all": (
         lambda _: ONE,
-        r"returns the same module at each call, .* iw.wrap\(module\) has its weights, copied",
+        r"returns the same module at each call, .* iw.wrap\(module\), which copies its weights",
     ),
     "no module": (lambda v: v, "must return a torch.nn.Module, got int"),
     "too few tokens": (
         lambda _: nn.Embedding(20, 5),
-        r"gives logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]; does it use",
+        r"returns logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]; does it use",
     ),
     "a token too few": (
         lambda v: nn.Sequential(nn.Embedding(v - 1, 4), nn.Linear(4, v)),
-        r"from 0 to 10, and failed: IndexError: .*; does it use the number of tokens",
+        r"from 0 to 10, but failed: IndexError: .*; does it use the number of tokens",
     ),
     "a factory that raises": (
         lambda v: 1 / 0,
@@ -108,11 +108,11 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
     ),
     "no numbers": (
         Broken,
-        "infinite or not numbers before it is trained; look at its init",
+        "infinite or NaN before it is trained; check its init",
     ),
     "no logits": (
         Silent,
-        r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)",
+        r"must return logits, got dict; .* wrap\(\.\.\., logits=function\)",
     ),
 }
 
@@ -127,7 +127,7 @@ def test_modules_that_cannot_be_replicas(what: str) -> None:
 def test_what_is_no_factory() -> None:
     for wrong in (3, lambda: ONE):
         with pytest.raises(
-            ConfigError, match="takes the number of tokens as its first argument"
+            ConfigError, match="must have the number of tokens as its first argument"
         ):
             iw.wrap(wrong)
     with pytest.raises(
@@ -192,14 +192,16 @@ def test_only_a_gpt_is_exported(config: Any) -> None:
 def test_what_a_wrapped_model_cannot_do() -> None:
     model = iw.wrap(nano).build(vocabulary=TOKENS, seeds=2)
     headless = iw.wrap(Scaled).build(vocabulary=TOKENS, seeds=2)
-    with pytest.raises(DataError, match=f"a token id is outside 0 to {TOKENS - 1}"):
+    with pytest.raises(
+        DataError, match=f"token ids must be from 0 to {TOKENS - 1}, got 1 to"
+    ):
         model(torch.tensor([[1, TOKENS]]))
     with pytest.raises(
-        ConfigError, match="counts positions itself; leave random_offset out"
+        ConfigError, match="random_offset has no effect on a wrapped module"
     ):
         model(pack([torch.tensor([[1, 2]])], offset=1))
     with pytest.raises(
-        ConfigError, match=r"no torch.nn.Linear of the module gives its logits"
+        ConfigError, match=r"no torch.nn.Linear of the module computes its logits"
     ):
         headless.decode("embed", torch.zeros(2, 1, 8))
 

@@ -2,8 +2,8 @@
 
 A config (:class:`GPTConfig`, :class:`EmbMLPConfig`, ...) builds a :class:`Model` for
 the vocabulary of a world; :func:`wrap` makes a config of any ``torch.nn.Module``.
-Training moves models, and probes measure them. Configs load no torch; an architecture
-is imported when it is first used.
+Training changes models, and probes measure them. Configs do not import torch; an
+architecture is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

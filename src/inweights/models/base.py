@@ -1,10 +1,10 @@
 """The base class of all architectures: :class:`Model`.
 
-A model reads packed token ids and gives logits over its candidates; its hidden states
+A model reads packed token ids and returns logits over its candidates. Its hidden states
 can be read (:meth:`Model.hidden`), decoded (:meth:`Model.logit_lens`) and replaced
-(:meth:`Model.hooks`). Training moves its parameters, probes read it. Shapes: ``R``
-replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width, ``V``
-tokens, ``K`` candidates, ``H`` heads.
+(:meth:`Model.hooks`). Training changes its parameters, and probes measure it. Shapes:
+``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``n`` of them,
+``D`` width, ``V`` tokens, ``K`` candidates, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from inweights.worlds.world import World
 
 
 class Model(ReadableStates):
-    """``R`` models of one architecture as one module: every parameter starts with the axis ``R``.
+    """``R`` models of one architecture as one module; ``R`` is the first axis of every parameter.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` if it
-    has no :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it
-    can be replaced.
+    has no :attr:`head_matrix`. It passes each state through :meth:`hook`, so that the
+    state can be replaced.
 
     Args:
         replicas: Number of models ``R``, at least 1.
@@ -42,10 +42,11 @@ class Model(ReadableStates):
     Attributes:
         candidates: Token id of every logit column, ``[K]``.
         column: Logit column of every token, ``[V]``; -1 for a token without a logit.
-        context: Number of positions; ``None`` where positions do not matter.
+        context: Largest number of positions; ``None`` if there is no limit.
 
     Raises:
-        ConfigError: The number of replicas or tokens is 0, or a candidate occurs twice.
+        ConfigError: The number of replicas or tokens is below 1, or a candidate occurs
+            twice.
     """
 
     context: int | None = None
@@ -75,7 +76,7 @@ class Model(ReadableStates):
             else list(map(int, candidates))
         )
         if len(set(listed)) != len(listed):
-            raise ConfigError("a token occurs twice in the candidates of a model")
+            raise ConfigError("candidates must be distinct tokens, got one twice")
         # By lists: a write by index costs a model that is only counted, on `meta`, half
         # a second.
         places = [-1] * vocabulary
@@ -100,7 +101,7 @@ class Model(ReadableStates):
         return columns
 
     def check_world(self, world: World) -> None:
-        """Refuse a world that the model cannot read.
+        """Raise an error if the model cannot read a world.
 
         Raises:
             DataError: The world has more tokens than the model.
@@ -112,7 +113,7 @@ class Model(ReadableStates):
             )
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state, by default with :attr:`head_matrix`."""
+        """Return the logits of the deepest state, by default using :attr:`head_matrix`."""
         matrix = self.head_matrix
         if matrix is None:
             raise NotImplementedError
@@ -121,10 +122,14 @@ class Model(ReadableStates):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``.
+        """Compute attention patterns ``[R, B, H, T, T]`` by layer name.
 
-        Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own
-        position.
+        Each row is the attention of one position to all positions (columns); it sums to
+        1 and is 0 for later positions.
+
+        Args:
+            tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones.
 
         Raises:
             ConfigError: The architecture has no attention, or the library cannot read
@@ -132,8 +137,8 @@ class Model(ReadableStates):
         """
         del tokens
         raise ConfigError(
-            f"{type(self).__name__} has no attention and therefore no attention patterns; those of "
-            "GPTConfig and OneLayerConfig have"
+            f"{type(self).__name__} has no attention and therefore no attention patterns; use a "
+            "model of GPTConfig or OneLayerConfig"
         )
 
     def forward(
@@ -146,8 +151,8 @@ class Model(ReadableStates):
         By default all tokens are candidates, in the order of the vocabulary.
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
-                packed batch.
+            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones, or a packed batch.
             at: Indices in the packed axis ``S`` at which logits are computed; by
                 default all of them. Has no effect on token ids.
 
@@ -179,9 +184,9 @@ class Model(ReadableStates):
 
         It is the weight of ``head`` if this is a :class:`Linear` without bias, and the
         transposed embedding ``tokens`` if there is no head and all tokens are
-        candidates (tied weights). With many candidates, the loss is computed from it
-        without all logits at once. A model that unembeds in another way overrides
-        :meth:`unembed`.
+        candidates (tied weights). With many candidates, the loss is computed from this
+        matrix without storing all logits at once. A model that computes logits in
+        another way overrides :meth:`unembed`.
         """
         head = getattr(self, "head", None)
         tokens = getattr(self, "tokens", None)
@@ -201,9 +206,12 @@ class Model(ReadableStates):
     def select(self, replicas: Sequence[int]) -> Model:
         """Return a copy of some replicas, in the given order, as a model that shares no memory.
 
+        Args:
+            replicas: Indices of the replicas.
+
         Raises:
-            ConfigError: There is no such replica, or the model has no ``config``, or a
-                parameter or buffer without the replica axis.
+            ConfigError: A replica does not exist, the model has no ``config``, or a
+                parameter or buffer has no replica axis.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -216,12 +224,14 @@ class Model(ReadableStates):
         rows = {value.shape[:1] for value in state.values()}
         if config is None or not rows <= {(self.replicas,)}:
             raise ConfigError(
-                f"replicas of {type(self).__name__} cannot be taken apart"
+                f"cannot select replicas of {type(self).__name__}: it needs a config, and a "
+                "replica "
+                "axis in all parameters and buffers"
             )
         for replica in replicas:
             if not 0 <= replica < self.replicas:
                 raise ConfigError(
-                    f"there is no replica {replica}; the model has {self.replicas}"
+                    f"replica must be from 0 to {self.replicas - 1}, got {replica}"
                 )
         # The seeds do not matter: all numbers are overwritten below.
         part: Model = config.build(
@@ -238,7 +248,7 @@ class Model(ReadableStates):
         return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
-        """Return numbers of replicas, parameters, tokens and candidates, for ``repr``."""
+        """Return the numbers of replicas, parameters, tokens and candidates, for ``repr``."""
         each = sum(parameter[0].numel() for parameter in self.parameters())
         return (
             f"{plural(self.replicas, 'replica')} of {each:,} parameters, "

@@ -1,9 +1,9 @@
-"""How a config becomes a model: its architecture is imported, made, and initialised.
+"""Build a model from a config: import its architecture, make it, and draw its initial values.
 
-:func:`build_model` serves the method ``build`` of every config in ``configs``. The
-table ``ARCHITECTURES`` joins configs, which know nothing of modules, with the classes
-that compute; an architecture, and torch with it, is imported when the first model of it
-is built.
+:func:`build_model` implements the method ``build`` of every config in ``configs``. The
+table ``ARCHITECTURES`` maps configs, which do not import modules, to the classes of
+models. An architecture, and torch with it, is imported when the first model of it is
+built.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ def build_model(
 
     Args:
         kind: The architecture, a key of ``ARCHITECTURES``.
-        config: Settings of the architecture, a config of ``inweights.models.configs``
-            that was made by the caller and is not changed.
+        config: Settings of the architecture, a config of ``inweights.models.configs``.
         vocabulary: Number of tokens ``V``.
-        seeds: Root seed of each replica; a number is so many seeds, counted from 0.
+        seeds: Root seed of each replica; a number ``n`` means the seeds 0 to ``n - 1``.
         inits: Initial scale of each replica; by default ``config.init`` for all.
         candidates: Ids of the tokens that the head covers. An architecture whose head
             covers all tokens ignores them.
@@ -89,7 +88,7 @@ def _architecture(kind: str) -> Any:
 
 
 def _rescale(model: Any, name: str, std: float | None, scales: Sequence[Init]) -> None:
-    """Give an embedding table of the model another initial standard deviation, if one is given."""
+    """Change the initial standard deviation of an embedding table of the model, if one is given."""
     import torch
 
     from inweights.models.layers import Embedding

@@ -1,10 +1,10 @@
 """Deep linear networks, trained layer by layer (Feature Resemblance §7, appendices C and M).
 
 ``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing in
-the text of the paper at hand: the readout is how we take ``d`` coordinates to become
-labels, and with ``readout = False`` the first ``K`` coordinates of the deepest layer
-are the logits. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K``
-candidates.
+the text of the paper at hand. The readout is our interpretation of how ``D``
+coordinates become labels; with ``readout = False`` the first ``K`` coordinates of the
+deepest layer are the logits. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width,
+``V`` tokens, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class DeepLinear(Model):
 
     Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a
     look-up. Hidden states are ``layer1`` (``W_1 x``) to ``layerL``. A phase that trains
-    layer 3 alone moves ``layers.2.weight``.
+    only layer 3 trains the parameter ``layers.2.weight``.
+    :meth:`DeepLinearConfig.build` draws the initial values.
 
     Args:
         config: Settings of the architecture.

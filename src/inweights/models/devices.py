@@ -1,4 +1,4 @@
-"""Which devices this machine has: :func:`check_device`, for options that name one."""
+"""Check whether torch can use a device on this machine: :func:`check_device`."""
 
 import torch
 
@@ -12,7 +12,7 @@ def check_device(name: str) -> None:
         name: Name of the device, such as ``cpu``, ``cuda`` or ``cuda:1``.
 
     Raises:
-        ConfigError: The kind of device is unknown, or the machine has no such device.
+        ConfigError: The kind of device is unknown, or this machine has no such device.
 
     Example:
         >>> check_device("cpu")

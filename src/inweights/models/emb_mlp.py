@@ -2,7 +2,8 @@
 
 ``f(X) = (Σ_t e_{s_t}) W_proj``: the logits of a prompt are the sum of its tokens' rows
 of the template matrix ``W = E W_proj``. Theory solves for ``W``, and :class:`EmbMLP`
-trains it. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+trains it. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 class EmbMLP(Model):
     """Map the sum of a prompt's embeddings to logits; position ``t`` sums the tokens up to ``t``.
 
-    Its hidden states are ``embedding`` and ``sum``.
+    Its hidden states are ``embedding`` and ``sum``. :meth:`EmbMLPConfig.build` draws
+    the initial values.
 
     Args:
         config: Settings of the architecture.

@@ -2,9 +2,9 @@
 
 :func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy
 the weights of one replica, so that tools for these libraries work on trained models.
-The exported model uses the exact GELU (``activation_function="gelu"``), as ours does;
-the GPT-2s that OpenAI released use its tanh approximation (``"gelu_new"``), and
-:func:`from_transformers` refuses them.
+The exported model uses the exact GELU (``activation_function="gelu"``), as the
+library's GPT does. The GPT-2 models that OpenAI released use its tanh approximation
+(``"gelu_new"``), so that :func:`from_transformers` raises an error for them.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ _REQUIRED: dict[str, tuple[Any, ...]] = {
 def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """Return one replica as a ``GPT2LMHeadModel`` with copied weights and the same logits.
 
-    Sinusoidal position embeddings become a learned table with the same numbers, and
-    none become zeros. The model is in evaluation mode, without dropout.
+    Sinusoidal position embeddings become a learned table with the same numbers; a model
+    without position embeddings gets a table of zeros. The result is in evaluation mode,
+    without dropout.
 
     Args:
         model: The GPT.
         replica: Index of the replica; negative ones count from the end.
 
     Raises:
-        ConfigError: GPT-2 cannot express the architecture, there is no such replica, or
-            ``transformers`` is not installed.
+        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture, the
+            replica does not exist, or ``transformers`` is not installed.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])
@@ -88,9 +89,9 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
 def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     """Return one replica as a ``TransformerBridge``, with TransformerLens's hooks and caches.
 
-    Weights are copied as they are: no layer norm is folded and nothing is centred, so
-    that logits, hidden states and attention patterns are the same. It takes token ids
-    and has no tokenizer. Our states have these names there::
+    Weights are copied as they are (no layer norm is folded and nothing is centred), so
+    that logits, hidden states and attention patterns are the same. The bridge takes
+    token ids and has no tokenizer. The library's hidden states have these names in it::
 
         embedding   blocks.0.hook_resid_pre
         block.i     blocks.i.hook_resid_post
@@ -105,8 +106,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         replica: Index of the replica; negative ones count from the end.
 
     Raises:
-        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture,
-            there is no such replica, or ``transformer_lens`` is not installed.
+        ConfigError: The model is not a GPT, GPT-2 cannot express the architecture, the
+            replica does not exist, or ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -127,7 +128,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
 
 def _exportable(model: GPT, replica: int) -> GPTConfig:
-    """The config of a model, after checking that GPT-2 can express it."""
+    """Return the config of a model, after checking that GPT-2 can express it."""
     given: object = model
     if not isinstance(given, GPT):
         config = type(getattr(given, "config", given)).__name__
@@ -147,8 +148,8 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     The result has no dropout, even if the given model has.
 
     Raises:
-        ConfigError: A setting of the given model is one that our GPT lacks, such as
-            another activation function.
+        ConfigError: The given model has a setting that :class:`GPT` does not support,
+            such as another activation function.
     """
     theirs = model.config
     for name, allowed in _REQUIRED.items():
@@ -181,7 +182,7 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
 
 
 def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
-    """Raise an error for settings of ours that GPT-2 cannot express."""
+    """Raise an error for settings of the library's GPT that GPT-2 cannot express."""
     if not isinstance(config, GPTConfig):
         raise ConfigError(
             f"only a GPT can be exported, got a model of {type(config).__name__}"
@@ -212,7 +213,7 @@ def _positions(model: GPT, replica: int) -> Tensor:
 
 
 def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield each parameter of ours, ``[R, …]``, with its counterpart, position tables excepted."""
+    """Yield each parameter ``[R, …]`` with its counterpart in GPT-2, except position tables."""
     body = theirs.transformer
     layers: list[tuple[Any, Any]] = [(model.norm, body.ln_f)]
     for block, other in zip(cast("Iterable[Block]", model.blocks), body.h, strict=True):

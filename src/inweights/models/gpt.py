@@ -155,7 +155,7 @@ class GPT(Model):
         longest = max(length for _, length in batch.shapes)
         if longest > self.config.context:
             raise ConfigError(
-                f"a sequence of {longest} tokens does not fit gpt.context = {self.config.context}"
+                f"a sequence of {longest} tokens is longer than gpt.context = {self.config.context}"
             )
         x = self.tokens(batch.tokens)
         if self.positions is not None:

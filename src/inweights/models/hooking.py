@@ -1,7 +1,7 @@
-"""Hooks of models: functions that replace hidden states, prompts of one length at a time.
+"""Hooks of models: functions that replace hidden states, for prompts of one length at a time.
 
 :meth:`inweights.models.Model.hooks` uses them. A model computes states along the packed
-axis ``S``; a function of a user's gets them by prompt and position. Shapes: ``R``
+axis ``S``; a user's function receives them by prompt and position. Shapes: ``R``
 replicas, ``B`` prompts of ``T`` positions, ``S`` packed tokens, ``D`` width.
 """
 
@@ -26,9 +26,9 @@ class Reading:
     """Tokens and positions that a model reads while hooks are set.
 
     Attributes:
-        batch: The batch of the running forward pass.
-        tokens: Token ids of the prompts whose states a hook is called with: ``[B, T]``,
-            or ``[R, B, T]`` where replicas read different prompts.
+        batch: The batch of the current forward pass.
+        tokens: Token ids of the prompts for which a hook is called: ``[B, T]``, or
+            ``[R, B, T]`` if replicas read different prompts.
     """
 
     def __init__(self) -> None:
@@ -62,13 +62,13 @@ class Reading:
 
 @contextmanager
 def reading(model: Any) -> Iterator[Reading]:
-    """Note the batch of every forward pass of a model within the ``with`` block.
+    """Record the batch of every forward pass of a model within the ``with`` block.
 
     Args:
-        model: Its ``states`` and ``deepest`` are given a batch.
+        model: Model whose ``states`` and ``deepest`` are called with a batch.
 
     Yields:
-        Record of the tokens that the model reads.
+        The record of what the model reads.
     """
     known = vars(model).get("reading")
     if known is not None:  # hooks within hooks
@@ -107,19 +107,20 @@ def checked_edit(
         The replacement, ``[R, B, T, D]``.
 
     Raises:
-        DataError: The value is not a tensor, or has another shape.
+        DataError: The function does not return a tensor, or one of another shape.
     """
     shape = tuple(state.shape)
     given: Any = edit(state)
     if not isinstance(given, Tensor):
         what = "nothing" if given is None else type(given).__name__
         raise DataError(
-            f"the function that replaces '{layer}' returned {what}; return the new state, a tensor "
-            f"[R, B, T, D] of shape {list(shape)}, also after a change in place"
+            f"the function that replaces '{layer}' returned {what}; it must return the new "
+            "state, a "
+            f"tensor [R, B, T, D] of shape {list(shape)}, even if it changed it in place"
         )
     if tuple(given.shape) != shape:
         raise DataError(
-            f"the function that replaces '{layer}' returned the shape {list(given.shape)}; the "
-            f"state has [R, B, T, D] = {list(shape)}, and so has what replaces it"
+            f"the function that replaces '{layer}' must return a tensor [R, B, T, D] of shape "
+            f"{list(shape)}, got {list(given.shape)}"
         )
     return given

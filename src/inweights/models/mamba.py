@@ -1,16 +1,16 @@
 """Mamba: a selective state space model in plain PyTorch (Gu and Dao, 2023, arXiv:2312.00752).
 
-A block maps its normalised input to a stream and a gate, mixes the stream over time by
-a short causal convolution and by a linear recurrence whose step, input and output
+A block maps its normalised input to a stream and a gate. It mixes the stream over time
+by a short causal convolution and by a linear recurrence whose step, input and output
 depend on the token,
 
     ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
 
 and returns ``(y ⊙ silu(gate)) W_out``. There is no compiled kernel: sequences here have
-at most tens of tokens, for which a loop over positions is fastest on a CPU.
-A :class:`~inweights.models.MambaConfig` builds a :class:`Mamba`. Shapes: ``R``
-replicas, ``B`` sequences, ``T`` positions, ``D`` width, ``E`` inner width, ``N`` state,
-``K`` kernel.
+at most tens of tokens, for which a loop over positions is fastest on a CPU. A
+:class:`~inweights.models.MambaConfig` builds a :class:`Mamba`. Shapes: ``R`` replicas,
+``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width, ``E`` inner width,
+``N`` state, ``K`` kernel.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Mamba(Model):
     """Compute next-token logits by a Mamba; its ``R`` replicas train as one tensor program.
 
     It has no position embeddings, since the recurrence depends on the order. Hidden
-    states are ``embedding``, ``block.i`` and ``final``.
+    states are ``embedding``, ``block.i`` and ``final``. :meth:`MambaConfig.build` draws
+    the initial values.
 
     Args:
         config: Settings of the architecture.
@@ -89,7 +90,7 @@ class Mamba(Model):
         return states
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm before the head."""
+        """Return a state ``[R, n, D]`` after the norm that precedes the head."""
         return self.norm(state)
 
 
@@ -97,7 +98,7 @@ class RMSNorm(Layer):
     """Divide states by their root mean square over the width (Zhang and Sennrich 2019).
 
     Args:
-        replicas: Number of replicas ``R``, each with a gain that starts at 1.
+        replicas: Number of replicas ``R``, each with its own gain, which starts at 1.
         width: Width ``D``.
     """
 
@@ -111,10 +112,10 @@ class RMSNorm(Layer):
         nn.init.ones_(self.weight)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states ``[R, S, D]`` over their root mean square, times the gain.
+        """Return states ``[R, S, D]`` divided by their root mean square and multiplied by the gain.
 
         Args:
-            x: The states.
+            x: States ``[R, S, D]``.
         """
         return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
 
@@ -125,7 +126,7 @@ def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
 
 
 class Block(nn.Module):
-    """One block: norm, stream and gate, mixing over time, and back to the width.
+    """One block: norm, map to stream and gate, mixing over time, and map back to the width.
 
     Args:
         config: Settings of the Mamba.
@@ -147,7 +148,7 @@ class Block(nn.Module):
         """Return states ``[R, S, D]`` after the block.
 
         Args:
-            x: The states, packed.
+            x: States of all packed tokens, ``[R, S, D]``.
             shapes: Number and length of the sequences of each group in ``S``.
         """
         stream, gate = self.enter(self.norm(x)).chunk(2, dim=-1)
@@ -182,7 +183,7 @@ class Mixer(Layer):
         self.skip = nn.Parameter(torch.empty(replicas, inner))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the convolution as the config says, and set the other parameters to their starts."""
+        """Draw the convolution as the config specifies, and set the other initial parameters."""
         kernel = self.config.kernel
         if self.config.convolution == "init":
             draw("convolution", self.convolution, kernel)
@@ -200,7 +201,7 @@ class Mixer(Layer):
         )
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Return ``y`` of the module's equation for the stream ``u``."""
+        """Return ``y`` of the module's equation for the stream ``u``, ``[R, B, T, E]``."""
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)
@@ -243,6 +244,6 @@ class Mixer(Layer):
 
 
 def _spread_evenly(normal: nn.Parameter, *, bound: float) -> None:
-    """Turn standard normal numbers into uniform ones within ``±bound``, in place."""
+    """Convert standard normal numbers to uniform ones within ``±bound``, in place."""
     # The distribution function of the normal turns its numbers into uniform ones.
     normal.div_(math.sqrt(2)).erf_().mul_(bound)

@@ -1,7 +1,7 @@
 """Node2Vec with one hop and a full softmax (Geometric Memory §4, B.2.2, appendix F).
 
-``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers, and nothing between
-them. The softmax runs over all nodes, the node itself included.
+``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers without anything
+between them. The softmax is over all nodes, including the node itself.
 :class:`~inweights.training.Descent` trains it without autograd
 (:mod:`inweights.theory.geometric_memory.node2vec`). Shapes: ``R`` replicas, ``S``
 packed tokens, ``D`` width.
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Node2Vec(Model):
     """Compute logits as inner products of node vectors.
 
-    The states ``embedding`` and ``final`` are both the vector of the token that is
-    read.
+    The states ``embedding`` and ``final`` are both the vector of the input token.
+    :meth:`Node2VecConfig.build` draws the initial values.
 
     Args:
         config: Settings of the architecture.

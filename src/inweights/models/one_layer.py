@@ -1,14 +1,14 @@
 """The one-layer transformer of Feature Resemblance (§3.1, equations 1-3; ReLU of appendix A).
 
-With ``X`` the embeddings of a prompt and ``x`` that of its last token:
+With ``X`` the embeddings of a prompt and ``x`` the embedding of its last token:
 
     ``h = W_V X softmax(Xᵀ W_KQ x)``,   ``F_k = (κ0 / m) Σ_r φ(⟨w_{k,r}, h⟩)``,
 
 where ``φ`` is the identity or ReLU. There is no projection, residual stream or
-normalisation; ``κ0`` represents the scale that a normalisation would set.
-A :class:`~inweights.models.OneLayerConfig` builds a :class:`OneLayer`. Shapes: ``R``
+normalisation; ``κ0`` represents the scale that a normalisation would set. A
+:class:`~inweights.models.OneLayerConfig` builds a :class:`OneLayer`. Shapes: ``R``
 replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width, ``M``
-width of the MLP (``m``), ``K`` candidates.
+width of the MLP (``m``), ``V`` tokens, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Attention(Layer):
-    """Hold ``W_KQ``, ``[R, I, I]``, and ``W_V``, ``[R, I, D]``, for inputs of ``I`` directions.
+    """The matrices ``W_KQ``, ``[R, I, I]``, and ``W_V``, ``[R, I, D]``, for ``I`` input directions.
 
     ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction
     ``t``. ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
@@ -39,7 +39,8 @@ class Attention(Layer):
     Args:
         replicas: Number of replicas ``R``.
         inputs: Number of directions ``I``.
-        width: Width ``D`` of values, and input width of the initial scale.
+        width: Width ``D`` of values, which is also the input width of the initial
+            scale.
     """
 
     def __init__(self, replicas: int, inputs: int, width: int) -> None:
@@ -49,13 +50,13 @@ class Attention(Layer):
         self._width = width
 
     def initialise(self, draw: Draw) -> None:
-        """Draw both matrices, normal by the width."""
+        """Draw both matrices from a normal distribution scaled by the width."""
         draw("key_query", self.key_query, self._width)
         draw("value", self.value, self._width)
 
 
 class Hidden(Layer):
-    """Hold the vectors ``w`` of the labels, ``[R, K, M, D]``.
+    """The vectors ``w`` of the labels, ``[R, K, M, D]``.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -69,19 +70,20 @@ class Hidden(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, labels, hidden, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors, normal by the width."""
+        """Draw the vectors from a normal distribution scaled by the width."""
         draw("weight", self.weight, self.weight.shape[-1])
 
 
 class OneLayer(Model):
-    """Compute logits by one attention layer and an MLP; the module states the equations.
+    """Compute logits by one attention layer and an MLP, by the equations of this module.
 
     Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
     Position ``t`` attends to the tokens up to ``t``, as if it were the last. A phase
-    can train ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or ``mlp.*`` (stage
-    2) alone. With orthonormal embeddings the matrices hold only the directions of the
-    ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no component in other
-    directions, which neither change nor have an effect.
+    can train only ``attention.*`` (stage 1 of Feature Resemblance, §4.1) or only
+    ``mlp.*`` (stage 2). With orthonormal embeddings the matrices contain only the
+    directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``. Inputs have no
+    component in other directions, which therefore neither change nor have an effect.
+    :meth:`OneLayerConfig.build` draws the initial values.
 
     Args:
         config: Settings of the architecture.
@@ -90,8 +92,8 @@ class OneLayer(Model):
         candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Raises:
-        ConfigError: Embeddings are orthonormal, and there are more tokens than the
-            width.
+        ConfigError: Embeddings are orthonormal, and the width is smaller than the
+            number of tokens.
 
     Example:
         >>> from inweights.models import OneLayerConfig
@@ -168,12 +170,12 @@ class OneLayer(Model):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Compute attention patterns by layer, ``[R, B, H, T, T]``."""
+        """Compute attention patterns ``[R, B, H, T, T]`` by layer name; there is one head."""
         weights = self._weights(tokens).mT  # [R, B, t, s]
         return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
-        """Compute ``softmax(Xᵀ W_KQ x)``: the attention of each sequence's last token ``x``."""
+        """Compute ``softmax(Xᵀ W_KQ x)``, the attention of each sequence's last token ``x``."""
         return self._weights(tokens)[..., -1]
 
     def _values(self, tokens: Tensor) -> Tensor:

@@ -3,9 +3,8 @@
 Sequences of facts are short and of few lengths (an identity has one token, a hop two).
 All tokens lie along one axis ``S``, one group of equal length after another, so that
 every position-wise layer is one batched matrix product; only attention splits the
-groups. :func:`pack` makes a
-:class:`Packed` batch, which models read. Shapes: ``R`` replicas, ``B`` sequences, ``T``
-positions, ``S`` packed tokens, ``D`` width.
+groups. :func:`pack` makes a :class:`Packed` batch, which models read. Shapes: ``R``
+replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Packed:
         return torch.cat(ends)
 
     def groups(self) -> list[Int[Tensor, "*R B T"]]:
-        """Return the token ids of each group of sequences of one length, views ``[B, T]``."""
+        """Return a view ``[B, T]`` of the token ids of each group of sequences of one length."""
         groups = []
         start = 0
         for batch, length in self.shapes:
@@ -75,16 +74,17 @@ def pack(
     """Pack matrices of token ids, one for each length of sequences, into one batch.
 
     Args:
-        groups: Token ids ``[B, T]`` of each length ``T``, or all of them ``[R, B, T]``.
-        offset: Added to every position: one number, or one for each sequence, ``[B]``
-            or ``[R, B]``.
+        groups: Token ids of each group, ``[B, T]`` or ``[R, B, T]``; either all or none
+            have a replica axis.
+        offset: Number that is added to every position: one for all sequences, or one
+            for each sequence, ``[B]`` or ``[R, B]``.
 
     Returns:
         The batch, with the groups in the given order.
 
     Raises:
-        DataError: There is nothing to pack, a value is not a matrix of token ids, or
-            only some groups have a replica axis.
+        DataError: There are no groups, a value is not a matrix of token ids, or only
+            some groups have a replica axis.
 
     Example:
         >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
@@ -92,12 +92,12 @@ def pack(
         ([5, 6, 1, 2], [0, 0, 0, 1], [0, 1, 3])
     """
     if not len(groups):
-        raise DataError("no group of sequences was given")
+        raise DataError("pack needs at least one group of sequences, got none")
     for group in groups:
         check_tokens(group)
     if len({group.dim() for group in groups}) > 1:
         raise DataError(
-            "either every group of sequences has a replica axis, or none has"
+            "either all groups of sequences must have a replica axis, or none of them"
         )
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
     shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
@@ -121,7 +121,7 @@ def _lengths(shapes: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def check_tokens(tokens: Any) -> None:
-    """Raise an error unless it is a matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
+    """Raise an error unless the argument is a matrix of token ids, ``[B, T]`` or ``[R, B, T]``.
 
     Raises:
         DataError: It is not a tensor of integers with two or three axes.
@@ -129,7 +129,7 @@ def check_tokens(tokens: Any) -> None:
     if not isinstance(tokens, Tensor):
         raise DataError(
             f"expected token ids as a tensor of integers [B, T], got {type(tokens).__name__}; "
-            "torch.tensor(...) or torch.from_numpy(...) makes one"
+            "use torch.tensor(...) or torch.from_numpy(...)"
         )
     if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         raise DataError(f"expected token ids, which are integers, got {tokens.dtype}")
@@ -143,20 +143,20 @@ def check_tokens(tokens: Any) -> None:
         )
     if not tokens.shape[-1]:
         raise DataError(
-            f"a prompt has at least one token, got the shape {list(tokens.shape)}"
+            f"a prompt must have at least one token, got the shape {list(tokens.shape)}"
         )
 
 
 def running_sums(
     x: Float[Tensor, "R S D"], shapes: Sequence[tuple[int, int]]
 ) -> Float[Tensor, "R S D"]:
-    """Return at each position the sum of its sequence up to that position, included.
+    """Return at each position the sum over its sequence up to and including that position.
 
     Sequences are short, so that adding one position after another is several times
     faster than ``torch.cumsum`` and its gradient, which reverses its input twice.
 
     Args:
-        x: States along the packed axis.
+        x: States along the packed axis, ``[R, S, D]``.
         shapes: ``(B, T)`` of each group, as in :class:`Packed`.
 
     Example:

@@ -1,7 +1,7 @@
-"""Kinds of models by name, as files write them; :func:`register_model` adds one.
+"""Kinds of models by name, as files refer to them; :func:`register_model` adds one.
 
-A file names the kind of a model by the tag of its config (``kind = "gpt"``), and
-:func:`model_kind` returns the config class that reads the rest.
+A file refers to the kind of a model by the tag of its config (``kind = "gpt"``), and
+:func:`model_kind` returns the config class, which reads the other settings.
 """
 
 import msgspec
@@ -55,9 +55,13 @@ def model_kind(name: str) -> type[msgspec.Struct]:
 
 
 def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known kinds of models, under its tag.
+    """Register a config class as a kind of model, under its tag.
 
-    Files and the command line then name it by the tag. It can be used as a decorator.
+    Files and the command line can then refer to it by the tag. The function can be used
+    as a decorator.
+
+    Args:
+        kind: A config class with a tag and a method ``build``.
 
     Returns:
         The class itself.

@@ -1,11 +1,10 @@
 """Save models to files and load them: safetensors with the config as JSON in the header.
 
 :func:`save_model` and :func:`load_model` are for users, :func:`encode_model` and
-:func:`decode_model` for the store, which keeps the model of each run. The JSON is under
-the key ``inweights`` of the header's metadata. It names the kind of model by its tag,
-never by a class to import, so that reading a file executes nothing; and it has a hash
-of itself and of every tensor, so that a single changed bit is noticed. Other programs
-read the weights as safetensors, by the names of the model's parameters.
+:func:`decode_model` for the store of runs. The JSON is under the key ``inweights`` of
+the header's metadata. It identifies the kind of model by its tag, never by a class to
+import, so that reading a file executes no code. It contains a hash of itself and of
+every tensor, so that a single changed bit is noticed. Other programs can read the file.
 """
 
 import hashlib
@@ -46,8 +45,9 @@ def save_model(model: Model, path: str | Path) -> Path:
     """Write a model with all of its replicas to a file, atomically.
 
     Args:
-        model: Any model that has the config it was built from as ``config``.
-        path: The file, usually ``NAME.safetensors``; replaced if it exists.
+        model: Any model with an attribute ``config``, the config from which it was
+            built.
+        path: The file, usually ``NAME.safetensors``; an existing file is replaced.
 
     Returns:
         The path of the file.
@@ -86,14 +86,14 @@ def load_model(
 
     Args:
         path: The file.
-        device: Where its parameters are put.
-        kind: Class of its config; needed only for a config outside of the library that
-            is not registered (:func:`~inweights.models.register_model`).
+        device: Device of its parameters.
+        kind: Class of its config; needed only for a user's config that is not registered
+            (:func:`~inweights.models.register_model`).
 
     Raises:
         DataError: The file is missing, does not contain a model of this library, or was
             changed after it was written.
-        ConfigError: Its kind of model is not registered; the message says how to name
+        ConfigError: Its kind of model is not registered; the message says how to give
             it.
     """
     try:
@@ -124,7 +124,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     """Encode a model, or one of its replicas, as the bytes of a file.
 
     Args:
-        model: Has the config it was built from as ``config``.
+        model: A model with an attribute ``config``, the config from which it was built.
         replica: Index of the replica; by default all replicas are encoded.
 
     Returns:
@@ -170,13 +170,13 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Return the model that :func:`encode_model` made bytes of.
+    """Return the model that :func:`encode_model` encoded.
 
     Args:
         content: The bytes.
         where: Name of their source in messages.
-        kind: Class of the config; by default the registered one of the tag that the
-            bytes state.
+        kind: Class of the config; by default the registered class for the tag in the
+            bytes.
 
     Raises:
         DataError: The bytes are not a model of this library, or were changed.
@@ -270,8 +270,8 @@ def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256, in hexadecimal digits, of a header and of all tensors.
 
     Args:
-        about: The header, as plain values; the order of its keys does not matter.
-        tensors: Each counts with its name, dtype, shape and bytes.
+        about: The header, as plain values; the order of its keys has no effect.
+        tensors: Tensors by name; name, dtype, shape and bytes of each affect the hash.
     """
     sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
     # By name, as a file has its tensors in an order of its own.

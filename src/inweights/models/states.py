@@ -1,7 +1,7 @@
-"""Hidden states of a model by name: read, decoded and replaced (:class:`ReadableStates`).
+"""Hidden states of a model by name: read, decode and replace them (:class:`ReadableStates`).
 
-It is the part of :class:`~inweights.models.Model` that probes and interventions use.
-An architecture computes :meth:`ReadableStates.states`, passing each through
+It is the part of :class:`~inweights.models.Model` that probes and interventions use. An
+architecture computes :meth:`ReadableStates.states`, passing each state through
 :meth:`ReadableStates.hook`. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions,
 ``S`` packed tokens, ``D`` width, ``K`` candidates.
 """
@@ -21,13 +21,13 @@ from inweights.worlds.arrays import Float, Int
 
 
 class ReadableStates(nn.Module):
-    """A module whose hidden states have names, by which they are read and replaced.
+    """A module whose hidden states have names, by which they can be read and replaced.
 
     A subclass implements :meth:`states`, :attr:`layer_names` and :meth:`unembed`.
 
     Attributes:
-        reading: What is read while hooks are set: the batch, and the prompts that a
-            hook is called for.
+        reading: Record of the current batch, and of the prompts for which a hook is
+            called; ``None`` unless hooks are set.
     """
 
     reading: Reading | None = None
@@ -41,11 +41,11 @@ class ReadableStates(nn.Module):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of the outputs of parts of a layer, which :meth:`hooks` may replace, too."""
+        """Names of the outputs of parts of layers, which :meth:`hooks` can also replace."""
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Compute every hidden state of a batch, by layer name, from shallow to deep."""
+        """Compute every hidden state of a batch, ``[R, S, D]``, by layer name, shallow to deep."""
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
@@ -53,7 +53,7 @@ class ReadableStates(nn.Module):
         raise NotImplementedError
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Return a state after the norm before the head; by default there is none."""
+        """Return a state after the norm that precedes the head; by default, there is no norm."""
         return state
 
     def hidden(
@@ -63,21 +63,21 @@ class ReadableStates(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ D"]]:
-        """Compute hidden states by layer.
+        """Compute hidden states by layer name.
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
-                packed batch.
+            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones, or a packed batch.
             layers: Some of :attr:`layer_names`; by default all.
-            at: ``last`` position of every sequence, ``all`` positions, or indices in
-                the packed axis ``S``.
+            at: ``last`` (the last position of every sequence), ``all`` (all positions),
+                or indices in the packed axis ``S``.
 
         Returns:
             ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
             ``[R, B, T, D]`` for ``all`` positions of token ids.
 
         Raises:
-            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
+            ConfigError: A layer is unknown, or ``at`` is another word.
 
         Example:
             >>> import torch
@@ -108,21 +108,21 @@ class ReadableStates(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
-        """Compute the logits that each layer's state gives by :meth:`decode`: the logit lens.
+        """Compute the logits of each layer's state, as if it were the deepest (the logit lens).
 
         Args:
-            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a
-                packed batch.
+            inputs: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different
+                ones, or a packed batch.
             layers: Some of :attr:`decodable`; by default all of them.
-            at: ``last`` position of every sequence, ``all`` positions, or indices in
-                the packed axis ``S``.
+            at: ``last`` (the last position of every sequence), ``all`` (all positions),
+                or indices in the packed axis ``S``.
 
         Returns:
-            For each layer what :meth:`hidden` returns, with ``K`` logits in place of
-            ``D`` numbers.
+            For each layer, what :meth:`hidden` returns, with ``K`` logits in place of
+            the width ``D``.
 
         Raises:
-            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
+            ConfigError: A layer is unknown, or ``at`` is another word.
         """
         states = self.hidden(
             inputs, layers=self.decodable if layers is None else layers, at=at
@@ -153,11 +153,11 @@ class ReadableStates(nn.Module):
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
     def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return a state, or what replaces it within :meth:`hooks`; subclasses call it in `states`.
+        """Return a state, or its replacement within :meth:`hooks`; subclasses call it in `states`.
 
         Args:
-            name: Layer or part that the state belongs to.
-            state: ``[R, S, D]``, and so is the result.
+            name: Layer or part to which the state belongs.
+            state: State ``[R, S, D]``; the result has the same shape.
         """
         edit = self._edits.get(name)
         if edit is None:
@@ -177,10 +177,11 @@ class ReadableStates(nn.Module):
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.
-            DataError: A function returns no tensor, or one of another shape.
+            DataError: A function does not return a tensor, or one of another shape.
 
         Returns:
-            A context manager, which gives nothing; the model itself is used within it.
+            A context manager; its ``with`` statement binds no value, and the model
+            itself is used within the block.
 
         Example:
             >>> import torch
@@ -220,7 +221,7 @@ class ReadableStates(nn.Module):
             )
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
-        """Return names as a tuple; all must be layers, or, with ``parts``, parts of layers."""
+        """Return names as a tuple; all must be layers or, with ``parts``, parts of layers."""
         known = self.layer_names + self.part_names if parts else self.layer_names
         check_names("layer", names, known)
         return tuple(names)

@@ -1,8 +1,9 @@
 """TinyNN: one linear layer between tied embeddings (Geometric Memory B.2.2, B.5).
 
-``logits = (E Wᵀ + b) Eᵀ``, with no activation and no residual. Each position sees its
-own token only. With frozen embeddings ``W`` has to store everything: the associative
-variant. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
+``logits = (E Wᵀ + b) Eᵀ``, without activation or residual connection. Each position
+sees only its own token. With frozen embeddings, ``W`` has to store everything (the
+associative variant). Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V``
+tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class FrozenEmbedding(Embedding):
     """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    It starts with the same numbers as an :class:`Embedding` of the same name and seed.
+    Its initial values are those of an :class:`Embedding` of the same name and seed.
 
     Args:
         replicas: Number of replicas ``R``.
@@ -38,13 +39,15 @@ class FrozenEmbedding(Embedding):
         self.register_buffer("weight", torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors, normal by the width; they are never trained."""
+        """Draw the vectors from a normal distribution scaled by the width."""
         # ``draw`` fills row after row, and so takes a buffer, too.
         draw("weight", cast(Any, self.weight), self.weight.shape[2])
 
 
 class TinyNN(Model):
     """Compute ``(E Wᵀ + b) Eᵀ``, with states ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``).
+
+    :meth:`TinyNNConfig.build` draws the initial values.
 
     Args:
         config: Settings of the architecture.

@@ -1,7 +1,7 @@
-"""The initial scale of a model's weight matrices, :class:`Init`, which every config holds.
+"""The initial scale of a model's weight matrices, :class:`Init`, a setting of every config.
 
-Configs store it, and :func:`~inweights.models.layers.initialise` draws by it. Nothing
-here imports torch.
+:func:`~inweights.models.layers.initialise` draws the initial values by it. Nothing here
+imports torch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MAX_SCALE = sys.float_info.max
 class Init(Config):
     """Initial scale of every weight matrix: entries are drawn from ``N(0, σ²)``.
 
-    Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
-    ``σ = d_in^-γ`` with ``γ > 0.5``.
-    The input width ``d_in`` of an embedding is the model's width, as for its tied head.
+    Identity Bridge §3.4: GPT-2 uses ``σ = 0.02``; a small initialisation uses ``σ =
+    d_in^-γ`` with ``γ > 0.5``. The input width ``d_in`` of an embedding is the model's
+    width, as for its tied head.
 
     Attributes:
-        std: Standard deviation ``σ``; unused where ``gamma`` is given.
+        std: Standard deviation ``σ``; unused if ``gamma`` is given.
         gamma: Exponent ``γ`` of the input width; ``None`` to use ``std``.
 
     Raises:
@@ -49,11 +49,11 @@ class Init(Config):
 
 
 def check_std(name: str, std: float | None) -> None:
-    """Refuse a standard deviation of a start that is not above 0; ``None`` represents ``init``.
+    """Raise an error unless an initial standard deviation is above 0, or ``None``.
 
     Args:
         name: Name of the setting, as files write it.
-        std: The standard deviation.
+        std: The standard deviation; ``None`` means that of ``init``.
 
     Raises:
         ConfigError: It is not above 0, or not finite.

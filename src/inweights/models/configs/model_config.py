@@ -1,7 +1,7 @@
-"""What every config of an architecture offers: :class:`ModelConfig`, a method ``build``.
+"""The interface of every config of an architecture: :class:`ModelConfig`, a method ``build``.
 
-Configs are values without torch (``sequence.py``, ``small.py``); what a model is built
-from besides its config is a :class:`Start`. Recipes and sweeps name configs, and
+Configs do not import torch (``sequence.py``, ``small.py``); :class:`Start` lists what a
+model is built from besides its config. Recipes and sweeps refer to configs, and
 ``building.py`` makes the models.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Init", "ModelConfig", "Start"]  # Init is passed on
 
 
 class ModelConfig(Protocol):
-    """Anything that builds a model from a vocabulary and seeds: the config of an architecture."""
+    """Interface of an architecture's config, which builds a model for a vocabulary and seeds."""
 
     def build(
         self,
@@ -29,25 +29,26 @@ class ModelConfig(Protocol):
         inits: Sequence[Init] | None = None,
         candidates: Sequence[int] | None = None,
     ) -> Model:
-        """Build the model with freshly drawn parameters, one replica a seed.
+        """Build the model with newly drawn parameters, one replica per seed.
 
         Args:
             vocabulary: Number of tokens ``V``.
-            seeds: Root seed of each of the ``R`` replicas, which decides its initial
-                parameters; a number is so many seeds, counted from 0.
+            seeds: Root seed of each of the ``R`` replicas, which determines its initial
+                parameters; a number ``n`` means the seeds 0 to ``n - 1``.
             inits: Initial scale of each replica; by default the config's own for all.
-            candidates: Ids of the tokens that occur as answers, which a head may be
-                limited to; by default all tokens.
+            candidates: Ids of the tokens that occur as answers, to which a head may be
+                limited; by default all tokens.
         """
         ...
 
 
 class Start(TypedDict):
-    """What a model is built from besides its config: the arguments of :meth:`ModelConfig.build`.
+    """Arguments of :meth:`ModelConfig.build`: everything besides the config that defines a model.
 
     Attributes:
         vocabulary: Number of tokens ``V``.
-        seeds: Seeds of the initialisation, one for each replica.
+        seeds: Seeds of the initialisation, one per replica; a number ``n`` means the
+            seeds 0 to ``n - 1``.
         inits: Initial scale of each replica; ``None`` for that of the config.
         candidates: Ids of the tokens that get logits; ``None`` for all.
     """

@@ -1,7 +1,7 @@
 """Configs of the architectures that read sequences: :class:`GPTConfig` and :class:`MambaConfig`.
 
-Their models are built by ``building.py``, which imports the architecture then; nothing
-here loads torch.
+``building.py`` builds their models, and imports the architecture when it does; nothing
+here imports torch.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
     Attributes:
         layers: Number ``L`` of blocks.
-        loops: How often a sequence passes through all blocks, with the same weights.
+        loops: Number of times that a sequence passes through all blocks, with the same
+            weights.
         inject: Whether the embedding is added again before each further pass.
-        memory: Slots of a key-value memory that every block reads, the same for all; 0
-            for none.
+        memory: Number of slots of a key-value memory that every block reads, the same
+            for all blocks; 0 for no memory.
         width: Width ``D`` of the residual stream.
         heads: Number ``H`` of attention heads; it divides the width.
-        positions: ``learned``, ``sinusoidal`` or ``none``: the position embeddings.
-        context: Number of positions; longer inputs are refused.
+        positions: Position embeddings: ``learned``, ``sinusoidal`` or ``none``.
+        context: Largest number of positions; longer inputs raise an error.
         tied: Whether the head is the token embedding.
-        attention: ``causal``; ``uniform`` gives every visible position the same weight;
-            ``none`` lets no position see another.
-        residual: Whether blocks add to their input.
+        attention: ``causal``; ``uniform``, with the same weight for every visible
+            position; or ``none``, where a position sees only itself and attention is
+            left out.
+        residual: Whether blocks add their output to their input.
         norm: Whether there is layer normalisation.
         embedding_std: Initial standard deviation of the token embeddings, such as 1 for
-            PyTorch's own; by default that of :attr:`init`.
+            PyTorch's default; by default that of :attr:`init`.
         position_std: Initial standard deviation of learned position embeddings; by
             default that of :attr:`init`.
         depth_scaled: Whether the last matrices of attention and MLP, which write into
@@ -51,6 +53,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         dropout: Probability with which entries of the outputs of attention and MLP are
             set to 0 during training.
         init: Initial scale of every weight matrix; biases start at 0.
+
+    Raises:
+        ConfigError: A size is below 1, the heads do not divide the width, or a setting
+            has no effect beside the others.
     """
 
     later = {
@@ -101,9 +107,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> GPT:
-        """Build the model, one replica a seed, with logits for all tokens.
+        """Build the model, one replica per seed, with logits for all tokens.
 
-        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        effect.
         """
         model: GPT = build_model("gpt", self, **start)
         return model
@@ -112,9 +119,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
     """Settings of a :class:`Mamba`.
 
-    Sizes are as in Geometric Memory (B.3), and blocks as in the Mamba paper. The code
-    of Geometric Memory corresponds to
-    ``residual=False, norm="layer", final_norm=False, convolution="uniform", first_steps="equal"``.
+    Default sizes are as in Geometric Memory (B.3), and blocks as in the Mamba paper.
+    The code of Geometric Memory corresponds to ``residual=False, norm="layer",
+    final_norm=False, convolution="uniform", first_steps="equal"``.
 
     Attributes:
         layers: Number ``L`` of blocks.
@@ -125,15 +132,19 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the
             width, rounded up.
         tied: Whether the head is the token embedding.
-        residual: Whether blocks add to their input.
-        norm: Norm of the input of a block: ``rms``, by its root mean square, or
-            ``layer``.
+        residual: Whether blocks add their output to their input.
+        norm: Norm of the input of a block: ``rms`` (division by the root mean square)
+            or ``layer``.
         final_norm: Whether the last block's state is normalised before the head.
-        convolution: How the short convolution starts: ``init``, as matrices do;
-            ``uniform``, weights and biases within ``±1/√kernel``, PyTorch's own start.
-        first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or
-            ``equal``: all .69, the value for biases of 0.
-        init: Initial scale of matrices; ``A`` and ``D`` start as in the paper of Mamba.
+        convolution: Initial values of the short convolution: ``init``, as for matrices,
+            or ``uniform``, with weights and biases within ``±1/√kernel``, as in
+            PyTorch.
+        first_steps: Initial step sizes ``Δ``: ``spread`` from .001 to .1, or ``equal``,
+            which is .69 for all, the value for biases of 0.
+        init: Initial scale of matrices; ``A`` and ``D`` start as in the Mamba paper.
+
+    Raises:
+        ConfigError: A size is below 1.
     """
 
     later = {
@@ -168,9 +179,10 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:
-        """Build the model, one replica a seed, with logits for all tokens.
+        """Build the model, one replica per seed, with logits for all tokens.
 
-        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        effect.
         """
         model: Mamba = build_model("mamba", self, **start)
         return model

@@ -1,8 +1,8 @@
 """Configs of the architectures of one or two layers, and of deep linear networks.
 
 :class:`EmbMLPConfig`, :class:`TinyNNConfig`, :class:`Node2VecConfig`,
-:class:`DeepLinearConfig` and :class:`OneLayerConfig` are small models of the papers,
-about which there is theory. Nothing here loads torch.
+:class:`DeepLinearConfig` and :class:`OneLayerConfig` are small models of the papers for
+which there is theory. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
     """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
 
     Attributes:
-        width: Width ``D`` of the embeddings. Theory about the least norm needs at least
-            the rank of the solution.
+        width: Width ``D`` of the embeddings. Theory about the smallest norm needs at
+            least the rank of the solution.
         init: Initial scale of both matrices.
     """
 
@@ -38,9 +38,9 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         check_size("emb-mlp.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> EmbMLP:
-        """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``).
+        """Build the model, one replica per seed, with logits for ``candidates`` (``V_out``).
 
-        Arguments are those of :meth:`ModelConfig.build`.
+        The arguments are those of :meth:`ModelConfig.build`.
         """
         model: EmbMLP = build_model("emb-mlp", self, **start)
         return model
@@ -50,14 +50,14 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
     """Settings of a :class:`TinyNN` (Geometric Memory B.2.2, B.5).
 
     Attributes:
-        width: Width ``D``. The paper takes 32 for the star and the grid, 16 for the
-            irregular graph, and 512 for the cycle and wherever the width shall not
-            limit what is stored.
-        frozen: Whether the embeddings stay as they were drawn: associative storage,
-            with nothing trained but ``W`` and ``b``.
+        width: Width ``D``. The paper uses 32 for the star and the grid, 16 for the
+            irregular graph, and 512 for the cycle and wherever the width must not limit
+            what is stored.
+        frozen: Whether the embeddings keep their initial values, so that only ``W`` and
+            ``b`` are trained (associative storage).
         embedding_std: Initial standard deviation of the embeddings, such as 1 for
-            PyTorch's own (Fig. 28); by default that of :attr:`init`.
-        dropout: Probability with which an entry of the middle layer is set to 0 while
+            PyTorch's default (Fig. 28); by default that of :attr:`init`.
+        dropout: Probability with which an entry of the middle layer is set to 0 during
             training (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
     """
@@ -76,9 +76,10 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
-        """Build the model, one replica a seed, with logits for all tokens.
+        """Build the model, one replica per seed, with logits for all tokens.
 
-        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        effect.
         """
         model: TinyNN = build_model("tiny-nn", self, **start)
         return model
@@ -88,10 +89,10 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
     """Settings of a :class:`Node2Vec` (Geometric Memory §4).
 
     Attributes:
-        width: Width ``D``; 100 in the paper, more than any of its tiny graphs has
-            nodes.
+        width: Width ``D``; 100 in the paper, more than the number of nodes of any of
+            its tiny graphs.
         tied: Whether a node has the same vector as input and as output. Untied models
-            zigzag along negative eigendirections (§4.4, Fig. 9).
+            oscillate along eigenvectors with negative eigenvalues (§4.4, Fig. 9).
         init: Initial scale of the vectors; standard normal in the paper.
     """
 
@@ -103,9 +104,10 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         check_size("node2vec.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> Node2Vec:
-        """Build the model, one replica a seed, with logits for all tokens.
+        """Build the model, one replica per seed, with logits for all tokens.
 
-        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        The arguments are those of :meth:`ModelConfig.build`; ``candidates`` has no
+        effect.
         """
         model: Node2Vec = build_model("node2vec", self, **start)
         return model
@@ -116,11 +118,13 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
 
     Attributes:
         width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
-        layers: Number ``L`` of square layers, at least 1; the readout is one more.
-        readout: Whether a matrix ``A`` of its own gives the logits; it is trained as
-            ``readout.weight``. Without it the first ``K`` coordinates of the last layer
-            do.
-        init: Initial scale of every matrix; by default entries from ``N(0, 1/D)``.
+        layers: Number ``L`` of square layers, at least 1; the readout is one more
+            layer.
+        readout: Whether a separate matrix ``A`` computes the logits; it is trained as
+            ``readout.weight``. Otherwise the first ``K`` coordinates of the last layer
+            are the logits of the ``K`` labels.
+        init: Initial scale of every matrix; by default entries are drawn from ``N(0,
+            1/D)``.
     """
 
     width: int = 1024
@@ -133,9 +137,9 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         check_size("deep-linear.layers", self.layers)
 
     def build(self, **start: Unpack[Start]) -> DeepLinear:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+        """Build the model, one replica per seed, with logits for ``candidates`` (the labels).
 
-        Arguments are those of :meth:`ModelConfig.build`.
+        The arguments are those of :meth:`ModelConfig.build`.
 
         Raises:
             ConfigError: The width is too small for unit vectors of all tokens.
@@ -152,16 +156,17 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label
             ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
-        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one
-            with its ``m`` vectors a label replaced by the one direction ``u = Σ_r w_r /
-            √m`` that the logits see, ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient
-            descent, with the same rate, momentum and weight decay, it is the linear
-            model exactly, as the other directions do not matter, and it is about ``m``
-            times smaller. Under Adam the two models differ.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. Nothing is
-            lost by that, since the distribution of the initial matrices is the same in
-            every basis. ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly
-            orthonormal, for more than ``D`` tokens.
+        mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one,
+            with the ``m`` vectors of each label replaced by the single direction that
+            affects the logits, ``u = Σ_r w_r / √m``: ``F_k = (κ0 / √m) ⟨u_k, h⟩``.
+            Under gradient descent with the same rate, momentum and weight decay, it is
+            exactly equivalent to the linear model, as the other directions have no
+            effect, and it is about ``m`` times smaller. Under Adam the two models
+            differ.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. This is no
+            restriction, since the distribution of the initial matrices is the same in
+            every basis. ``gaussian``: fixed vectors drawn from ``N(0, 1/D)``, which are
+            nearly orthonormal, for more than ``D`` tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
     """
 
@@ -178,9 +183,9 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         check_size("one-layer.kappa", self.kappa, above=0, most=MAX_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
+        """Build the model, one replica per seed, with logits for ``candidates`` (the labels).
 
-        Arguments are those of :meth:`ModelConfig.build`.
+        The arguments are those of :meth:`ModelConfig.build`.
 
         Raises:
             ConfigError: The width is too small for unit vectors of all tokens.

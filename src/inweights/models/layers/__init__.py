@@ -1,8 +1,9 @@
 """Layers whose parameters start with a replica axis, and their initialisation.
 
-Architectures consist of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`,
-and :func:`initialise` draws their initial parameters. ``attention.py`` and ``fused.py``
-hold arithmetic of the GPT and of the norm, ``dropout.py`` the masks of training.
+Architectures consist of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`, and
+:func:`initialise` draws their initial parameters. ``attention.py`` and ``fused.py``
+contain functions for the GPT and the norm, and ``dropout.py`` draws the masks of
+training.
 """
 
 from inweights.models.layers.dense import (

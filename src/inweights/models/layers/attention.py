@@ -23,7 +23,7 @@ _SHORT = 4
 def attend_causally(
     qkv: Float[Tensor, "R B T _"], heads: int
 ) -> Float[Tensor, "R B T D"]:
-    """Attend from each position to itself and those before it, by softmax of scaled products.
+    """Compute causal self-attention by the softmax of scaled products of queries and keys.
 
     Args:
         qkv: Queries, keys and values side by side, ``[R, B, T, 3 D]``.
@@ -57,7 +57,7 @@ def attend_causally(
 def attend_uniformly(
     v: Float[Tensor, "R B T D"], heads: int
 ) -> Float[Tensor, "R B T D"]:
-    """Return at each position the mean over the positions up to it.
+    """Return the mean of the values up to each position, ``[R, B, T, D]``.
 
     Args:
         v: Values ``[R, B, T, D]``.
@@ -70,7 +70,7 @@ def attend_uniformly(
 
 
 def sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
-    """Return sinusoidal position embeddings (Vaswani et al. 2017, §3.5).
+    """Return sinusoidal position embeddings ``[T, D]`` (Vaswani et al. 2017, §3.5).
 
     Args:
         positions: Number of positions ``T``.

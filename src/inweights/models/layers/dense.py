@@ -1,8 +1,10 @@
-"""Layers of dense arithmetic: affine maps, layer normalisation and tables of vectors.
+"""Dense layers: affine maps, layer normalisation and tables of vectors.
 
 Architectures consist of :class:`Linear`, :class:`LayerNorm` and :class:`Embedding`,
-whose parameters start with the replica axis. Shapes: ``R`` replicas, ``S`` packed
-tokens, ``D`` width, ``F`` output width, ``V`` tokens.
+whose parameters start with the replica axis. They are uninitialised until
+:func:`~inweights.models.layers.initialise` draws their values. Shapes: ``R`` replicas,
+``S`` packed tokens, ``D`` width, ``F`` output width, ``V`` tokens, ``N`` rows of a
+table.
 """
 
 from __future__ import annotations
@@ -32,8 +34,12 @@ class Linear(Layer):
         replicas: Number of replicas ``R``.
         inputs: Input width ``D``.
         outputs: Output width ``F``.
-        bias: Whether ``b`` is added; it starts at 0.
-        shrink: Factor by which ``W`` starts smaller than the initial scale says.
+        bias: Whether there is a bias ``b``, which starts at 0.
+        shrink: Factor by which the initial ``W`` is divided after it is drawn with the
+            initial scale.
+
+    Raises:
+        ConfigError: A size is negative.
 
     Example:
         >>> tuple(Linear(3, 4, 5).weight.shape)
@@ -57,7 +63,7 @@ class Linear(Layer):
         self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the weight, normal by the number of inputs, and set the bias to 0."""
+        """Draw the weight from a normal distribution scaled by the input width; zero the bias."""
         draw("weight", self.weight, self.weight.shape[1])
         self.weight.div_(self.shrink)
         if self.bias is not None:
@@ -83,8 +89,11 @@ class LayerNorm(Layer):
     """Layer normalisation over the width (Ba et al. 2016); gain and bias start at 1 and 0.
 
     Args:
-        replicas: Number of replicas ``R``, each with a gain and a bias of its own.
+        replicas: Number of replicas ``R``, each with its own gain and bias.
         width: Width ``D``.
+
+    Raises:
+        ConfigError: A size is negative.
     """
 
     @guarded
@@ -101,21 +110,24 @@ class LayerNorm(Layer):
         nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states ``[R, S, D]`` normalised over the width, with gain and bias.
+        """Return states ``[R, S, D]`` normalised over the width, with gain and bias applied.
 
         Args:
-            x: The states.
+            x: States ``[R, S, D]``.
         """
         return layer_norm(x, self.weight, self.bias)
 
 
 class Embedding(Layer):
-    """Table of one vector for each token and replica.
+    """Table with one vector for each token and replica.
 
     Args:
         replicas: Number of replicas ``R``.
         tokens: Number of tokens ``V``.
         width: Width ``D``.
+
+    Raises:
+        ConfigError: A size is negative.
     """
 
     @guarded
@@ -125,18 +137,17 @@ class Embedding(Layer):
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
-        """Draw the vectors, normal by the width."""
+        """Draw the vectors from a normal distribution scaled by the width."""
         draw("weight", self.weight, self.weight.shape[2])
 
     def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
         """Return the vectors of token ids, ``[R, S, D]``.
 
         Args:
-            ids: ``[S]`` for all replicas, or ``[R, S]``.
+            ids: Token ids, ``[S]`` for all replicas, or ``[R, S]``.
 
         Raises:
-            DataError: An id is not below the number of tokens (noticed on the CPU
-                only).
+            DataError: An id is not from 0 to ``V - 1`` (checked only on the CPU).
         """
         replicas, tokens, width = self.weight.shape
         check_ids(ids, tokens)
@@ -149,7 +160,8 @@ class Embedding(Layer):
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
     """Raise an error for ids out of range, which would index the table of the next replica.
 
-    On an accelerator nothing is checked, as it would have to wait for the numbers.
+    On an accelerator nothing is checked, since the check would have to wait for the
+    device.
 
     Args:
         ids: Token ids, ``[S]`` or ``[R, S]``.
@@ -162,9 +174,7 @@ def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
         ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
     )
     if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
-        raise DataError(
-            f"an id is outside 0 to {end - 1}: a token or position is out of range"
-        )
+        raise DataError(f"ids of tokens and positions must be from 0 to {end - 1}")
 
 
 def rows_of(

@@ -1,11 +1,11 @@
 """Dropout whose masks follow from the step (Srivastava et al. 2014; Geometric Memory C.3.1).
 
 A mask is a function of the replica's root seed, the layer's name, the phase and the
-step. So a resumed run drops what an uninterrupted one does, and a replica drops the
-same alone or among others. :class:`Dropout` is a layer of the architectures; it only
-drops within :meth:`DropoutMasks.at`, which the training loop calls: probes see the
-whole model, whatever its mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D``
-width.
+step. Therefore a resumed run drops the same entries as an uninterrupted one, and a
+replica drops the same entries alone and among others. :class:`Dropout` is a layer of
+the architectures. It drops entries only within :meth:`DropoutMasks.at`, which the
+training loop calls; probes see the whole model, whatever its mode. Shapes: ``R``
+replicas, ``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ class Dropout(nn.Module):
     Outside of :meth:`DropoutMasks.at` it returns its input.
 
     Args:
-        rate: From 0 to below 1.
+        rate: Probability of dropping an entry, from 0 to below 1.
 
     Raises:
-        ConfigError: The rate is out of range; in ``forward``, the number of seeds is
-            not that of replicas.
+        ConfigError: The rate is out of range.
     """
 
     def __init__(self, rate: float) -> None:
@@ -49,20 +48,20 @@ class Dropout(nn.Module):
         return f"rate={self.rate:g}"
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return states with random entries set to 0; unchanged where no masks are drawn.
+        """Return states with random entries set to 0; unchanged outside of :meth:`DropoutMasks.at`.
 
         Args:
             x: States ``[R, S, D]``.
 
         Raises:
-            ConfigError: There is not one generator of masks for each replica.
+            ConfigError: The number of generators of masks is not that of replicas.
         """
         if self.generators is None:
             return x
         if len(self.generators) != len(x):
             raise ConfigError(
-                f"{len(self.generators)} seeds of masks were given for {len(x)} replicas; give "
-                "one per replica"
+                f"expected one seed of dropout masks per replica ({len(x)}), got "
+                f"{len(self.generators)}"
             )
         share = 1.0 - self.rate  # of entries that remain
         # Drawn on the CPU, so that a mask is the same on every device.
@@ -71,10 +70,10 @@ class Dropout(nn.Module):
 
 
 class DropoutMasks:
-    """The masks of all dropout layers of a model while it trains.
+    """The masks of all dropout layers of a model during training.
 
     Args:
-        model: Its :class:`Dropout` layers with a rate above 0 are found.
+        model: Model whose :class:`Dropout` layers with a rate above 0 are used.
         seeds: Root seed of each replica.
 
     Example:
@@ -94,7 +93,7 @@ class DropoutMasks:
 
     @property
     def active(self) -> bool:
-        """Whether the model has a layer that drops anything."""
+        """Whether the model has a dropout layer with a rate above 0."""
         return bool(self._layers)
 
     @contextmanager
@@ -103,10 +102,10 @@ class DropoutMasks:
 
         Args:
             phase: Index of the phase.
-            step: Step of the phase, from 0.
+            step: Step of the phase, counted from 0.
 
         Returns:
-            A context manager, which gives nothing.
+            A context manager; its ``with`` statement binds no value.
         """
         for name, layer in self._layers:
             layer.generators = []

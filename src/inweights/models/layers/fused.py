@@ -1,9 +1,9 @@
-"""Operations with a gradient written by hand, in fewer kernels than autograd would take.
+"""Operations with a gradient written by hand, in fewer kernels than autograd would use.
 
-A step of a small model takes as long as launching its kernels, so that their number
-counts. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention call
-:func:`layer_norm` and :func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed
-tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
+A step of a small model takes as long as launching its kernels, so that the number of
+kernels matters. :class:`~inweights.models.layers.LayerNorm` and the GPT's attention
+call :func:`layer_norm` and :func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S``
+packed tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def layer_norm(
     """Return states normalised over the width, scaled and shifted (Ba et al. 2016), ε = 1e-5.
 
     Args:
-        x: States.
-        weight: Gain of each replica.
-        bias: Bias of each replica.
+        x: States ``[R, S, D]``.
+        weight: Gain of each replica, ``[R, D]``.
+        bias: Bias of each replica, ``[R, D]``.
     """
     out: Tensor = _LayerNorm.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
@@ -35,15 +35,15 @@ def layer_norm(
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
     """Compute causal attention in sequences of two tokens.
 
-    The first token sees only itself. The second splits its attention by a sigmoid of
-    the difference of its two scores, which equals a softmax over two.
+    The first token attends only to itself. The second divides its attention by a
+    sigmoid of the difference of its two scores, which equals a softmax over two scores.
 
     Args:
         qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.
         heads: Number of heads ``H``; it divides ``D``.
 
     Returns:
-        Concatenated outputs of the heads.
+        Concatenated outputs of the heads, ``[N, 2, D]``.
     """
     out: Tensor = _PairAttention.apply(qkv, heads)  # type: ignore[no-untyped-call]
     return out

@@ -1,9 +1,9 @@
-"""What every layer with a replica axis is: :class:`Layer`, and how its parameters start.
+"""Base class of all layers with a replica axis, :class:`Layer`, and their initialisation.
 
-:func:`initialise` draws the initial parameters of all layers of a model: from one
+:func:`initialise` draws the initial parameters of all layers of a model. It uses one
 generator for each replica and parameter, so that a replica starts with the same numbers
-alone and among others. ``dense.py`` contains the layers themselves. Shapes:
-``R`` replicas.
+alone and among others. ``dense.py`` contains the layers themselves. Shapes: ``R``
+replicas.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class Draw(Protocol):
         """Fill a parameter in place.
 
         Args:
-            name: Name of the parameter within its layer, which decides its random
+            name: Name of the parameter within its layer, which determines its random
                 numbers.
             parameter: Tensor to fill, with a leading replica axis.
-            fan_in: Input width, from which each replica's scale follows.
-            std: Standard deviation of every replica in place of that scale.
+            fan_in: Input width, which determines each replica's scale.
+            std: Standard deviation for every replica; by default that of the replica's
+                scale.
         """
         ...
 
@@ -57,15 +58,15 @@ _BLOCK = 32
 
 
 class Layer(nn.Module):
-    """A module that owns parameters with a leading replica axis."""
+    """A module whose own parameters have a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
         """Fill the layer's parameters in place.
 
         Args:
-            draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal
-                numbers, whose scale follows from the input width ``fan_in``, unless
-                ``std=`` says it.
+            draw: Function ``draw(name, parameter, fan_in)`` that fills a parameter with
+                normal random numbers. Their scale follows from the input width
+                ``fan_in``, unless ``std`` is given.
         """
         raise NotImplementedError
 
@@ -84,10 +85,12 @@ def in_whole_blocks(
     """Apply an elementwise operation so that each replica's bits do not depend on the others.
 
     Some PyTorch kernels round the last numbers of a tensor differently if they do not
-    fill a whole register. So each replica is padded to whole blocks of 32 numbers.
+    fill a whole register. Therefore each replica is padded to whole blocks of 32
+    numbers.
 
     Args:
-        operation: Elementwise, such as ``torch.nn.functional.silu``.
+        operation: Elementwise function of a tensor, such as
+            ``torch.nn.functional.silu``.
         x: Any tensor with a leading replica axis.
 
     Returns:
@@ -109,12 +112,12 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
 
     Args:
         model: A module whose parameters all belong to :class:`Layer` modules.
-        seeds: Root seed of each of the ``R`` replicas; the random stream is
-            ``initialisation``.
+        seeds: Root seed of each of the ``R`` replicas, which determines its initial
+            values.
         inits: Initial scale of each replica.
 
     Raises:
-        ConfigError: There is not one seed and one scale for every replica.
+        ConfigError: The number of initial scales differs from that of seeds.
 
     Example:
         >>> from inweights.models import Init, Linear
@@ -125,7 +128,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     """
     if len(seeds) != len(inits):
         raise ConfigError(
-            f"{len(seeds)} seeds but {len(inits)} initial scales were given"
+            f"expected one initial scale per seed ({len(seeds)}), got {len(inits)}"
         )
     for path, module in model.named_modules():
         numbers = (*module.parameters(), *module.buffers())

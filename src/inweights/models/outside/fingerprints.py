@@ -1,9 +1,9 @@
-"""What a module is, as text: its numbers, the settings of each part, and the source of its classes.
+"""Describe a module as text: its numbers, the settings of each part, and its classes' source.
 
 Two modules with equal weights may differ in a number of heads or an activation
-function, so that both count. :func:`content_hash` is the name of a trained module in
-keys of runs, and
-:func:`settings_of` tells modules apart that cannot be replicas of one model.
+function, so that both numbers and settings matter. :func:`content_hash` identifies a
+trained module in keys of runs, and :func:`settings_of` finds modules that cannot be
+replicas of one model.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def content_hash(module: nn.Module) -> str:
 
 
 def settings_of(module: nn.Module) -> dict[str, str]:
-    """Return every setting of a module's parts as text, by its place, such as ``attn.n_head``.
+    """Return every setting of a module's parts as text, by its path, such as ``attn.n_head``.
 
     Args:
         module: Any module.
@@ -81,7 +81,7 @@ def settings_of(module: nn.Module) -> dict[str, str]:
 
 
 def _class_name(kind: type) -> str:
-    """Return the whole name of a class, by the module that had it when hashes began."""
+    """Return the qualified name of a class, by the first name of its module if that was moved."""
     home = _FORMER_HOMES.get(kind.__module__, kind.__module__)
     return f"{home}.{kind.__qualname__}"
 
@@ -96,7 +96,7 @@ def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
 
 
 def _as_text(value: Any, depth: int) -> str:
-    """A setting as text that is the same in every process."""
+    """Return a setting as text that is the same in every process."""
     kind = type(value).__qualname__
     if isinstance(value, _PLAIN):
         return repr(value)
@@ -132,7 +132,10 @@ def _bytes(value: Tensor) -> bytes:
 
 
 def _sources(module: nn.Module) -> list[str]:
-    """Hashes of the source of every user-defined class in a module; packages have a version."""
+    """Return hashes of the source of every user-defined class in a module.
+
+    Classes of installed packages are left out, as packages have versions.
+    """
     found: set[str] = set()
     for kind in set(map(type, module.modules())):
         file = file_of(kind.__module__)

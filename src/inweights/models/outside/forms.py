@@ -1,8 +1,8 @@
-"""What a module does with token ids, found by calling it once: :class:`Form`.
+"""Find out how a module maps token ids to logits, by calling it once: :class:`Form`.
 
-:func:`form_of` tries a module with a small batch and notes its states, its head and its
-dropout; the other functions read and replace what a module or a part of it returned.
-Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``V`` tokens.
+:func:`form_of` calls a module with a small batch and records its states, its head and
+its dropout. The other functions read and replace what a module or a part of it
+returned. Shapes: ``B`` sequences, ``T`` positions, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Form:
 
     Attributes:
         states: Names of the submodules whose output is a state ``[B, T, D]``, in the
-            order in which they end.
-        last_only: Whether there are logits of the last position alone.
-        dropout: The largest rate of its dropout.
+            order in which their calls end.
+        last_only: Whether the module returns logits only for the last position.
+        dropout: The largest rate of its dropout layers.
         table: Name of the embedding that reads the token ids; empty if there is none.
         head: Name of the linear layer that computes the logits; empty if there is none.
         norm: Name of the norm before the head; empty if there is none.
-        lens: Names of the states that the head can read.
-        deepest: Names of the states that it does read.
+        lens: Names of the states whose width allows the head to read them.
+        deepest: Names of the states that the head reads in a call of the module.
     """
 
     states: tuple[str, ...] = ()
@@ -53,10 +53,10 @@ def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
     """Return the logits within what a module returned.
 
     Args:
-        output: A tensor, an object with ``.logits``, or a tuple that begins with one of
-            them.
-        read: Returns the logits of any other output; by default they are found as
-            above.
+        output: Output of the module. Without ``read``: a tensor, an object with
+            ``.logits``, or a tuple that begins with one of them.
+        read: Function that returns the logits of the output; by default ``None``, and
+            they are looked for as described.
     """
     if read is not None:
         return read(output)
@@ -73,16 +73,16 @@ def state_of_output(output: Any) -> Any:
 
 
 def exactly(state: Tensor) -> Tensor:
-    """Return a state as numbers that probes can read; half precision widens to the same numbers."""
+    """Convert half precision to single, which probes can read; return other states unchanged."""
     return state.float() if state.dtype in (torch.bfloat16, torch.float16) else state
 
 
 def with_state(output: Any, state: Tensor) -> Any:
-    """Return an output of a submodule with another state in it, in the precision that it had.
+    """Return an output of a submodule in which the state is replaced, in its original precision.
 
     Args:
         output: Output of the submodule.
-        state: The state, of the shape of the one in the output.
+        state: The new state, of the shape of the one in the output.
     """
     state = state.to(state_of_output(output).dtype)
     if hasattr(output, "last_hidden_state"):
@@ -95,13 +95,13 @@ def with_state(output: Any, state: Tensor) -> Any:
 def form_of(
     module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
 ) -> Form:
-    """Find out what a module does with token ids, by calling it with a small batch.
+    """Find out how a module maps token ids to logits, by calling it with a small batch.
 
     Args:
         module: The module.
         vocabulary: Number of tokens.
-        read: Returns the logits of its output; ``None`` where they are found by
-            themselves.
+        read: Function that returns the logits of the module's output; ``None`` if
+            :func:`logits_of` finds them.
         label: Name of the module in messages.
 
     Returns:
@@ -109,8 +109,8 @@ def form_of(
         dropout.
 
     Raises:
-        ConfigError: It fails, draws random numbers other than dropout, or does not give
-            finite logits of all tokens.
+        ConfigError: The call fails, draws random numbers other than dropout, or does
+            not return finite logits of all tokens.
     """
     batch, length = _TRIED
     # The largest ids, so that a table that is too small is noticed at once.
@@ -155,7 +155,7 @@ class _Calls:
         self.outputs: dict[str, Tensor] = {}
 
     def hook(self, name: str) -> Callable[[nn.Module, Any, Any], None]:
-        """Return a forward hook that notes the calls of the part with that name."""
+        """Return a forward hook that records the calls of the submodule with that name."""
 
         def note(part: nn.Module, inputs: Any, output: Any) -> None:
             reads_tokens = any(one is self.tokens for one in inputs)
@@ -176,7 +176,7 @@ class _Calls:
         return note
 
     def returning(self, wanted: Tensor, kind: str) -> list[str]:
-        """Return the parts of a kind, such as ``Linear``, that returned a tensor."""
+        """Return the names of submodules of a kind, such as ``Linear``, that returned a tensor."""
         found = []
         for name, output in self.outputs.items():
             if kind in self.kinds[name] and _same(output, wanted):
@@ -187,7 +187,7 @@ class _Calls:
 def _tried(
     module: nn.Module, calls: _Calls, noise: Noise, vocabulary: int, label: str
 ) -> Any:
-    """Call a module as it trains, with hooks that note its parts, and return its output."""
+    """Call a module in training mode, with hooks that record its submodules; return its output."""
     hooks = []
     for name, part in module.named_modules():
         if name:
@@ -201,7 +201,7 @@ def _tried(
         hint = _USES_TOKENS if isinstance(error, IndexError) else ""
         raise ConfigError(
             f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, from 0 to "
-            f"{vocabulary - 1}, and failed: {type(error).__name__}: {error}{hint}"
+            f"{vocabulary - 1}, but failed: {type(error).__name__}: {error}{hint}"
         ) from error
     finally:
         module.eval()
@@ -209,17 +209,17 @@ def _tried(
             hook.remove()
     if drew:
         raise ConfigError(
-            f"'{label}' draws random numbers while it trains, and not by torch.nn.functional's "
+            f"'{label}' draws random numbers during training, and not by torch.nn.functional's "
             "dropout or attention, so that its runs could not be repeated; use nn.Dropout"
         )
     return output
 
 
 def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
-    """Check that logits cover all tokens; return whether they are of the last position only."""
+    """Check that logits cover all tokens; return whether they are only of the last position."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise ConfigError(
-            f"'{label}' returns a {type(logits).__name__} and no logits; return a tensor "
+            f"'{label}' must return logits, got {type(logits).__name__}; return a tensor "
             "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
         )
     batch, length = _TRIED
@@ -228,18 +228,18 @@ def _check_logits(logits: Any, vocabulary: int, label: str) -> bool:
     of_all = shape[:-1] == _TRIED
     if not (of_last or of_all) or shape[-1] < vocabulary:
         raise ConfigError(
-            f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
+            f"'{label}' returns logits of shape {list(shape)} for {batch} sequences of {length} of "
             f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
             f"{vocabulary}]{_USES_TOKENS}"
         )
     if not bool(logits.isfinite().all()):
         raise ConfigError(
-            f"'{label}' gives logits that are infinite or not numbers before it is trained; look "
-            "at its initialisation"
+            f"'{label}' returns logits that are infinite or NaN before it is trained; check "
+            "its initialisation"
         )
     return of_last
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are the same numbers in memory, one maybe sliced as a whole."""
+    """Return whether two tensors share memory and numbers, one perhaps as a slice of the other."""
     return (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)

@@ -1,7 +1,8 @@
-"""Trained modules of other people as models: taken as copies, and kept by this process.
+"""Other people's trained modules as models: they are copied, and stored in this process.
 
-:func:`keep` copies modules under the hash of their content, and :func:`modules_of`
-finds those of a config again, so that a sweep builds the model as often as it needs it.
+:func:`keep` stores copies of modules under the hash of their content, and
+:func:`modules_of` finds the modules of a config again, so that a sweep can build the
+model whenever it needs it.
 """
 
 from __future__ import annotations
@@ -33,17 +34,18 @@ _KEPT: dict[str, nn.Module] = {}
 def keep(
     modules: nn.Module | Sequence[nn.Module], label: str = ""
 ) -> tuple[tuple[str, ...], str]:
-    """Keep copies of modules in this process.
+    """Store copies of modules in this process.
 
     Args:
         modules: One module, or several of one architecture.
-        label: Name of the modules in messages; by default their class.
+        label: Name of the modules in messages; by default that of their class.
 
     Returns:
         The hash of each module's content, and the label.
 
     Raises:
-        ConfigError: They differ in architecture, or a module cannot be a replica.
+        ConfigError: The modules differ in architecture, or a module cannot be a
+            replica.
     """
     given = [modules] if isinstance(modules, nn.Module) else list(modules)
     # Copies, since their owner may train the modules on after they were wrapped.
@@ -57,8 +59,8 @@ def from_folder(folder: str) -> nn.Module:
     """Return the causal language model in a folder.
 
     Args:
-        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them.
-            No code of it is run, and nothing is downloaded.
+        folder: Folder with ``config.json`` and safetensors, as ``save_pretrained``
+            writes them. No code in it is run, and nothing is downloaded.
 
     Raises:
         DataError: There is no such folder, or it contains no model that can be read.
@@ -86,18 +88,18 @@ def from_folder(folder: str) -> nn.Module:
 
 
 def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
-    """Return the modules of a config by their places, from this process or from their file.
+    """Return modules of a config by their indices, from this process or from the config's file.
 
     Args:
         config: Config of wrapped trained modules.
-        places: Indices of the wanted ones in ``config.weights``.
+        places: Indices in ``config.weights`` of the modules.
 
     Returns:
-        A module for each index.
+        One module for each index.
 
     Raises:
-        ConfigError: This process has not wrapped them, or the file holds other weights
-            now.
+        ConfigError: The modules were not wrapped in this process, or the file now
+            contains other weights.
         DataError: A file of weights is damaged or does not fit the module.
     """
     lacking = [name for name in config.weights if name not in _KEPT]
@@ -107,19 +109,20 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
         lacking = [name for name in config.weights if name not in _KEPT]
         if lacking:
             raise ConfigError(
-                f"{config.path} holds other weights than when it was wrapped"
+                f"{config.path} contains other weights than when it was wrapped"
             )
     if lacking:
         raise ConfigError(
-            f"the trained module '{config.label}' is not in this process: it was wrapped as an "
-            "instance. Wrap it here first, iw.wrap(module); or keep its weights in a file and "
-            "write iw.wrap(factory).load('weights.safetensors')"
+            f"the trained module '{config.label}' does not exist in this process, as it was "
+            "wrapped as "
+            "an instance. Wrap it in this process first, iw.wrap(module), or store its weights in "
+            "a file and write iw.wrap(factory).load('weights.safetensors')"
         )
     return [_KEPT[config.weights[place]] for place in places]
 
 
 def _copied(module: nn.Module) -> nn.Module:
-    """Return a copy on the CPU that no later change of the module reaches, in evaluation mode."""
+    """Return a copy on the CPU in evaluation mode, which shares no memory with the module."""
     if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
         module = module.module
     inner = getattr(module, "_orig_mod", None)
@@ -136,14 +139,14 @@ def _copied(module: nn.Module) -> nn.Module:
 
 
 def _keep(module: nn.Module) -> str:
-    """Keep a module in this process, and return its hash."""
+    """Store a module in this process, and return its hash."""
     name = content_hash(module)
     _KEPT.setdefault(name, module)
     return name
 
 
 def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
-    """Refuse modules that differ in more than parameters and buffers: one architecture for all."""
+    """Raise an error if modules differ in more than the values of parameters and buffers."""
     first = settings_of(modules[0])
     for place, module in enumerate(modules[1:], 1):
         for (where, one), (_, other) in zip_longest(
@@ -152,30 +155,30 @@ def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
             if one != other:
                 raise ConfigError(
                     f"modules 0 and {place} of '{label}' differ in {where.rstrip(':') or 'parts'} "
-                    f"({one} and {other}); replicas of one model differ in their numbers alone: "
-                    "wrap them separately"
+                    f"({one} and {other}); replicas of one model may differ only in their "
+                    "numbers; wrap them separately"
                 )
 
 
 @torch.no_grad()
 def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> int:
-    """Return the number of tokens for which a wrapped module gives logits.
+    """Return the number of tokens for which a wrapped module returns logits.
 
     Args:
-        name: Hash of the module, by which this process keeps it.
-        logits: Returns the logits of the module's output; ``None`` where they are found
-            by themselves.
+        name: Hash of the module, under which this process stores it.
+        logits: Function that returns the logits of the module's output; ``None`` if
+            they can be found without it.
         label: Name of the module in messages.
 
     Raises:
-        ConfigError: It reads no token ids, or gives no logits.
+        ConfigError: The module does not read token ids, or does not return logits.
     """
     try:
         found = logits_of(_KEPT[name](torch.zeros(1, 2, dtype=torch.long)), logits)
         return int(found.shape[-1])
     except Exception as error:
         raise ConfigError(
-            f"'{label}' must read token ids [B, T] and return their logits, and failed with "
-            f"[[0, 0]]: {type(error).__name__}: {error}; where logits are elsewhere in its output, "
-            "give iw.wrap(..., logits=function)"
+            f"'{label}' must read token ids [B, T] and return their logits, but failed with "
+            f"[[0, 0]]: {type(error).__name__}: {error}; if the logits are elsewhere in its "
+            "output, give iw.wrap(..., logits=function)"
         ) from error

@@ -1,10 +1,9 @@
-"""Configs of other people's modules: a factory that makes them, or trained ones with their weights.
+"""Configs of other people's modules: a factory that makes them, or trained modules.
 
-:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. Of modules that are
-trained,
-:func:`as_model` makes a model, whose :class:`TrainedConfig` names the weights by their
-content and holds none; the modules themselves are kept by this process
-(``instances.py``). It loads no torch.
+:func:`~inweights.wrap` makes a :class:`WrapConfig` of a factory. From trained modules,
+:func:`as_model` makes a model, whose :class:`TrainedConfig` identifies the weights by
+their hash and does not contain them; the modules themselves are stored in this process
+(``instances.py``). Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     """A factory of modules as an architecture; :func:`wrap` makes it.
 
     Attributes:
-        factory: ``factory(vocabulary, **options)`` returns a new module.
-        options: Its keyword arguments.
-        logits: ``logits(output)`` returns the logits, where the module's output is not
-            theirs.
+        factory: Function ``factory(vocabulary, **options)`` that returns a new module.
+        options: Keyword arguments of the factory.
+        logits: Function ``logits(output)`` that returns the logits; needed only if the
+            module's output is neither logits nor an object with ``.logits``.
     """
 
     factory: Code
@@ -47,14 +46,16 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     logits: Code | None = None
 
     def build(self, **start: Unpack[Start]) -> Wrapped:
-        """Build the model, one replica a seed; it seeds torch, NumPy and ``random`` meanwhile.
+        """Build the model, one replica per seed, each a new module of the factory.
 
-        The initialisation is the module's own, and it gives logits for all tokens:
-        ``inits`` and ``candidates`` are unused.
+        The module draws its own initial values: torch, NumPy and ``random`` are seeded
+        for the call of the factory, and their states are restored afterwards. There are
+        logits for all tokens. ``inits`` and ``candidates`` are unused.
 
         Raises:
-            ConfigError: The module does not read ``[B, T]`` tokens and give their
-                logits, or cannot be trained replica by replica; says why.
+            ConfigError: The module does not read token ids ``[B, T]`` and return their
+                logits, or its replicas cannot be trained independently; the message
+                states the reason.
         """
         from inweights.models.outside.wrapped import Wrapped
 
@@ -74,17 +75,19 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
         Args:
             path: A safetensors file: the module's ``state_dict`` under its own names,
-                or what
-                :func:`~inweights.save_model` wrote, with all of its replicas.
-            tokens: As of :func:`wrap`.
-            vocabulary: As of :func:`wrap`, and the number of tokens that the factory is
-                given. By default, it is the only number for which the shapes match
-                those of the file.
-            answers: As of :func:`wrap`.
+                or a file that :func:`~inweights.save_model` wrote, with all of its
+                replicas.
+            tokens: Token ids of each name of the world, as in :func:`wrap`.
+            vocabulary: The world's vocabulary, or its number of tokens, as in
+                :func:`wrap`. Without ``tokens`` it is also the number of tokens that
+                the factory receives; by default, this is the only number for which the
+                shapes match those of the file.
+            answers: Score of names of several ids, ``first`` or ``sum``, as in
+                :func:`wrap`.
 
         Raises:
-            DataError: The file cannot be read, or its names or shapes are not the
-                module's.
+            DataError: The file cannot be read, or its names or shapes are not those of
+                the module.
             ConfigError: Several numbers of tokens fit, or the factory fails.
 
         Example:
@@ -119,12 +122,12 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
     @property
     def contents(self) -> dict[str, str]:
-        """The hash of each file that an option names."""
+        """Hash of each file that an option refers to, by its path."""
         return files_of(self.options)
 
     @property
     def make(self) -> Callable[[int], Any]:
-        """The factory with its options."""
+        """The factory with its options bound."""
         return partial(self.factory.load("vocabulary"), **deepcopy(self.options))
 
     @property
@@ -135,28 +138,28 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
 
 
 class TrainedConfig(Config, tag_field="kind", tag="trained"):
-    """Trained modules as an architecture, whose start is their weights.
+    """Trained modules as an architecture, whose initial values are their weights.
 
     :func:`inweights.wrap` and :meth:`WrapConfig.load` make it; it is not written by
     hand.
 
     Attributes:
         label: Name of the modules' class.
-        weights: Hash of the content of each module, one for each replica: its numbers,
-            settings and source.
-        vocabulary: Number of tokens of a world that it reads.
+        weights: Hash of the content of each module (its numbers, settings and source),
+            one for each replica.
+        vocabulary: Number of tokens of the worlds that it reads.
         outputs: Number of tokens for which the module itself returns logits.
-        tokens: The module's token ids of each token of the world; empty where both are
-            the same.
-        names: Names of the world's tokens, where they were given; another world is
-            refused.
-        answers: Of names of several ids: ``first``: they count as answers by their
-            first id; ``sum``: by the sum of the log-probabilities of all.
-        logits: ``logits(output)`` returns the logits, where the module's output is not
-            theirs.
+        tokens: The module's token ids of each token of the world; empty if both are the
+            same.
+        names: Names of the world's tokens, if they were given; a world with other names
+            is an error.
+        answers: Score of names of several ids as answers: ``first`` (by their first id)
+            or ``sum`` (by the sum of the log-probabilities of all ids).
+        logits: Function ``logits(output)`` that returns the logits; ``None`` if they
+            can be found without it.
         source: The factory (:class:`WrapConfig`) of modules whose weights were read
             from a file; ``None`` for modules that were given directly.
-        path: That file; empty without one.
+        path: File of the weights; empty for modules that were given directly.
     """
 
     later = {"answers": "first"}
@@ -174,7 +177,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Names of the fields that do not change a run: only the weights' values do."""
+        """Names of the fields that do not change the results of a run."""
         return ("source", "path")
 
     @property
@@ -184,7 +187,7 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
 
     @property
     def only_here(self) -> bool:
-        """Whether no other process can make the modules: they were given as instances."""
+        """Whether only this process can build the modules, since they were given as instances."""
         return self.source is None
 
     def build(
@@ -195,14 +198,14 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         inits: Any = None,
         candidates: Any = None,
     ) -> Trained:
-        """Build copies of the modules, one replica a seed; nothing is drawn.
+        """Build copies of the modules, one replica per seed; nothing is drawn at random.
 
         Args:
             vocabulary: Number of tokens of the world.
-            seeds: Of one module every seed gets a copy. Of several, a seed is the place
-                of one: 0 the first, and so on.
-            inits: Unused: the start is the weights.
-            candidates: Unused: there are logits for all tokens of the world.
+            seeds: If there is one module, each seed gets a copy of it. If there are
+                several, a seed is the index of a module, counted from 0.
+            inits: Unused, since the initial values are the weights.
+            candidates: Unused, since there are logits for all tokens of the world.
 
         Raises:
             ConfigError: The module reads another number of tokens, a seed is not the
@@ -218,10 +221,10 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         return Trained(self, modules_of(self, self.places(as_seeds(seeds))))
 
     def places(self, seeds: Sequence[int]) -> list[int]:
-        """Return the place of the module that each seed represents.
+        """Return the index of the module that each seed represents.
 
         Raises:
-            ConfigError: A seed is not the place of one of the modules.
+            ConfigError: A seed is not the index of a module.
         """
         count = len(self.weights)
         if count == 1:
@@ -229,7 +232,8 @@ class TrainedConfig(Config, tag_field="kind", tag="trained"):
         beyond = [seed for seed in seeds if seed >= count]
         if beyond:
             raise ConfigError(
-                f"a seed is the place of one of the {count} trained modules, 0 to {count - 1}, got "
+                "a seed of trained modules must be the index of one of them, from 0 to "
+                f"{count - 1}, got "
                 f"{beyond[0]}; write seeds={count}"
             )
         return list(seeds)
@@ -249,17 +253,20 @@ def as_model(
 
     Args:
         modules: One module, or several of one architecture.
-        logits: As of :func:`inweights.wrap`.
+        logits: Function that returns the logits of a module's output, as in
+            :func:`inweights.wrap`.
         tokens: The module's token ids of the world's names.
         vocabulary: The world's vocabulary, or its number of tokens.
-        answers: As of :func:`inweights.wrap`.
-        source: The factory that made the modules, where their weights are of a file.
-        path: That file.
+        answers: Score of names of several ids, ``first`` or ``sum``, as in
+            :func:`inweights.wrap`.
+        source: The factory that made the modules, if their weights were read from a
+            file.
+        path: Path of this file; empty without one.
 
     Raises:
-        ConfigError: They are not modules of one architecture, or do not read token ids.
-        DataError: A name of the vocabulary has no token id, or an id is none of the
-            module.
+        ConfigError: The modules are not of one architecture, or do not read token ids.
+        DataError: A name of the vocabulary has no token id, or an id does not exist in
+            the module.
     """
     from inweights.models.outside.instances import keep, modules_of, outputs_of
     from inweights.models.outside.trained_model import Trained

@@ -1,7 +1,8 @@
-"""Modules of a factory: how one is made from a seed, and which cannot be replicas.
+"""Modules of a factory: make one from a seed, and check that it can be a replica.
 
-:func:`made` calls a factory, :func:`checked` refuses modules that replicas cannot have,
-and :func:`check_new` a factory that returns one module again and again.
+:func:`made` calls a factory, :func:`checked` raises errors for modules that cannot be
+replicas, and :func:`check_new` for a factory that returns the same module at every
+call.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
-    """Return a new module of a factory, with an initialisation that a seed decides.
+    """Return a new module of a factory, whose initial values follow from a seed.
 
     Args:
         config: The factory and its options.
         vocabulary: Number of tokens.
-        seed: Root seed; torch, NumPy and ``random`` are seeded meanwhile, and put back.
+        seed: Root seed. torch, NumPy and ``random`` are seeded during the call, and
+            their states are restored.
 
     Raises:
-        ConfigError: The factory fails, returns no module, or returns one that replicas
-            cannot have; see :func:`checked`.
+        ConfigError: The factory fails, does not return a module, or returns one that
+            cannot be a replica; see :func:`checked`.
     """
     label = config.label
     # Modules of others draw from global generators, whatever the seed that is wanted.
@@ -54,39 +56,40 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
 
 
 def checked(module: nn.Module, label: str) -> nn.Module:
-    """Return a module in evaluation mode, after refusing what replicas cannot have.
+    """Return a module in evaluation mode, after checking that it can be a replica.
 
     Args:
         module: The module.
         label: Name of the module in messages.
 
     Raises:
-        ConfigError: It keeps batch statistics, uses its own dropout, or contains
-            modules that PyTorch cannot find; the message says what to use instead.
+        ConfigError: The module stores batch statistics, implements its own dropout, or
+            contains modules that PyTorch cannot find; the message states what to use
+            instead.
     """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
         place = f"'{name}' ({type(part).__name__}) of '{label}'"
         if isinstance(part, nn.modules.batchnorm._BatchNorm):
             raise ConfigError(
-                f"{place} keeps statistics of batches, which are state that no optimizer makes; "
+                f"{place} stores batch statistics, which are not trained by an optimizer; "
                 "use LayerNorm or GroupNorm"
             )
         if isinstance(part, nn.RNNBase) and part.dropout:
             raise ConfigError(
-                f"{place} draws its dropout itself; put nn.Dropout between layers"
+                f"{place} implements its own dropout; put nn.Dropout between layers instead"
             )
         for key, value in vars(part).items():
             if isinstance(value, list | tuple) and _hides(value, known):
                 raise ConfigError(
-                    f"{place} holds modules in a plain list, '{key}', where PyTorch does not find "
+                    f"{place} stores modules in a plain list, '{key}', where PyTorch cannot find "
                     "their parameters; use nn.ModuleList or nn.ParameterList"
                 )
     return module.eval()
 
 
 def _hides(values: Sequence[Any], known: set[int]) -> bool:
-    """Whether there is a module or parameter among values that is none of the known ones."""
+    """Return whether values contain a module or parameter that is not among the known ones."""
     for value in values:
         if isinstance(value, nn.Module | nn.Parameter) and id(value) not in known:
             return True
@@ -95,7 +98,7 @@ def _hides(values: Sequence[Any], known: set[int]) -> bool:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seed everything that a module may draw its start from, and put it back."""
+    """Seed all generators that a module may use within the ``with`` block; restore them after."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # noqa: TID251  # a module draws from nothing else
@@ -110,11 +113,11 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Check that a factory makes new modules, since replicas would otherwise share one module.
+    """Raise an error unless a factory makes a new module at each call.
 
     Args:
         base: A module of the factory.
-        modules: Others.
+        modules: Further modules of the factory.
         label: Name of the factory in messages.
 
     Raises:
@@ -125,7 +128,7 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
         if any(id(parameter) in known for parameter in module.parameters()):
             raise ConfigError(
                 f"the factory '{label}' returns the same module at each call, which all replicas "
-                "would share and train. If the module is trained, give it itself: "
-                "iw.wrap(module) has its weights, copied. If each seed is to start anew, make a "
-                "new one in the factory"
+                "would share and train. To use a trained module, write iw.wrap(module), which "
+                "copies its weights. To start from new initial values for each seed, make the "
+                "module within the factory"
             )

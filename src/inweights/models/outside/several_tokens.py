@@ -1,4 +1,4 @@
-"""Messages for names of a world that are not single tokens of a trained module.
+"""Messages about names of a world that are not single tokens of a trained module.
 
 :class:`~inweights.models.outside.trained_model.Trained` calls :func:`say_several` when
 it is made; :func:`tokens_differ` is the text of an error.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
-    """Warn about names of several tokens, and about names that are not distinct answers.
+    """Warn about names of several tokens, and about names that are the same answer.
 
     Args:
         config: Config of the trained module.
@@ -35,23 +35,26 @@ def say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
     alike = [group for group in by_first.values() if len(group) > 1]
     text = (
         f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
-        f"'{several[0]}': prompts hold all of them, the state of a name is that at its last, and "
+        f"'{several[0]}'. Prompts contain all of them, the state of a name is that at its last, "
+        "and "
     )
     if config.answers == "sum":
-        text += "an answer counts by the sum of the log-probabilities of all of them"
+        text += (
+            "the score of an answer is the sum of the log-probabilities of all of them"
+        )
         text += _said_of_beginnings(names, ids)
     else:
-        text += 'an answer counts by its first (answers="sum": by all of them)'
+        text += 'the score of an answer is that of its first (answers="sum" uses all of them)'
         if alike:
             text += (
-                f". {len(alike)} first tokens stand for several names, such as "
-                f"{' and '.join(map(repr, alike[0][:2]))}: as answers these are one"
+                f". {len(alike)} first tokens are those of several names, such as "
+                f"{' and '.join(map(repr, alike[0][:2]))}, which are then the same answer"
             )
     warnings.warn(text, CautionWarning, stacklevel=5)
 
 
 def _said_of_beginnings(names: Sequence[str], ids: Sequence[Sequence[int]]) -> str:
-    """Say which name is never likelier than another, whose ids it begins with."""
+    """Return a warning about a name whose ids begin with all ids of another name, or ""."""
     whole = {tuple(own): name for name, own in zip(names, ids, strict=True)}
     for name, own in zip(names, ids, strict=True):
         for end in range(1, len(own)):

@@ -25,14 +25,14 @@ def summed_scores(
     prompts: Sequence[Ids],
     names: Sequence[Ids],
 ) -> Float[Tensor, "R n V"]:
-    """Return the logarithm of the probability that each name follows each prompt.
+    """Return the log-probability that each name follows each prompt, ``[R, n, V]``.
 
-    A name of ids ``a b`` has ``log p(a | prompt) + log p(b | prompt a)``. A common
-    beginning of several names is read only once.
+    A name of ids ``a b`` has ``log p(a | prompt) + log p(b | prompt a)``. Ids with
+    which several names begin are read only once.
 
     Args:
-        logits_of: Returns the module's logits after the last id of prompts of one
-            length.
+        logits_of: Function that returns the module's logits after the last id of ``n``
+            prompts of one length.
         prompts: Ids of each prompt.
         names: Ids of each name.
 
@@ -62,7 +62,7 @@ def summed_scores(
 def _last_logs(
     logits_of: Callable[[Tensor], Tensor], rows: Sequence[Ids]
 ) -> Float[Tensor, "R n K"]:
-    """Return the log-probabilities after rows of any length, in their order."""
+    """Return the log-probabilities after sequences of any lengths, in their order."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         by_length[len(row)].append(place)

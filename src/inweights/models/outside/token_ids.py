@@ -1,6 +1,7 @@
 """Map a world's names to token ids of a trained module: :func:`token_ids`.
 
-The wrapper's arguments ``tokens`` and ``vocabulary`` say it; nothing is guessed.
+The wrapper's arguments ``tokens`` and ``vocabulary`` determine them; nothing is
+guessed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +20,15 @@ def token_ids(
     """Return the names of the world's tokens, if known, and the module's ids of each.
 
     Args:
-        tokens: Ids by name or in order; none where the world's ids are the module's.
+        tokens: Ids by name, or in the world's order; ``None`` if the world's ids are
+            the module's.
         vocabulary: The world's vocabulary, or its number of tokens.
         size: Number of tokens of the module.
         label: Name of the module in messages.
+
+    Returns:
+        The names, empty if they are not known, and the ids of each name, empty if the
+        world's ids are the module's.
 
     Raises:
         DataError: A name has no id, an id does not exist in the module, or two names
@@ -36,7 +42,9 @@ def token_ids(
     if tokens is None:
         if number_of(vocabulary, size) > size:
             raise DataError(
-                f"the world has {number_of(vocabulary)} tokens and '{label}' gives logits of {size}"
+                f"the world has {number_of(vocabulary)} tokens, but '{label}' returns logits of "
+                f"{size}; "
+                "give tokens={name: id}"
             )
         return names, ()
     if isinstance(tokens, Mapping):
@@ -44,14 +52,15 @@ def token_ids(
         lacking = [name for name in names if name not in tokens]
         if lacking:
             raise DataError(
-                f"tokens has no id of the world's token '{lacking[0]}' ({len(lacking)} of "
+                f"tokens has no id for the world's token '{lacking[0]}' ({len(lacking)} of "
                 f"{len(names)} are missing)"
             )
         tokens = [tokens[name] for name in names]
     ids = tuple(map(_as_ids, tokens))
     if len(ids) != number_of(vocabulary, len(ids)):
         raise DataError(
-            f"tokens has {len(ids)} entries and the vocabulary {number_of(vocabulary)} tokens; "
+            f"tokens has {len(ids)} entries, but the vocabulary has {number_of(vocabulary)} "
+            "tokens; "
             "give the ids of each token, in the order of the vocabulary"
         )
     called = names or tuple(f"token {place}" for place in range(len(ids)))
@@ -59,10 +68,14 @@ def token_ids(
     for name, own in zip(called, ids, strict=True):
         if not own or not all(0 <= one < size for one in own):
             raise DataError(
-                f"'{name}': ids {list(own)} are none of '{label}', 0 to {size - 1}"
+                f"ids of '{name}' must be from 0 to {size - 1}, the ids of '{label}', got "
+                f"{list(own)}"
             )
         if own in seen:
-            raise DataError(f"'{seen[own]}' and '{name}' have the same ids {list(own)}")
+            raise DataError(
+                f"names must have distinct ids, but '{seen[own]}' and '{name}' both have "
+                f"{list(own)}"
+            )
         seen[own] = name
     return names, ids
 
@@ -78,7 +91,7 @@ def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
 
     Args:
         vocabulary: A vocabulary, or the number itself.
-        usual: Value that is returned if there is no vocabulary.
+        usual: Number that is returned if there is no vocabulary.
     """
     if vocabulary is None:
         return usual

@@ -1,9 +1,9 @@
-"""Trained modules as a model with a replica axis: their weights, their numbers, the world's tokens.
+"""Trained modules as a model with a replica axis, which reads a world's tokens.
 
 :func:`inweights.wrap` returns a :class:`Trained` for an instance. It calls each module
-in the same way as its owner, so that logits are the same to the last bit on a CPU, and
-translates the token ids of a world to those of the module. Shapes: ``R`` replicas,
-``B`` sequences of ``T`` positions, ``V`` tokens of the world, ``D`` width.
+in the same way as its owner, so that logits are bitwise equal on a CPU, and translates
+the token ids of a world to those of the module. Shapes: ``R`` replicas, ``B`` sequences
+of ``T`` positions, ``S`` packed tokens, ``V`` tokens of the world, ``D`` width.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Trained(Wrapped):
     """``R`` trained modules of one architecture, with their own names of states and parameters.
 
     Args:
-        config: Which modules they are, and which of their tokens are the world's.
+        config: Identity of the modules, and the module's token ids of the world's
+            names.
         modules: The module of each replica; they are read and not changed.
     """
 
@@ -71,11 +72,11 @@ class Trained(Wrapped):
             say_several(config, self._ids)
 
     def build(self, **start: Any) -> Trained:
-        """Build copies of the modules, one replica a seed; see :meth:`TrainedConfig.build`."""
+        """Build copies of the modules, one replica per seed; see :meth:`TrainedConfig.build`."""
         return self.config.build(**start)
 
     def check_world(self, world: World) -> None:
-        """Check that a world has the tokens that were given with the module.
+        """Raise an error unless a world has the tokens that were given with the module.
 
         Raises:
             DataError: Their number or their names differ.
@@ -88,8 +89,8 @@ class Trained(Wrapped):
         if differing:
             i = differing[0]
             raise DataError(
-                f"token {i} of the world is '{names[i]}' and was '{known[i]}' when the module was "
-                "wrapped; write iw.wrap(module, tokens=..., vocabulary=world.vocabulary)"
+                f"token {i} of the world must be '{known[i]}', as when the module was wrapped, got "
+                f"'{names[i]}'; write iw.wrap(module, tokens=..., vocabulary=world.vocabulary)"
             )
 
     @property
@@ -99,7 +100,7 @@ class Trained(Wrapped):
         return None if table is None else table[:, self._first_ids]
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """The logits of the world's tokens; a name of several ids has that of its first id."""
+        """Return the logits of the world's tokens; names of several ids have that of the first."""
         if self._all_logits:
             return logits
         return logits.index_select(-1, self._first_ids.to(logits.device))
@@ -124,7 +125,7 @@ class Trained(Wrapped):
         return self._select(self._of_prefixes(batch), at)
 
     def _of_prefixes(self, batch: Packed) -> Float[Tensor, "R S V"]:
-        """Logits at all positions of a module that gives the last ones: of every prefix."""
+        """Return logits at all positions for a module that returns only the last, by prefixes."""
         found = []
         for group in batch.groups():
             ends = []
@@ -142,7 +143,7 @@ class Trained(Wrapped):
     def _summed_at(
         self, batch: Packed, at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R n V"]:
-        """Scores of whole names at some packed positions, by all of their ids."""
+        """Return scores of whole names at some packed positions, using all of their ids."""
         whole = torch.arange(batch.size) if at is None else at.cpu()
         prefixes = self._prefixes(batch)
         rows = []
@@ -155,7 +156,7 @@ class Trained(Wrapped):
         return torch.stack([scores[r] for r, scores in enumerate(rows)])
 
     def _prefixes(self, batch: Packed) -> list[list[tuple[int, ...]]]:
-        """The module's ids up to each packed position, once or for each replica."""
+        """Return the module's ids up to each packed position, once or for each replica."""
         found: list[list[tuple[int, ...]]] = []
         for group in batch.groups():
             self._check_ids(group)
@@ -170,7 +171,7 @@ class Trained(Wrapped):
         return found
 
     def _last_logits(self, ids: Int[Tensor, "n T"]) -> Float[Tensor, "R n K"]:
-        """All logits of the module after the last id."""
+        """Return all logits of the module after the last id."""
         if self._edits:
             raise ConfigError(_NOT_REPLACED)
         self._all_logits = True
@@ -193,7 +194,7 @@ class Trained(Wrapped):
     def _by_length(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
-        """Read names of several ids: the state of a name is that at its last id."""
+        """Read prompts with names of several ids; the state of a name is that at its last id."""
         if tokens.dim() == 3:
             # Prompts of each replica are read by all of them; of these, its own counts.
             each = [self._by_length(own, names) for own in tokens]
@@ -217,7 +218,11 @@ class Trained(Wrapped):
     def _grouped(
         self, tokens: Int[Tensor, "B T"]
     ) -> list[tuple[list[int], Tensor, Tensor]]:
-        """Places, ids and the last id of every name, of the sequences of each number of ids."""
+        """Group sequences by their number of ids.
+
+        Each group has the indices of its sequences, their ids, and the index of the
+        last id of every name.
+        """
         groups: dict[int, list[tuple[int, list[int], list[int]]]] = defaultdict(list)
         for place, row in enumerate(tokens.tolist()):
             ids: list[int] = []
@@ -236,7 +241,7 @@ class Trained(Wrapped):
 
     @contextmanager
     def _quiet(self, *, watched: bool = False) -> Iterator[None]:
-        """The module as its owner calls it, unless masks of dropout are drawn."""
+        """Call the module as its owner does, unless dropout masks are drawn."""
         if self._dropout.generators is not None:
             with super()._quiet(watched=watched):
                 yield

@@ -1,9 +1,9 @@
-"""Weights of a file in modules of a factory: a plain ``state_dict`` as safetensors, or our own.
+"""Load weights of a file into modules of a factory, from a ``state_dict`` or a saved model.
 
-:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are
-those of the module's ``state_dict``, with or without the prefix of ``torch.compile`` or
-of a wrapper for several GPUs. A pickle is a program and is refused. Shapes: ``R``
-replicas.
+:func:`modules_from_file` implements :meth:`inweights.models.WrapConfig.load`. The file
+is a safetensors file. Its names are those of the module's ``state_dict``, with or
+without the prefix of ``torch.compile`` or of a wrapper for several GPUs. A pickle,
+which can run code, is an error. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def modules_from_file(
 
     Args:
         source: The factory.
-        path: A safetensors file with the names of the module's ``state_dict``; or one
-            that
-            :func:`inweights.save_model` wrote of the same factory, with a replica axis.
+        path: A safetensors file with the names of the module's ``state_dict``, or a
+            file that :func:`inweights.save_model` wrote for the same factory, with a
+            replica axis.
         vocabulary: Number of tokens passed to the factory; by default the number for
             which the shapes match the file.
 
@@ -61,10 +61,10 @@ def _row(state: Mapping[str, Tensor], replica: int) -> dict[str, Tensor]:
 
 
 def read_state(path: str) -> tuple[dict[str, Tensor], int]:
-    """Return the tensors of a safetensors file, and its number of replicas: 0 of a plain file.
+    """Return the tensors of a safetensors file, and its number of replicas (0 for a plain file).
 
     Raises:
-        DataError: It is missing, a pickle, or no safetensors file.
+        DataError: The file is missing, a pickle, or not a safetensors file.
     """
     file = Path(path)
     if file.suffix in _PICKLES:
@@ -85,11 +85,11 @@ def read_state(path: str) -> tuple[dict[str, Tensor], int]:
 
 
 def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
-    """Copy weights into a module, by name; every parameter must be there.
+    """Copy weights into a module, by name; every parameter must be given.
 
     Args:
         module: The module, changed in place.
-        state: Tensors by the names of its ``state_dict``; of tied parameters one name
+        state: Tensors by the names of its ``state_dict``; one name of a tied parameter
             is enough.
         path: Name of the source in messages.
 
@@ -109,7 +109,8 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
             raise unknown_name(f"parameter of {path}", name, own, error=DataError)
         if own[name].shape != value.shape:
             raise DataError(
-                f"'{name}' has the shape {list(value.shape)} in {path} and {list(own[name].shape)} "
+                f"'{name}' has the shape {list(value.shape)} in {path}, but "
+                f"{list(own[name].shape)} "
                 "in the module; check the settings of the factory, and vocabulary="
             )
     filled = {own[name].data_ptr() for name in state}
@@ -125,14 +126,15 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
 
 def _fitting_size(source: WrapConfig, state: Mapping[str, Tensor], path: str) -> int:
-    """The number of tokens with which the factory's module has the shapes of a file."""
+    """Return the number of tokens for which the factory's module has the shapes of a file."""
     sizes = sorted({value.shape[0] for value in state.values() if value.dim() == 2})
     fitting = [size for size in sizes if _fits(source, size, state)]
     if len(fitting) != 1:
         what = f"{', '.join(map(str, fitting))} all fit" if fitting else "none fits"
         raise ConfigError(
-            f"how many tokens '{source.label}' was made for is not clear from {path} ({what}); say "
-            "it: load(..., vocabulary=world.vocabulary), or a number"
+            f"the number of tokens of '{source.label}' does not follow from {path} ({what}); "
+            "give it: "
+            "load(..., vocabulary=world.vocabulary), or a number"
         )
     return fitting[0]
 

@@ -1,7 +1,7 @@
 """An ordinary module as a model with a replica axis: stacked parameters, one call under ``vmap``.
 
-Shapes: ``R`` replicas, ``B`` sequences of ``T``, ``S`` packed tokens of ``V``, ``D``
-width.
+Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``S`` packed tokens, ``V``
+tokens, ``K`` candidates, ``D`` width.
 """
 
 from __future__ import annotations
@@ -33,12 +33,22 @@ _BASE = 2**62 + 20_221
 
 
 class Wrapped(ModuleCaller):
-    """``R`` modules of one factory. Parameters, states and hooks have the module's own names.
+    """``R`` modules of one factory; parameters, states and hooks have the module's own names.
 
     The module itself does not store parameters: each call passes it the parameters of
     all replicas, or of one replica after another if an operation cannot be batched.
-    Parameters that need no gradient, and buffers that differ between modules, are
+    Parameters that need no gradient, and buffers that differ between modules, become
     buffers with a replica axis; other buffers are shared.
+
+    Args:
+        config: The factory and its options.
+        vocabulary: Number of tokens ``V``.
+        seeds: Root seed of each replica, from which the factory's module draws its
+            initial values.
+
+    Raises:
+        ConfigError: The factory does not make modules that can be replicas; see
+            :meth:`WrapConfig.build`.
     """
 
     @guarded
@@ -64,13 +74,14 @@ class Wrapped(ModuleCaller):
 
         Args:
             state: Tensors without a replica axis, by the module's own names, with or
-                without the prefix of ``torch.compile`` or ``DataParallel``. Of tied
-                parameters one name is enough.
+                without the prefix of ``torch.compile`` or ``DataParallel``. One name of
+                a tied parameter is enough.
             replica: Index of the replica.
 
         Raises:
             ConfigError: The replica does not exist.
-            DataError: A name is unknown, a parameter is missing, or a shape differs.
+            DataError: A name is unknown, a parameter is missing, a shape differs, or a
+                buffer that all replicas share has another value.
 
         Example:
             >>> import inweights as iw
@@ -85,7 +96,7 @@ class Wrapped(ModuleCaller):
         """
         if not 0 <= replica < self.replicas:
             raise ConfigError(
-                f"there is no replica {replica}; the model has {self.replicas}"
+                f"replica must be from 0 to {self.replicas - 1}, got {replica}"
             )
         load_replica(self, self._names, state, replica)
 
@@ -102,7 +113,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def input_table(self) -> Float[Tensor, "R _ D"] | None:
-        """The embedding that reads the token ids, of every token that the module knows."""
+        """The embedding that reads the token ids, with all tokens that the module has."""
         table = self._form.table
         if table in self._shared:
             return find(self, self._shared[table]).expand(self.replicas, -1, -1)
@@ -111,13 +122,13 @@ class Wrapped(ModuleCaller):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Refuse: the attention of a wrapped module cannot be read.
+        """Raise an error, since the attention of a wrapped module cannot be read.
 
         Args:
-            tokens: Not read.
+            tokens: Not used.
 
         Returns:
-            Never.
+            Never returns.
 
         Raises:
             ConfigError: Always.
@@ -125,8 +136,8 @@ class Wrapped(ModuleCaller):
         del tokens
         raise ConfigError(
             f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
-            "can read; GPTConfig and OneLayerConfig have. A module of your own can return its "
-            "weights as the output of a part, which hidden(layers=[...]) then reads"
+            "can read; models of GPTConfig and OneLayerConfig have. Your own module can return its "
+            "attention weights as the output of a submodule, which hidden(layers=[...]) reads"
         )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
@@ -134,7 +145,7 @@ class Wrapped(ModuleCaller):
         return self._states(batch, self._form.states)
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Return the logits of the deepest state."""
+        """Return the deepest state, which is already the logits."""
         return state  # the deepest state is the logits
 
     @property
@@ -145,11 +156,11 @@ class Wrapped(ModuleCaller):
     def decode(
         self, name: str, state: Float[Tensor, "R *n D"]
     ) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits, as if it were the deepest.
+        """Map a layer's state to logits, as if it were the deepest state.
 
         Args:
-            name: One of :attr:`decodable`.
-            state: Its state, ``[R, *n, D]``.
+            name: Name of the layer, one of :attr:`decodable`.
+            state: The layer's state, ``[R, *n, D]``.
 
         Returns:
             Logits of the world's tokens, ``[R, *n, K]``.
@@ -163,13 +174,13 @@ class Wrapped(ModuleCaller):
             return state
         if not form.head:
             raise ConfigError(
-                f"which logits '{name}' gives is unknown, as no torch.nn.Linear of the module "
-                "gives its logits; a subclass of Model says it by unembed"
+                f"the state of '{name}' cannot be decoded, as no torch.nn.Linear of the module "
+                "computes its logits; define unembed in a subclass of Model"
             )
         if name not in form.lens:
             raise ConfigError(
                 f"the head '{form.head}' cannot read states of '{name}', which have another "
-                f"width; those of {', '.join(form.lens)} it can"
+                f"width; choose from {', '.join(form.lens)}"
             )
         if form.norm and name not in form.deepest:
             state = self._part(form.norm, state)
@@ -177,7 +188,7 @@ class Wrapped(ModuleCaller):
 
     @property
     def head_matrix(self) -> None:
-        """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none."""
+        """Always ``None``, since the deepest state is already the logits."""
         return None
 
     def deepest(
@@ -193,15 +204,15 @@ class Wrapped(ModuleCaller):
             ``[R, n, D]``, or ``[R, S, D]``.
 
         Raises:
-            ConfigError: The module gives logits of the last position alone, and others
-                are asked for.
+            ConfigError: The module returns logits only for the last position, and
+                others are requested.
         """
         if self._form.last_only and (
             at is None or not bool(torch.isin(at, batch.last).all())
         ):
             raise ConfigError(
-                "the module gives logits of the last position alone; take the loss there "
-                '(loss = "last"), and answers of one token'
+                "the module returns logits only for the last position; use loss = 'last', and "
+                "answers of one token"
             )
         return self._select(self._states(batch, ())[LOGITS], at)
 
@@ -214,7 +225,8 @@ class Wrapped(ModuleCaller):
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):
             raise ConfigError(
-                "a wrapped module counts positions itself; leave random_offset out"
+                "random_offset has no effect on a wrapped module, which counts positions itself; "
+                "leave it out"
             )
         found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
         for group in batch.groups():

@@ -1,8 +1,8 @@
-"""Any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, of a module or of a folder.
+"""Use any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, a module or a folder.
 
 A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with
-its weights (:class:`~inweights.models.outside.trained_model.Trained`). It loads no
-torch for a factory.
+its weights (:class:`~inweights.models.outside.trained_model.Trained`). For a factory,
+torch is not imported.
 """
 
 from __future__ import annotations
@@ -54,49 +54,48 @@ def wrap(
     A **factory** creates a new module for each seed: it becomes an architecture that
     can be used in :func:`~inweights.sweep` and everywhere else. Its replicas are one
     tensor program: parameters are stacked, and the module is called under
-    ``torch.func.vmap``. Where that is impossible, they are called one after another.
+    ``torch.func.vmap``. If an operation cannot be batched, the replicas are called one
+    after another.
 
-    A **module** that exists already, a list of modules or the folder of a Hugging Face
-    model is taken as it is: it becomes a model with a copy of its weights, one replica
-    each. It is called as its owner calls it, so that its logits are the same to the
-    last bit on a CPU.
+    An existing **module**, a list of modules or the folder of a Hugging Face model
+    becomes a model with a copy of its weights, with one replica per module. The module
+    is called as its owner calls it, so that its logits are bitwise equal on a CPU.
 
     Args:
-        factory: ``factory(vocabulary, **options)`` returns a new module that reads
-            token ids ``[B, T]`` and returns logits: ``[B, T, V]``, or ``[B, V]`` or
-            ``[B, 1, V]`` of the last position, or an object with such ``.logits``. Or a
-            ``transformers`` config, from which a causal language model is built. Or a
-            trained module, a list of them (of one architecture), or a folder with
-            ``config.json`` and safetensors.
-        logits: A function of the module's output that returns the logits, if they are
-            elsewhere.
-        options: Further arguments of the factory, which a sweep can vary as
-            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables
-            of them. They are passed unchanged. A text or path that names a file,
-            or an
-            :class:`~inweights.experiments.Outside`, counts with the content of the
-            file.
+        factory: A function ``factory(vocabulary, **options)`` that returns a new
+            module; the module reads token ids ``[B, T]`` and returns logits ``[B, T,
+            V]``, or ``[B, V]`` or ``[B, 1, V]`` of the last position, or an object with
+            such ``.logits``. Alternatively a ``transformers`` config, from which a
+            causal language model is built; a trained module; a list of trained modules
+            of one architecture; or a folder with ``config.json`` and safetensors.
+        logits: Function of the module's output that returns the logits; needed only if
+            they are elsewhere in the output.
+        options: Further arguments of a factory, which a sweep can vary as
+            ``model.options.NAME``: numbers, strings, dates, arrays, and lists and
+            dictionaries of these. They are passed unchanged. A string or path that
+            names a file, or an :class:`~inweights.experiments.Outside`, is identified
+            by the content of the file.
 
-            Of trained modules ``tokens``, ``vocabulary`` and ``answers`` instead.
-            ``tokens`` say which ids the module reads for each name of the world,
-            ``{"ann": 17}``
-            or a list in the world's order; a name may be several ids, ``{"ann": [17,
-            4]}``.
-            ``vocabulary`` is that of the world, or its number of tokens. Without
-            ``tokens`` the world's ids are the module's own; without both the world must
-            have as many tokens as the module. A name of several ids counts as an answer
-            by its first, or with ``answers="sum"`` by the sum of the log-probabilities
-            of all of them, which reads a prompt once more for each further id.
+            For trained modules, the options are ``tokens``, ``vocabulary`` and
+            ``answers``. ``tokens`` are the ids that the module reads for each name of
+            the world, ``{"ann": 17}`` or a list in the world's order; a name may be
+            several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of the world, or
+            its number of tokens. Without ``tokens`` the world's ids are the module's
+            own; without both, the world must have the same number of tokens as the
+            module. The score of a name of several ids as an answer is that of its first
+            id (``answers="first"``, the default), or the sum of the log-probabilities
+            of all of them (``answers="sum"``), which reads a prompt once more for each
+            further id.
 
     Returns:
         For a factory, a :class:`WrapConfig` whose ``build`` makes models; for trained
         modules, the model itself, with one replica for each module.
 
     Raises:
-        ConfigError: It is neither a factory nor a module, the modules differ in
-            architecture, or an option cannot be stored exactly; says what to write
-            instead.
-        DataError: A name of the world has no token id, or the folder holds no model.
+        ConfigError: The argument is neither a factory nor a module, the modules differ
+            in architecture, or an option cannot be stored exactly; the message states
+            what to write instead.
+        DataError: A name of the world has no token id, or the folder contains no model.
 
     Example:
         >>> import torch
@@ -115,7 +114,7 @@ def wrap(
     if isinstance(factory, partial):
         if factory.args:
             raise ConfigError(
-                "a partial must bind keyword arguments alone; see iw.wrap"
+                "a functools.partial may bind only keyword arguments; see iw.wrap"
             )
         factory, options = factory.func, {**factory.keywords, **options}
     # Known by its methods, so that transformers need not be imported for it.
@@ -127,7 +126,7 @@ def wrap(
         factory = causal_lm
     if not callable(factory) or not first_argument(factory):
         raise ConfigError(
-            f"a factory takes the number of tokens as its first argument, got {factory!r}; "
+            f"a factory must have the number of tokens as its first argument, got {factory!r}; "
             f"write {_EXAMPLE}, or give a trained module itself"
         )
     _check_makes_new(factory)
@@ -140,7 +139,7 @@ def wrap(
 
 
 def _is_trained(given: Any) -> bool:
-    """Return whether it is one or several modules, or a folder; without loading torch."""
+    """Return whether the argument is a module, several, or a folder; torch is not imported."""
     if isinstance(given, str | Path):
         return True
     if isinstance(given, list | tuple):
@@ -149,7 +148,7 @@ def _is_trained(given: Any) -> bool:
 
 
 def _check_makes_new(factory: Callable[..., Any]) -> None:
-    """Refuse a function that has a module already, which all replicas would share and train."""
+    """Raise an error if a factory uses an existing module, which all replicas would share."""
     cells = getattr(factory, "__closure__", None) or ()
     code = getattr(factory, "__code__", None)
     around: Mapping[str, Any] = {}
@@ -162,10 +161,10 @@ def _check_makes_new(factory: Callable[..., Any]) -> None:
     for name, value in named.items():
         if hasattr(value, "named_parameters") and not isinstance(value, type):
             raise ConfigError(
-                f"the factory uses '{name}', a {type(value).__name__} that is there already: all "
-                f"replicas would share and train it. With the weights that it has, write "
-                f"iw.wrap({name}), which copies them; to start anew from each seed, make the "
-                f"module in the factory, {_EXAMPLE}"
+                f"the factory uses '{name}', an existing {type(value).__name__}, which all "
+                f"replicas would share and train. To use its weights, write iw.wrap({name}), which "
+                "copies them. To start from new initial values for each seed, make the module "
+                f"within the factory, {_EXAMPLE}"
             )
 
 
@@ -184,7 +183,7 @@ def _trained(
 def _with_defaults(
     factory: Callable[..., Any], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Options with the plain defaults of the others, so that a sweep can vary each of them."""
+    """Return options and the plain defaults of the others, which a sweep can vary as well."""
     _, *others = inspect.signature(factory).parameters.values()
     if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
         check_names("option of the factory", options, [one.name for one in others])
@@ -194,11 +193,15 @@ def _with_defaults(
 
 
 def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
-    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``.
+    """Return the config that a table in a file describes, ``{wrap = "mine:make", width = 64}``.
 
     Args:
         about: The table: ``wrap``, the factory as ``module:function``; ``logits``, a
             function in the same form, if needed; and the options of the factory.
+
+    Raises:
+        ConfigError: The factory or the function cannot be imported, or an option cannot
+            be stored exactly.
     """
     options = dict(about)
     factory = str(options.pop("wrap"))
@@ -211,15 +214,16 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
-    """Return a causal language model of ``transformers``, untrained.
+    """Return an untrained causal language model of ``transformers``.
 
     Args:
         vocabulary: Number of tokens.
-        model_type: Its kind, such as ``llama``.
+        model_type: Kind of the model, such as ``llama``.
         **settings: Further settings of its config.
 
     Raises:
-        ConfigError: ``transformers`` has no such kind, or the settings do not fit.
+        ConfigError: ``transformers`` is not installed or has no such kind, or the
+            settings do not fit.
     """
     transformers = optional("hf", "a config of transformers")
     # Special tokens of the published vocabulary lie outside a small one.

@@ -1,7 +1,7 @@
-"""One module called with the numbers of every replica: :class:`ModuleCaller`.
+"""Call one module with the parameters of every replica: :class:`ModuleCaller`.
 
 :class:`~inweights.models.outside.wrapped.Wrapped` and trained modules are based on it.
-The module does not store parameters; each call passes it the parameters of all replicas
+The module does not store parameters. Each call passes it the parameters of all replicas
 under ``torch.func.vmap``, or, if an operation has no batching rule, the parameters of
 one replica after another. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions,
 ``V`` tokens, ``D`` width.
@@ -48,7 +48,7 @@ class ModuleCaller(Model):
         form: Form,
         read: Callable[[Any], Any] | None,
     ) -> None:
-        """Keep what the calls need: a module to lend parameters to, and where these are kept."""
+        """Store what calls need: the module that is called, and the names of all parameters."""
         self.config = config
         self._base = [base]  # in a list: its numbers are none of the model's
         self._names = names
@@ -60,28 +60,31 @@ class ModuleCaller(Model):
         self._mapped = True
 
     def _columns(self, logits: Tensor) -> Tensor:
-        """The logits of the tokens that are read, of all that the module gives."""
+        """Return the logits of the model's tokens, out of all that the module returns."""
         return logits[..., : self.vocabulary]
 
     def _each(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
-        """Call the module for every replica: for all together, or for one after another."""
+        """Check token ids, and call the module for every replica."""
         self._check_ids(tokens)
         return self._called(tokens, names)
 
     def _check_ids(self, tokens: Int[Tensor, "*R B T"]) -> None:
-        """Refuse ids that are too large, which stacked tables would read from the next replica."""
+        """Raise an error for ids out of range, which would index the table of the next replica."""
         if tokens.is_meta or not tokens.numel():
             return
         least, most = torch.aminmax(tokens)
         if least < 0 or most >= self.vocabulary:
-            raise DataError(f"a token id is outside 0 to {self.vocabulary - 1}")
+            raise DataError(
+                f"token ids must be from 0 to {self.vocabulary - 1}, got {int(least)} to "
+                f"{int(most)}"
+            )
 
     def _called(
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
-        """Call the module, after its ids were checked; say it once if vmap is impossible."""
+        """Call the module for every replica; warn once if ``vmap`` is impossible."""
         if tokens.dim() == 3 and len(tokens) == 1:  # the same for all replicas
             tokens = tokens[0]
         with self._quiet(watched=bool(names or self._edits)):
@@ -206,7 +209,7 @@ class ModuleCaller(Model):
 
     @contextmanager
     def _quiet(self, *, watched: bool = False) -> Iterator[None]:
-        """The module as it trains while masks are drawn, and kernels that can be batched."""
+        """Set training mode if dropout masks are drawn, and use kernels that can be batched."""
         del watched
         base = self._base[0]
         fast = torch.backends.mha.get_fastpath_enabled()
@@ -221,7 +224,7 @@ class ModuleCaller(Model):
 
 
 def _at_last_position(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Return logits ``[B, T, V]`` of a module that gives the last ones; others are NaN."""
+    """Return logits ``[B, T, V]`` from logits of the last position; other positions are NaN."""
     last = logits[:, -1] if logits.dim() == 3 else logits
     unknown = last.new_full((1,), torch.nan).expand(*tokens.shape, last.shape[-1])
     return torch.cat([unknown[:, :-1], last.unsqueeze(1)], dim=1)

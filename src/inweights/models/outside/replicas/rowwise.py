@@ -1,8 +1,8 @@
 """Functions of all replicas at once within a call that ``torch.func.vmap`` makes for each.
 
-Hooks replace the states of all replicas together, and masks of dropout come from a
-generator of each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a
-function the whole tensor.
+Hooks replace the states of all replicas together, and each replica has its own
+generator of dropout masks. Within ``vmap`` a module sees one replica; :class:`Rows`
+passes the whole tensor to a function.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """Which replica a module is called for: one, or all of them under ``vmap``.
+    """The replica for which a module is called: one of them, or all under ``vmap``.
 
     Args:
-        row: Number of the replica; a tensor under ``vmap``, where it represents all.
+        row: Index of the replica; under ``vmap`` a tensor, which represents all
+            replicas.
         replicas: Number of replicas.
     """
 
@@ -38,8 +39,8 @@ class Rows:
         """Return this replica's row of a function of the stacked tensors of all replicas.
 
         Args:
-            function: Function of ``[R, ...]`` to the same shape, whose rows do not
-                reach each other.
+            function: Function of ``[R, ...]`` to the same shape; no row of its result
+                may depend on other rows.
             x: Tensor of one replica, without the replica axis.
         """
         if isinstance(self._row, Tensor):
@@ -48,7 +49,11 @@ class Rows:
         return function(x.expand(self._replicas, *x.shape))[self._row]
 
     def _of_replicas(self, function: Rowwise) -> Rowwise:
-        """Return the function, without the row that only fills up; see ``Wrapped``."""
+        """Return the function, applied only to actual replicas.
+
+        A single replica is called with a second row beside it; see
+        :class:`ModuleCaller`.
+        """
         count = self._replicas
 
         def apply(x: Tensor) -> Tensor:
@@ -61,12 +66,12 @@ class Rows:
     def masked(
         self, x: Tensor, rate: float, generators: Sequence[torch.Generator]
     ) -> Tensor:
-        """Drop entries of a tensor, each replica by its own generator.
+        """Drop entries of a tensor, with a separate generator for each replica.
 
         Args:
             x: Tensor of one replica.
-            rate: Share of the entries that are dropped; the others are scaled up.
-            generators: One per replica.
+            rate: Probability of dropping an entry; the others are scaled up.
+            generators: One generator per replica.
 
         Returns:
             A new tensor of the shape of ``x``.
@@ -87,7 +92,7 @@ def _mask(shape: Sequence[int], rate: float, generator: torch.Generator) -> Tens
 
 
 class _Batched(torch.autograd.Function):
-    """Its rule for ``vmap`` gets the tensor of all replicas, outside of ``vmap``."""
+    """Apply a function to the tensor of all replicas, by a rule for ``vmap``."""
 
     @staticmethod
     def forward(x: Tensor, row: Tensor, function: Rowwise) -> Tensor:
@@ -96,7 +101,7 @@ class _Batched(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Save nothing for the backward pass: the rule below is differentiable."""
+        """Save nothing for the backward pass, since the rule for ``vmap`` is differentiable."""
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, row: Tensor, function: Rowwise) -> Any:
@@ -107,11 +112,12 @@ class _Batched(torch.autograd.Function):
 
 
 class Noise:
-    """Draws the masks of dropout within modules.
+    """Draw the masks of dropout within modules.
 
     Args:
-        rows: Which replica the module is called for.
-        generators: One per replica; ``None`` drops nothing, and only notes the rate.
+        rows: The replica for which the module is called.
+        generators: One generator per replica; with ``None``, nothing is dropped and
+            only the rate is recorded.
 
     Attributes:
         rate: The largest rate of dropout so far.
@@ -126,10 +132,10 @@ class Noise:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Replace the two functions of torch that drop, until the block is left.
+        """Replace the two functions of torch that drop entries, within the ``with`` block.
 
         Returns:
-            A context manager, which gives nothing.
+            A context manager; its ``with`` statement binds no value.
         """
         with patch.multiple(
             F, dropout=self.dropout, scaled_dot_product_attention=self.attention
@@ -147,13 +153,12 @@ class Noise:
 
         Args:
             input: The tensor.
-            p: Share of the entries that are dropped.
-            training: Whether anything is dropped.
+            p: Probability of dropping an entry.
+            training: Whether entries are dropped.
             inplace: Has no effect; a new tensor is returned.
 
         Returns:
-            A tensor of the shape of ``input``; ``input`` itself where nothing is
-            dropped.
+            A tensor of the shape of ``input``; ``input`` itself if nothing is dropped.
         """
         del inplace
         if not training or not p:
@@ -173,7 +178,7 @@ class Noise:
         is_causal: bool = False,
         **options: Any,
     ) -> Tensor:
-        """Attend as torch's ``scaled_dot_product_attention`` does, with dropped weights.
+        """Compute attention with dropout, as torch's ``scaled_dot_product_attention`` does.
 
         Args:
             query: ``[..., T, E]``.
@@ -181,8 +186,8 @@ class Noise:
             value: ``[..., S, D]``.
             attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers
                 that are added to the scores.
-            dropout_p: Share of the weights that are dropped.
-            is_causal: Whether a position attends to itself and earlier ones only.
+            dropout_p: Probability of dropping an attention weight.
+            is_causal: Whether a position attends only to itself and earlier ones.
             **options: ``scale`` of the scores, and ``enable_gqa``.
 
         Returns:
@@ -209,7 +214,7 @@ class Noise:
 
 
 def reason_of(error: Exception) -> str:
-    """Return the name of the operation that could not be batched, from torch's message."""
+    """Return the reason why a call could not be batched, from torch's error message."""
     operation = re.search(r"aten::\w+(\.\w+)?", str(error))
     if operation:
         return f"{operation.group()} has no batching rule"

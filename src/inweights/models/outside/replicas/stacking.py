@@ -1,6 +1,6 @@
-"""Parameters and buffers of several modules, stacked in one model: where each is, and its name.
+"""Parameters and buffers of several modules, stacked in one model, and their names in it.
 
-:func:`stack` puts them into a model with a replica axis, and :func:`load_replica`
+:func:`stack` copies them into a model with a replica axis, and :func:`load_replica`
 replaces the parameters of one replica by a plain ``state_dict``. Shapes: ``R``
 replicas.
 """
@@ -21,12 +21,12 @@ _PREFIXES = ("_orig_mod.", "module.")
 
 @dataclass(frozen=True)
 class Names:
-    """Where each parameter and buffer of a module is in a model: its name in both.
+    """Map names of a module's parameters and buffers to their names in a model.
 
     Attributes:
-        own: Names of tensors with a replica axis; a tied one has several, which lead to
-            one.
-        shared: Names of tensors that all replicas have in common.
+        own: Names of tensors with a replica axis. The names of a tied parameter are all
+            mapped to one.
+        shared: Names of tensors that all replicas share.
     """
 
     own: Mapping[str, str]
@@ -43,17 +43,18 @@ def stack(
     """Copy parameters and buffers of several modules into one model, stacked by replica.
 
     Args:
-        model: Gets parameters and buffers by the modules' own names.
+        model: Model that gets parameters and buffers under the modules' own names.
         base: A module of the same architecture.
-        modules: One for each replica.
-        each_stored: Whether everything that a ``state_dict`` holds has a replica axis,
-            also buffers that are equal in all modules.
+        modules: One module per replica.
+        each_stored: Whether everything in a ``state_dict`` gets a replica axis,
+            including buffers that are equal in all modules.
 
     Returns:
         The names of these parameters and buffers in the model.
 
     Raises:
-        ConfigError: The modules differ in the shape of a parameter or buffer.
+        ConfigError: The modules differ in the shape of a parameter or buffer, or the
+            library uses the name of a buffer itself.
     """
     every = numbers(base)
     learnt = {name for name, p in base.named_parameters() if p.requires_grad}
@@ -63,7 +64,7 @@ def stack(
     for name, start in every.items():
         rows = [row[name] for row in rows_of if name in row]
         if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
-            raise ConfigError(f"'{name}' has another shape in another module")
+            raise ConfigError(f"'{name}' must have the same shape in all modules")
         apart = name in learnt or (each_stored and name in stored)
         # Tensors of the meta device have no numbers that could differ.
         same = not apart and all(row.is_meta or row.equal(start) for row in rows)
@@ -94,13 +95,14 @@ def load_replica(
 
     Args:
         model: The model.
-        names: Where its numbers are.
+        names: Names of the module's tensors in the model.
         state: Tensors without a replica axis, by the module's own names, with or
             without the prefix of ``torch.compile`` or ``DataParallel``.
         replica: Index of the replica.
 
     Raises:
-        DataError: A name is unknown, a parameter is missing, or a shape differs.
+        DataError: A name is unknown, a parameter is missing, a shape differs, or a
+            buffer that all replicas share has another value.
     """
     known = {**names.own, **names.shared}
     state = without_prefix(state, known)
@@ -110,12 +112,12 @@ def load_replica(
         target = _row(model, names, name, replica)
         if target.shape != value.shape:
             raise DataError(
-                f"'{name}' has the shape {list(value.shape)}, and {list(target.shape)} in the model"
+                f"'{name}' must have the shape {list(target.shape)}, got {list(value.shape)}"
             )
         if name in names.shared and not target.equal(value.to(target)):
             raise DataError(
-                f"'{name}' is a buffer that all replicas share, and differs from the given one; "
-                "wrap the modules themselves: iw.wrap([one, other])"
+                f"'{name}' is a buffer that all replicas share, and the given one has another "
+                "value; wrap the modules themselves: iw.wrap([one, other])"
             )
     filled = {known[name] for name in state}
     lacking = [name for name, _ in model.named_parameters() if name not in filled]
@@ -132,11 +134,11 @@ def load_replica(
 def without_prefix(
     state: Mapping[str, Tensor], known: Container[str]
 ) -> Mapping[str, Tensor]:
-    """Return weights without the prefix of a wrapper, where the module has the names without it.
+    """Return weights without the prefix of a wrapper, if the module has the names without it.
 
     Args:
         state: Weights by name.
-        known: Names that the module has.
+        known: Names that exist in the module.
     """
     for prefix in _PREFIXES:
         if state and all(name.startswith(prefix) for name in state):
@@ -162,16 +164,16 @@ class _Node(nn.Module):
 
 
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
-    """Keep a tensor below a module under a dotted name.
+    """Store a tensor below a module under a dotted name.
 
-    The tree is written directly, as a name such as ``hidden`` may be that of a method,
-    too.
+    The tree of modules is written directly, since a name such as ``hidden`` may also be
+    the name of a method.
 
     Args:
         root: The module.
-        name: Dotted name; modules on the way are made.
+        name: Dotted name; missing modules on the path are made.
         value: A parameter, or a tensor that becomes a buffer.
-        stored: Whether a buffer is part of the state that is saved.
+        stored: Whether a buffer is part of the saved state.
 
     Raises:
         ConfigError: The library uses the name itself.
@@ -192,7 +194,7 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
 
 
 def find(root: nn.Module, name: str) -> Tensor:
-    """Return the tensor that :func:`place` keeps under a name.
+    """Return the tensor that :func:`place` stored under a name.
 
     Args:
         root: The module.
@@ -210,7 +212,7 @@ def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
 
     Args:
         module: The module.
-        again: Whether those with several names are returned under each of them.
+        again: Whether a tensor with several names is returned under each of them.
     """
     found: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=not again))
     found.update(module.named_buffers(remove_duplicate=not again))
