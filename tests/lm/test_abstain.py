@@ -116,7 +116,7 @@ def test_facts_without_such_a_question_are_refused(tmp_path: Path) -> None:
     made = augment(read_knowledge(file), strategies=["paraphrases"])
     folder = write_augmented(made, tmp_path / "data")
     with pytest.raises(
-        DataError, match="state each of their 1 relations of every name"
+        DataError, match="state each of their 1 relations for every name"
     ):
         read_unanswerable(folder)
     with pytest.raises(DataError, match="expected a folder that 'inweights augment'"):

@@ -1,8 +1,8 @@
 """Load pretrained language models, fine-tune them on facts, and evaluate them.
 
-:func:`load_model` gives a :class:`LanguageModel`; :func:`finetune` and
+:func:`load_model` returns a :class:`LanguageModel`; :func:`finetune` and
 :func:`finetune_to` train it on examples; :func:`evaluation` evaluates it on questions.
-The commands ``inweights finetune`` and ``inweights evaluate`` are these functions.
+The commands ``inweights finetune`` and ``inweights evaluate`` call these functions.
 """
 
 from typing import TYPE_CHECKING

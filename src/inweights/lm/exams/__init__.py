@@ -1,6 +1,6 @@
 """Evaluate a language model on questions with candidates, before and after fine-tuning.
 
 :mod:`~.questions` reads questions, :mod:`~.evaluate` scores answers, :mod:`~.compare`
-tests before against after, and :mod:`~.report` joins all of it for ``inweights
-evaluate``.
+compares the answers before and after training, and :mod:`~.report` combines all of this
+for ``inweights evaluate``.
 """

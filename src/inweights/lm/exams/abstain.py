@@ -1,8 +1,8 @@
-"""Ask what the facts do not answer: how often a model says so, and how often it invents.
+"""Ask a model questions that its facts do not answer, and count how often it invents answers.
 
-:func:`read_unanswerable` makes questions of a data set that ``inweights augment`` wrote;
-:func:`abstention` asks them, and as many that the facts do answer.
-``inweights evaluate --abstain`` prints its table.
+:func:`read_unanswerable` makes such questions from a data set that ``inweights
+augment`` wrote. :func:`abstention` asks them, together with as many questions that the
+facts do answer. ``inweights evaluate --abstain`` prints its table.
 """
 
 import re
@@ -45,15 +45,15 @@ _DOES_NOT_KNOW = re.compile(
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A question whose answer the facts may not have.
+    """Question that the facts may or may not answer.
 
     Attributes:
         kind: ``no answer in the facts``, or ``an answer in the facts``.
         prompt: Text that the answer continues.
-        relation: Relation that is asked for.
-        subject: Name that it is asked of.
-        right: Right answers; none where the facts have none.
-        names: All names of the facts.
+        relation: Name of the relation in the question.
+        subject: Name of the entity that the question is about.
+        right: Right answers; empty if the facts do not answer the question.
+        names: All names in the facts.
     """
 
     kind: str
@@ -68,24 +68,25 @@ class OpenQuestion:
 def read_unanswerable(
     folder: str | Path, *, chat: bool = False, most: int = 50, seed: int = 0
 ) -> list[OpenQuestion]:
-    """Make questions that the facts of a data set do not answer, and as many that they do.
+    """Make questions that the facts of a data set do not answer, and as many that they do answer.
 
-    A question asks for a relation of a name of which the facts do not state it, in the
-    words of the training texts. Names that are the subject of other facts come first,
-    since of an object nothing may be stated at all. Whether the world has an answer is
-    another matter: a pretrained model may know what the facts do not say.
+    A question is about a relation that the facts do not state for the given name, in
+    the words of the training texts. Names that are the subject of other facts come
+    first, because for other names the facts may state no relation at all. A question
+    may nevertheless have an answer in the world, which a pretrained model may know.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         chat: Whether to use the prompts for a user's turn in a chat.
-        most: Number of questions of each kind, at most.
-        seed: Root seed that decides which.
+        most: Largest number of questions of each kind.
+        seed: Root seed of the random choice of questions.
 
     Returns:
-        Questions without an answer, then questions with one.
+        Questions without an answer in the facts, followed by questions with one.
 
     Raises:
-        DataError: The folder cannot be read, or each relation is stated of every name.
+        DataError: The folder cannot be read, or the facts state every relation for
+            every name.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -108,7 +109,7 @@ def read_unanswerable(
         unanswered += [pairs[i] for i in drawn]
     if not unanswered:
         raise DataError(
-            f"the facts of {place} state each of their {len(frames)} relations of every name, so "
+            f"the facts of {place} state each of their {len(frames)} relations for every name, so "
             "that no question is without an answer"
         )
     known = [pair for pair in stated if pair[1] in frames]
@@ -126,14 +127,14 @@ def read_unanswerable(
 
 
 def _names(facts: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the names that are subjects, and those that are objects alone."""
+    """Return the names that are subjects of facts, and those that are only objects."""
     subjects = facts["subject"].unique(maintain_order=True).to_list()
     objects = facts["object"].unique(maintain_order=True)
     return subjects, objects.filter(~objects.is_in(subjects)).to_list()
 
 
 def _frames(facts: pl.DataFrame, prompts: Mapping[int, str]) -> dict[str, str]:
-    """Return the words of each relation, with a place for the subject that occurs once."""
+    """Return the words of each relation, with a placeholder for its subject."""
     frames: dict[str, str] = {}
     rows = facts.select("subject", "relation").rows()
     for number, (subject, relation) in enumerate(rows):
@@ -156,22 +157,24 @@ def abstention(
     *,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Ask models what the facts do not answer, and what they do; count what they say.
+    """Ask models questions with and without an answer in the facts, and classify their answers.
 
-    An answer *says so* where it has words such as "unknown", "not stated" or "I do not
-    know"; these are English. Else it *names* where it has a name of the facts besides
-    the subject: without an answer in the facts, this is invented. What is *other* may
-    be invented as well, from elsewhere.
+    An answer *says so* if it contains (English) words such as "unknown", "not stated"
+    or "I do not know". Otherwise it *names* if it contains a name of the facts other
+    than the subject; if the facts have no answer, this name is invented. An answer of
+    kind *other* may be invented too.
 
     Args:
-        models: Models by what tables call them, such as ``before`` and ``after``.
-        questions: Questions of :func:`read_unanswerable`.
-        progress: Called with the number of answers, their total and a text.
+        models: Models by their names in the table, such as ``before`` and ``after``.
+        questions: Questions that :func:`read_unanswerable` returned.
+        progress: Called with the number of answers so far, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        A row per question and model: ``model, kind, relation, subject, prompt, said``,
-        ``answer`` (``says so``, ``names`` or ``other``) and ``right`` (it has a right
-        answer).
+        One row per question and model: ``model``; ``kind``, ``relation``, ``subject``
+        and ``prompt`` of the question (:class:`OpenQuestion`); ``said``, the text of
+        the answer; ``answer``, its kind (``says so``, ``names`` or ``other``); and
+        ``right``, whether it contains a right answer.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -207,13 +210,13 @@ def abstention(
 
 
 def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
-    """Return whether an answer says that it has none, has a name of the facts, or neither.
+    """Classify an answer: it says that it has none, it contains a name of the facts, or neither.
 
     Args:
         text: The answer.
-        names: All names of the facts.
-        subject: Whom the question is about; that the answer repeats it counts for
-            nothing.
+        names: All names in the facts.
+        subject: Name that the question is about, which is ignored in the answer; by
+            default none.
 
     Returns:
         ``says so``, ``names`` or ``other``.
@@ -233,25 +236,26 @@ def answer_kind(text: str, names: Sequence[str], subject: str = "") -> str:
 
 
 def _has(text: str, names: Sequence[str]) -> bool:
-    """Return whether one of some names is in a text, as whole words, but for capitals."""
+    """Return whether one of several names occurs in a text as whole words, ignoring case."""
     said = _plain(text)
     return any(f" {_plain(name)} " in f" {said} " for name in names)
 
 
 def _plain(text: str) -> str:
-    """Return the words of a text in small letters, with one space between them."""
+    """Return the words of a text in lower case, separated by single spaces."""
     return " ".join(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def abstention_shares(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares of each kind of answer, by kind of question and model.
+    """Compute the share of each kind of answer, by kind of question and model.
 
     Args:
-        answers: Table of :func:`abstention`.
+        answers: Table that :func:`abstention` returned.
 
     Returns:
-        ``kind, model, questions``, the shares ``says_so``, ``names`` and ``other``, which
-        sum to 1, and ``right``.
+        One row per ``kind`` of question and ``model``, with the number of
+        ``questions``, the shares ``says_so``, ``names`` and ``other`` of the kinds of
+        answers, which sum to 1, and the share of ``right`` answers.
 
     Example:
         >>> row = {"kind": UNANSWERED, "model": "after", "answer": INVENTS, "right": False}

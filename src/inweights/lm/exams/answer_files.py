@@ -1,8 +1,9 @@
-"""Read answers that were given earlier, and compare two models on the same questions.
+"""Read stored answers of language models, and compare two models on the same questions.
 
-:func:`read_answers` reads what lm-eval logs of each question, and what ``inweights
-evaluate --json`` prints; :func:`compare_answers` has the paired test of each kind of
-question. ``inweights compare`` prints its table where two files of answers are given.
+:func:`read_answers` reads the log that lm-eval writes for each question, and the output
+of ``inweights evaluate --json``. :func:`compare_answers` performs a paired test for
+each kind of question. ``inweights compare`` prints its table if two files of answers
+are given.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def holds_answers(path: str | Path) -> bool:
     """Return whether a path is a file of answers, or a folder that lm-eval wrote.
 
     Args:
-        path: The path; it need not exist.
+        path: The path, which need not exist.
     """
     place = Path(path)
     if place.is_dir():
@@ -41,22 +42,23 @@ def holds_answers(path: str | Path) -> bool:
 
 @guarded
 def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
-    """Read which questions a model answered rightly, from a file or folder of results.
+    """Read which questions a model answered right, from a file or folder of results.
 
     Args:
-        path: A folder or file that lm-eval wrote with ``--log_samples``
+        path: Folder or file that lm-eval wrote with ``--log_samples``
             (``samples_TASK_TIME.jsonl``; of several runs in a folder the latest of each
-            task), or a JSON file that ``inweights evaluate --json`` printed.
-        metric: Metric of lm-eval that is compared; by default the first of ``acc``,
-            ``exact_match`` and ``acc_norm`` that the file has.
+            task is read), or a JSON file that ``inweights evaluate --json`` printed.
+        metric: Metric of lm-eval that is read; by default the first of ``acc``,
+            ``exact_match`` and ``acc_norm`` in the file.
 
     Returns:
-        ``id``, ``role`` (the task, or the kind of question), ``question`` (what two
-        files must share, to be of the same question) and ``hit``: a yes-or-no value, or
-        the number where the metric is no yes or no.
+        One row per question: ``id``; ``role``, the task or the kind of question;
+        ``question``, a text that is equal for the same question in two files; and
+        ``hit``, whether the answer is right, or the value of a metric that is not a
+        yes-or-no value.
 
     Raises:
-        DataError: There is no such file, it is neither, or it has no such metric.
+        DataError: There is no such file, it has neither format, or it lacks the metric.
     """
     place = Path(path)
     if place.is_dir():
@@ -79,20 +81,22 @@ def read_answers(path: str | Path, *, metric: str = "") -> pl.DataFrame:
 
 
 def compare_answers(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Compare two models on the same questions, by kind of question and in all.
+    """Compare the answers of two models to the same questions, by kind of question and overall.
 
     Args:
-        before: Table of :func:`read_answers` of one model.
-        after: The same of the other.
+        before: Table of one model, from :func:`read_answers`.
+        after: Table of the other model, with the same questions.
 
     Returns:
-        A row per role, and one of the role ``all`` where there are several:
-        ``questions``, ``before`` and ``after`` (shares right); ``difference`` with its
-        95% interval ``low`` to ``high``; ``gained`` and ``lost`` questions; ``p`` of
-        McNemar's exact test. See :class:`~inweights.lm.Paired`.
+        One row per role, and one for all questions (role ``all``) if there are several
+        roles. Columns: ``questions``, their number; ``before`` and ``after``, the
+        shares of right answers; ``difference`` with its 95% interval from ``low`` to
+        ``high``; ``gained`` and ``lost``, the numbers of questions that only the second
+        or only the first model answers; and ``p`` of McNemar's exact test. See
+        :class:`~inweights.lm.Paired`.
 
     Raises:
-        DataError: The tables are not of the same questions.
+        DataError: The tables have different questions.
 
     Example:
         >>> one = pl.DataFrame({"id": list("abcd"), "role": "skip", "question": list("abcd"),
@@ -125,7 +129,7 @@ def _row(role: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]
 
 
 def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
-    """Raise a DataError that names the first question that only one table has."""
+    """Raise a DataError if only one of the tables has a certain question."""
     for one, other, name in (
         (before, after, "the first has"),
         (after, before, "the second has"),
@@ -140,7 +144,7 @@ def _check_same(before: pl.DataFrame, after: pl.DataFrame) -> None:
 
 
 def _latest(folder: Path) -> list[Path]:
-    """Return the latest file of each task; the time at the end of its name sorts."""
+    """Return the latest file of each task, by the time at the end of its name."""
     latest: dict[str, Path] = {}
     for file in sorted(
         folder.rglob(_SAMPLES), key=lambda file: file.stem.rpartition("_")[2]
@@ -155,7 +159,7 @@ def _task(file: Path) -> str:
 
 
 def _of_lm_eval(file: Path, metric: str) -> Iterator[tuple[str, str, str, float]]:
-    """Yield a row per logged question; a second filter of one task is a role of its own."""
+    """Yield one row per logged question; a second filter of a task counts as another role."""
     task = _task(file)
     lines = [line for line in _read(file).splitlines() if line.strip()]
     samples = [_decoded(line, file) for line in lines]
@@ -184,7 +188,7 @@ def _metric_of(sample: dict[str, Any], wanted: str, file: Path) -> str:
 
 
 def _of_evaluate(file: Path) -> Iterator[tuple[str, str, str, float]]:
-    """Yield a row per answer after training, of what ``evaluate --json`` printed."""
+    """Yield one row per answer after training, from the output of ``evaluate --json``."""
     made = _decoded(_read(file), file)
     answers = made.get("answers")
     if not isinstance(answers, list):

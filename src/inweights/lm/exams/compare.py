@@ -1,9 +1,8 @@
-"""Compare answers before and after fine-tuning: summaries, paired tests, the sets of §4.5.
+"""Compare answers before and after fine-tuning: summaries, paired tests, and sets of chains.
 
-The tables are those of :func:`inweights.lm.ask`; :func:`~inweights.lm.evaluation` joins
-what
-:func:`summary`, :func:`groups`, :func:`paired`, :func:`compositionality` and
-:func:`changes` return. The three sets are those of Identity Bridge, §4.5.
+The tables are those of :func:`inweights.lm.ask`. :func:`~inweights.lm.evaluation`
+combines the results of :func:`summary`, :func:`paired`, :func:`compositionality` and
+:func:`changes`. The three sets of chains are those of Identity Bridge, §4.5.
 """
 
 from dataclasses import dataclass
@@ -45,17 +44,19 @@ ALL_HELD_OUT = "held out"
 
 @dataclass(frozen=True)
 class Paired:
-    """Paired comparison of one column over the same questions.
+    """Paired comparison of one number or yes-or-no value per question.
 
     Attributes:
-        mean: Mean of after minus before.
-        low: Lower end of its 95% interval: of yes-or-no columns Tango's for a paired
-            difference (1998), of numbers Student's over questions.
-        high: Upper end.
-        gained: Number of questions that became right (yes-or-no columns) or rose.
-        lost: Number of questions that became wrong, or fell.
-        p: P value of the exact sign test over those that changed: for yes-or-no columns
-            McNemar's.
+        mean: Mean difference, after minus before.
+        low: Lower end of its 95% confidence interval: for yes-or-no values Tango's
+            interval of a paired difference (1998), for numbers Student's over
+            questions.
+        high: Upper end of this interval.
+        gained: Number of questions that became right (yes-or-no values) or whose number
+            rose.
+        lost: Number of questions that became wrong, or whose number fell.
+        p: P value of the exact sign test over the questions that changed, which for
+            yes-or-no values is McNemar's test.
         questions: Number of questions.
     """
 
@@ -69,18 +70,20 @@ class Paired:
 
 
 def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Paired:
-    """Compare a column of two tables question by question.
+    """Compare a column of two tables, question by question.
 
     Args:
-        before: Table of :func:`inweights.lm.ask`: columns ``id`` and ``column``.
-        after: The same of another model, with the same questions.
-        column: Numbers or yes-or-no values to compare.
+        before: Table of :func:`inweights.lm.ask`, with the columns ``id`` and
+            ``column``.
+        after: Table of another model, with the same questions.
+        column: Column with the numbers or yes-or-no values to compare; by default
+            ``hit``.
 
     Returns:
-        Mean change with its interval, numbers of gains and losses, and a p value.
+        Mean difference with its interval, numbers of gains and losses, and the p value.
 
     Raises:
-        DataError: The tables are not of the same questions.
+        DataError: The tables have different questions.
 
     Example:
         >>> one = pl.DataFrame({"id": list("abcd"), "hit": [False, False, False, True]})
@@ -108,16 +111,17 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
 
 
 def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
-    """Return accuracy, mean reciprocal rank, probability and share of the answer, by role.
+    """Average accuracy, reciprocal rank, probability and share of the right answer, by role.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
-        by: Columns to group by.
+        by: Columns by which the rows are grouped.
 
     Returns:
-        A row per group: the columns ``by``, ``questions``, ``accuracy``,
-        ``reciprocal``, ``chance``, ``probability`` and ``share`` (means over
-        questions).
+        One row per group: the columns ``by``; ``questions``, their number; and means
+        over questions: ``accuracy``; ``reciprocal``, of the rank of the right answer;
+        ``chance``, the accuracy of random choice; ``probability`` of the right answer;
+        and ``share``, its probability relative to that of all candidates.
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
@@ -136,17 +140,18 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
 
 def compositionality(table: pl.DataFrame) -> dict[str, float]:
-    """Return the compositionality gap (Press et al. 2022) and the accuracies that it is made of.
+    """Compute the compositionality gap (Press et al. 2022) and the accuracies that determine it.
 
     Args:
-        table: Table of :func:`inweights.lm.ask`, with compositions and both of their
-            hops.
+        table: Table of :func:`inweights.lm.ask` with compositions and the questions
+            about both of their hops.
 
     Returns:
-        A number by name: ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of
-        chains whose hops are both right), ``composition`` (accuracy), ``known``
-        (accuracy of compositions whose hops are both right) and ``gap``: ``1 - known``,
-        NaN where no chain has both.
+        Six numbers by name: ``first_hop`` and ``second_hop``, the accuracy on single
+        hops; ``both``, the share of chains whose hops are both answered right;
+        ``composition``, the accuracy on compositions; ``known``, the accuracy on
+        compositions whose hops are both answered right; and ``gap``, which is ``1 -
+        known`` (NaN if there are no such compositions).
 
     Raises:
         DataError: There are no questions of one of the three roles.
@@ -185,23 +190,27 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
 
 
 def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return what training changed under the ``(e1, r2)`` prompt, for each chain and its set.
+    """Compute how training changes the answers to the prompt ``(e1, r2)``, for each chain.
 
-    Identity Bridge, §4.5 and Figure 8. A chain is in ``D_correct``, ``D_partial`` or
-    ``D_incorrect`` by its composition; the rise is that of its ``skip`` question.
+    Identity Bridge, §4.5 and Figure 8. The prompt ``(e1, r2)`` leaves out the first
+    relation of a chain (role ``skip``). A chain belongs to ``D_correct`` if its
+    composition is answered right both before and after training, to ``D_partial`` if
+    only after it, and otherwise to ``D_incorrect``.
 
     Args:
         before: Table of :func:`inweights.lm.ask` before training.
-        after: The same after training, with the same questions.
+        after: Table of the same questions after training.
 
     Returns:
-        ``chain, set``; ``probability_before, probability_after`` and their difference
-        ``rise``; ``share_before, share_after`` and ``share_rise``, of the answer among
-        the candidates; ``log_ratio`` (of probabilities) and ``log_share_ratio``,
-        natural logarithms. Null where a chain has no ``skip`` question.
+        One row per chain: ``chain``, its id; ``set``, as explained above;
+        ``probability_before`` and ``probability_after`` of the answer to the ``skip``
+        question, and their difference ``rise``; ``share_before``, ``share_after`` and
+        ``share_rise``, the same for the answer's share of the probability of all
+        candidates; ``log_ratio`` and ``log_share_ratio``, the natural logarithms of
+        after divided by before. Null if a chain has no ``skip`` question.
 
     Raises:
-        DataError: The tables are not of the same questions.
+        DataError: The tables have different questions.
 
     Example:
         >>> rows = [("0", "0", "composition", False, 0.1, 0.2), ("1", "0", "skip", False, 0.1, 0.2)]
@@ -240,7 +249,7 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def _log(column: pl.Expr) -> pl.Expr:
-    """Return the natural logarithm; what underflowed counts as the smallest positive number."""
+    """Return the natural logarithm, in which 0 counts as the smallest positive number."""
     return column.clip(lower_bound=np.finfo(np.float64).tiny).log()
 
 

@@ -1,8 +1,8 @@
-"""Evaluate a model behind an OpenAI-compatible address; its answers are stored in a file.
+"""Evaluate a model behind an OpenAI-compatible address, and store its answers in a file.
 
-:class:`Endpoint` is the model; :func:`ask_endpoint` sends every question once and
-:func:`requests_of` counts what is still to be sent. ``inweights evaluate --endpoint``
-uses them.
+An :class:`Endpoint` represents the model. :func:`ask_endpoint` sends every question
+once, and :func:`requests_of` counts the questions that are still to be sent.
+``inweights evaluate --endpoint`` uses both.
 """
 
 import json
@@ -48,10 +48,10 @@ class Endpoint:
     Attributes:
         url: Base of the address, such as ``http://localhost:8080/v1``.
         model: Name of the model on the server.
-        key: Name of the environment variable with the key; none is sent where it is not
-            set.
-        at_once: Maximum number of simultaneous requests.
-        tokens: Maximum number of tokens of an answer.
+        key: Name of the environment variable with the API key; if it is not set, no key
+            is sent.
+        at_once: Largest number of simultaneous requests.
+        tokens: Largest number of tokens of an answer.
 
     Raises:
         ConfigError: The address does not begin with ``http``, or a number is below 1.
@@ -70,18 +70,16 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise ConfigError(
-                f"an endpoint begins with http:// or https://, got '{self.url}'"
+                f"the url of an endpoint must begin with http:// or https://, got '{self.url}'"
             )
         if self.at_once < 1 or self.tokens < 1:
-            raise ConfigError(
-                "an endpoint has at least one request at once, and one token"
-            )
+            raise ConfigError("at_once and tokens of an endpoint must be at least 1")
 
     def body(self, prompt: str) -> dict[str, Any]:
-        """Return the request body for a question, as a dictionary that is sent as JSON.
+        """Return the request body for a question, which is sent as JSON.
 
-        With the address it is hashed to the key of the stored answer. Keys: ``model``,
-        ``messages``, ``temperature`` and ``max_tokens``.
+        The stored answer is found by the hash of the address and this body. Its keys
+        are ``model``, ``messages``, ``temperature`` and ``max_tokens``.
 
         Args:
             prompt: The question.
@@ -98,19 +96,19 @@ class Endpoint:
         }
 
     def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
-        """Return the model's answer; wait and try again where the server is busy.
+        """Send a question and return the answer; if the server is busy, wait and try again.
 
         Args:
             prompt: The question.
-            wait: Called with the seconds to wait before another try; :func:`time.sleep`
-                by default.
+            wait: Called with the seconds to wait before another attempt; by default
+                :func:`time.sleep`.
 
         Returns:
             The text of the answer.
 
         Raises:
-            RunError: The server refuses, cannot be reached, or its reply is not a
-                completion.
+            RunError: The server refuses the request or cannot be reached, or its reply
+                is not a completion.
         """
         headers = {"Content-Type": "application/json"}
         # A server on this machine mostly needs no key: a missing one is no error.
@@ -141,7 +139,7 @@ class Endpoint:
                 again = True
             except (ValueError, LookupError, TypeError):
                 raise RunError(
-                    f"{self.url} answered with something else than a completion"
+                    f"{self.url} sent a reply that is not a completion"
                 ) from None
             if not again or attempt == _TRIES:
                 tries = f" after {attempt} tries" if again else ""
@@ -158,27 +156,30 @@ def ask_endpoint(
     progress: Progress | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
-    """Evaluate a model behind an address; each question is sent once, answers are stored.
+    """Send each question once, store the answers in a file, and evaluate them.
 
-    A second call with the same file sends only what is missing.
+    A second call with the same file sends only the questions without a stored answer.
 
     Args:
         endpoint: The model.
         questions: Questions, such as :func:`inweights.lm.read_exam` returns with
             ``chat``.
-        kept: JSONL file of answers, one per line; made where there is none.
-        progress: Called with the number of prompts done, their total and a text.
-        wait: Called with the seconds to wait before another try; :func:`time.sleep` by
-            default.
+        kept: JSONL file with one answer per line, which is created if it does not
+            exist.
+        progress: Called with the number of prompts done, their total number and a
+            description; ``None`` for nothing.
+        wait: Called with the seconds to wait before another attempt; by default
+            :func:`time.sleep`.
 
     Returns:
-        ``answers`` (a table ``id, chain, role, prompt, answer, said, hit``) and
-        ``groups`` (:func:`inweights.lm.exams.kinds.groups`); a hit is an answer that
-        is an accepted name.
+        Two tables by name. ``answers`` has one row per question: ``id``, ``chain``,
+        ``role``, ``prompt`` and the right ``answer`` (:class:`Question`), ``said``, the
+        model's answer, and ``hit``, whether this is an accepted name. ``groups`` has
+        the accuracy by kind of question (:func:`inweights.lm.exams.kinds.groups`).
 
     Raises:
         DataError: There are no questions, or the file is damaged.
-        RunError: The server refuses, or cannot be reached.
+        RunError: The server refuses the requests or cannot be reached.
     """
     if not questions:
         raise DataError("there are no questions to evaluate")
@@ -242,15 +243,16 @@ def ask_endpoint(
 def requests_of(
     endpoint: Endpoint, questions: Sequence[Question], kept: Path
 ) -> tuple[int, int]:
-    """Return how many requests are still to be sent, and about how many tokens both ways.
+    """Count the requests that are still to be sent, and estimate their tokens.
 
     Args:
         endpoint: The model.
         questions: Questions, as for :func:`ask_endpoint`.
-        kept: JSONL file of answers; it need not exist.
+        kept: JSONL file of answers, which need not exist.
 
     Returns:
-        Number of requests, and an estimate of the tokens of questions and answers.
+        Two numbers: the requests, and an estimate of the tokens of their questions and
+        answers together.
 
     Raises:
         DataError: The file is damaged.
@@ -280,4 +282,6 @@ def _known(kept: Path) -> dict[str, str]:
         rows = list(map(json.loads, whole.splitlines()))
         return {row["key"]: row["said"] for row in rows}
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise DataError(f"{kept} is no file of answers ({error}); remove it") from None
+        raise DataError(
+            f"{kept} is not a file of answers ({error}); remove it"
+        ) from None

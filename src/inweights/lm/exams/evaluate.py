@@ -1,7 +1,8 @@
 """Score a model's answers to questions with candidates: ranks, probabilities, generated answers.
 
 :func:`ask` scores candidates, :func:`ask_with_thought` lets the model name the bridge
-first, and :func:`say` lets it answer freely. :mod:`~.compare` summarises their tables.
+entity first, and :func:`say` lets it answer freely. :mod:`~.compare` summarises their
+tables.
 """
 
 from collections.abc import Sequence
@@ -23,23 +24,25 @@ def ask(
     *,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Return rank and probability of the right answer among each question's candidates.
+    """Score the candidates of each question, and return rank and probability of the right answer.
 
-    A raw probability rises with any training on such texts, for right and wrong answers
-    alike; ``share`` and ``rank`` compare the answer with the other candidates of its
-    question.
+    Raw probabilities rise with any training on such texts, for right and wrong answers
+    alike. The columns ``share`` and ``rank`` therefore compare the answer with the
+    other candidates of its question.
 
     Args:
         lm: The model.
         questions: Questions with candidates.
-        progress: Called with the number of questions done, their total and a text.
+        progress: Called with the number of questions done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        A row per question: ``id, chain, role, prompt, answer``; ``best`` (likeliest
-        candidate), ``rank`` (1 is best; candidates of equal likelihood count as
-        better), ``hit`` (rank 1), ``reciprocal`` (1 / rank), ``chance`` (1 /
-        candidates), ``probability`` of the answer, its ``share`` of that of all
-        candidates, and ``others``, the mean share of the wrong ones.
+        One row per question: ``id``, ``chain``, ``role``, ``prompt`` and the right
+        ``answer`` (:class:`Question`); ``best``, the most likely candidate; ``rank`` of
+        the answer (1 is best; equally likely candidates count as better); ``hit``,
+        whether the rank is 1; ``reciprocal``, 1 / rank; ``chance``, 1 / number of
+        candidates; ``probability`` of the answer; ``share``, its probability divided by
+        that of all candidates; and ``others``, the mean share of the wrong candidates.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.
@@ -59,20 +62,21 @@ def ask_with_thought(
     *,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Evaluate compositions step by step: the model names the bridge, then the answer.
+    """Evaluate compositions step by step: the model first names the bridge, then the answer.
 
-    The steps are prompted; the words in them are the model's own: its continuation of
-    the first hop's prompt is put into the second's, whether right or wrong, and both
-    are the prompt of the answer (Identity Bridge, Figure 1a).
+    The model continues the prompt of the first hop. Its words, whether right or wrong,
+    are inserted into the prompt of the second hop, and both together are the prompt for
+    the answer (Identity Bridge, Figure 1a).
 
     Args:
         lm: The model.
-        questions: Questions; those without steps are left out.
-        progress: Called with the number of questions done, their total and a text.
+        questions: Questions; those without ``steps`` are left out.
+        progress: Called with the number of questions done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        The columns of :func:`ask`, for questions that have steps, and ``thought``: the
-        bridge that the model named.
+        The columns of :func:`ask` for questions with steps, and ``thought``, the bridge
+        that the model named.
 
     Raises:
         DataError: No question has steps, or a prompt or candidate has no tokens.
@@ -108,17 +112,19 @@ def say(
     tokens: int = 12,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Let a model answer in its own words, and compare these with the accepted names.
+    """Let a model answer in its own words, and check whether the answers are accepted names.
 
     Args:
         lm: The model.
         questions: Questions.
-        tokens: Maximum number of tokens of an answer.
-        progress: Called with the number of questions done, their total and a text.
+        tokens: Largest number of tokens of an answer.
+        progress: Called with the number of questions done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        ``id, said, exact``: exact where the words up to the first full stop outside of
-        a name, or line end, are an accepted name, but for capitals.
+        One row per question: ``id``; ``said``, the text of the answer; and ``exact``,
+        whether its words up to the first line end, or the first full stop that is not
+        part of a name, are an accepted name, ignoring case.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -147,7 +153,7 @@ def say(
 
 
 def exact(question: Question, text: str) -> bool:
-    """Return whether a text is an accepted name of the answer, but for capitals and a full stop.
+    """Return whether a text is an accepted name of the answer, ignoring case and a full stop.
 
     Args:
         question: The question.
@@ -174,7 +180,7 @@ def _table(
     progress: Progress | None,
     what: str,
 ) -> pl.DataFrame:
-    """Return the table of :func:`ask` for questions whose prompts may differ from their own."""
+    """Return the table of :func:`ask` for questions that are asked with other prompts."""
     if not questions:
         raise DataError("there are no questions to evaluate")
     tell = (lambda d, n: progress(d, n, what)) if progress else None

@@ -1,8 +1,7 @@
-"""Measure what a model knew before it was fine-tuned: plain questions, texts, ends of answers.
+"""Measure whether a model keeps its earlier knowledge: plain questions, texts, ends of answers.
 
-:func:`general_knowledge` evaluates one model, :func:`kept` compares two and names the
-damage.
-:func:`~inweights.lm.evaluation` includes both.
+:func:`general_knowledge` evaluates one model, and :func:`kept` compares two evaluations
+and describes the damage. :func:`~inweights.lm.evaluation` includes both.
 """
 
 import re
@@ -43,16 +42,19 @@ def general_knowledge(
 
     Args:
         lm: The model.
-        names: Names in its training facts, to notice where it gives one as an answer.
-        progress: Called with the number of questions done, their total and a text.
+        names: Names in its training facts, to detect answers that wrongly use one of
+            them.
+        progress: Called with the number of questions done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        A row per question of ``GENERAL``, with the columns of :func:`inweights.lm.ask`
-        and ``said`` (16 generated tokens), ``runs_on`` (it goes on after its first
-        sentence), ``repeats`` (it says the same three times in a row) and ``spilled``
-        (it begins with one of ``names``, and not with the answer); then a row per text
-        of ``TEXTS``, with ``nats``, the mean negative log-likelihood per token.
-        ``kind`` is ``question`` or ``text``.
+        One row per question of ``GENERAL`` (``kind`` is ``question``), with the columns
+        of :func:`inweights.lm.ask` and: ``said``, 16 generated tokens; ``runs_on``,
+        whether the answer continues after its first sentence; ``repeats``, whether it
+        repeats the same words three times in a row; ``spilled``, whether it begins with
+        one of ``names`` instead of the answer. Then one row per text of ``TEXTS``
+        (``kind`` is ``text``), with ``nats``, the mean negative log-likelihood per
+        token.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -102,22 +104,23 @@ def general_knowledge(
 
 
 def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
-    """Compare two tables of :func:`general_knowledge`, and name the damage.
+    """Compare the general knowledge of a model before and after training, and describe the damage.
 
     Args:
         before: Table of the model before training, from :func:`general_knowledge`.
         after: Table of the model after training, from :func:`general_knowledge`.
 
     Returns:
-        ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats``
-        and ``spilled`` (shares), each a pair before and after; ``p``, of the exact
-        paired test of the questions; and ``damage``: what went wrong, a sentence each,
-        empty where nothing did. The limits: a tenth of the questions lost and p below
-        .05, perplexity grown by half, a fifth more answers that repeat themselves, or a
-        new name for a tenth of the old questions.
+        By name: ``accuracy`` on questions, ``perplexity`` of the texts, and the shares
+        ``runs_on``, ``repeats`` and ``spilled``, each as a pair of numbers before and
+        after training; ``p``, the p value of the exact paired test of the questions;
+        and ``damage``, a list of sentences, which is empty if nothing went wrong.
+        Damage is reported if a tenth of the questions are lost and p is below .05, if
+        the perplexity grew by half, if a fifth more answers repeat themselves, or if a
+        tenth of the old questions are answered with a new name.
 
     Raises:
-        DataError: The tables are not of the same questions.
+        DataError: The tables have different questions.
 
     Example:
         >>> one = pl.DataFrame({"id": ["a", "b"], "kind": ["question", "text"], "nats": [None, 1.0],

@@ -1,6 +1,7 @@
-"""Sort questions into kinds: single facts, chains that were told, and chains that were held out.
+"""Sort questions into kinds: single facts, chains stated in the training texts, held-out chains.
 
-:func:`kind_of` names the kind of a question, :func:`groups` gives the accuracy of each.
+:func:`kind_of` returns the kind of a question, and :func:`groups` the accuracy of each
+kind.
 """
 
 from collections.abc import Sequence
@@ -24,14 +25,14 @@ _GROUP = {
 
 
 def kind_of(question: Question) -> str:
-    """Return the kind of a question, which does not depend on the answers.
+    """Return the kind of a question, independent of the answers.
 
     Args:
         question: The question.
 
     Returns:
-        One of ``GROUPS``, for compositions that no text states ``held out``; empty for
-        another role.
+        One of ``GROUPS``; ``held out`` for compositions that no training text states;
+        empty for other roles.
 
     Example:
         >>> kind_of(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0))
@@ -47,20 +48,21 @@ def kind_of(question: Question) -> str:
 
 
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
-    """Return accuracy with its 95% interval (Clopper and Pearson) by kind of question.
+    """Compute the accuracy by kind of question, with its 95% interval (Clopper and Pearson).
 
-    Facts; compositions that a training text states, and those held out: both hops
-    known, a hop unknown, or none wrong and one not evaluated; reversals and analogies;
-    and separately, questions whose answer is the subject. A hop is evaluated with its
-    chain, or in a question about its fact alone.
+    The kinds are: single facts; compositions that a training text states; held-out
+    compositions with both hops known, with an unknown hop, or with hops that were not
+    all evaluated; reversals; analogies; and questions whose answer is the subject
+    itself. A hop is evaluated by a question of its chain, or by one about its fact
+    alone.
 
     Args:
         table: Table of :func:`inweights.lm.ask`.
         questions: The questions of the table.
 
     Returns:
-        ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have
-        questions.
+        One row per kind that has questions: ``group``, its name; ``questions``, their
+        number; ``accuracy``; ``low`` and ``high``, the ends of its interval.
 
     Example:
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
@@ -102,7 +104,7 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
 
 
 def _held_out(hops: Sequence[bool | None]) -> str:
-    """Group of a composition that no text states, by whether its hops are right; None: unknown."""
+    """Return the kind of a held-out composition, given whether its hops are answered right."""
     if all(hops):
         return HELD_OUT[0]
     if False in hops:

@@ -1,6 +1,6 @@
-"""Read questions with candidates: compositions, both of their hops, and prompts that skip a hop.
+"""Read questions with candidates: compositions, both of their hops, and prompts without a hop.
 
-:func:`read_exam` reads a file or data set, :func:`exam` a table; both return
+:func:`read_exam` reads a file or data set, and :func:`exam` reads a table; both return
 :class:`Question` objects, which :mod:`~.evaluate` scores.
 """
 
@@ -21,28 +21,31 @@ _NEEDED = ("role", "prompt", "answer", "candidates")
 
 @dataclass(frozen=True)
 class Question:
-    """Question with candidates.
+    """Question with a list of candidate answers.
 
     Attributes:
-        id: Key by which its rows before and after training are matched.
-        role: ``composition``, ``analogy``, ``reversal``; of a composition also
-            ``first_hop`` and ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that
-            leaves the first relation out (Identity Bridge, §4.5).
+        id: Identifier by which its answers before and after training are matched.
+        role: Kind of question: ``composition``, ``analogy`` or ``reversal``; for the
+            parts of a composition ``first_hop``, ``second_hop`` and ``skip``, the
+            prompt ``(e1, r2)`` that leaves out the first relation (Identity Bridge,
+            §4.5).
         prompt: Text that the answer continues.
-        candidates: Names, without the space before them; all different.
-        label: Place of the right one among the candidates.
-        accepted: Other names of the right one, and other right answers, for generated
-            answers.
-        chain: Id of the composition that it belongs to; its own id where it is one.
-        steps: Of a composition: the prompt of its first hop, and that of its second
-            with ``{bridge}`` where the bridge is named. Empty where there are none.
-        bridge: Of a composition: its bridge, where the table names it.
-        stated: Whether a text of the training set states the answer directly.
+        candidates: Different names, without the space before them.
+        label: Index of the right answer among the candidates.
+        accepted: Other names of the right answer, and other right answers, for
+            generated answers.
+        chain: Id of the composition to which the question belongs; its own id for a
+            composition.
+        steps: For a composition, the prompt of its first hop, and that of its second
+            hop with ``{bridge}`` in place of the bridge entity; otherwise empty.
+        bridge: For a composition, its bridge entity, if it is known; otherwise empty.
+        stated: Whether a training text states the answer directly.
         itself: Whether the answer is the subject of the question.
-        facts: Numbers of the facts that it rests on, where the table names them.
+        facts: Numbers of the facts on which the answer rests, if they are known;
+            otherwise empty.
 
     Raises:
-        DataError: The label is not a place among the candidates, or a candidate occurs
+        DataError: ``label`` is not the index of a candidate, or a candidate occurs
             twice.
 
     Example:
@@ -75,7 +78,7 @@ class Question:
 
     @property
     def answer(self) -> str:
-        """The right candidate."""
+        """The right answer."""
         return self.candidates[self.label]
 
 
@@ -86,21 +89,23 @@ def exam(
     most: int = 50,
     seed: int = 0,
 ) -> list[Question]:
-    """Return the questions of a table, and with the training texts also those of both hops.
+    """Make questions from a table, and with the training texts also those about both hops.
 
     Args:
-        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first,
-            bridge`` where both hops are wanted: the table of
-            :func:`inweights.audit.held_out`. Without ``train`` a row of the role
-            ``first_hop`` or ``second_hop`` about one of the ``facts`` is its hop.
-        train: ``fact, role, prompt``: the table of :func:`inweights.audit.augment`.
-            None by default.
-        most: Maximum number of candidates of a first hop; names of several tokens are
-            costly to score.
-        seed: Root seed that decides which, where there are more.
+        questions: Table with the columns ``role``, ``prompt``, ``answer`` and
+            ``candidates``, as :func:`inweights.audit.held_out` returns it. Questions
+            about both hops also need ``facts``, ``subject``, ``first`` and ``bridge``.
+            Without ``train``, rows of the roles ``first_hop`` and ``second_hop`` about
+            one of the ``facts`` are used for the hops.
+        train: Table with the columns ``fact``, ``role`` and ``prompt``, as
+            :func:`inweights.audit.augment` returns it; by default ``None``.
+        most: Largest number of candidates of a first hop, since many names of several
+            tokens are costly to score.
+        seed: Root seed of the random choice of candidates, if there are more.
 
     Returns:
-        Questions in the order of the table; those of a composition's hops follow it.
+        Questions in the order of the table; each composition is followed by the
+        questions about its hops.
 
     Raises:
         DataError: A column is missing or has another type, or an answer is not among
@@ -158,7 +163,7 @@ def exam(
 
 
 def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table of questions; raise a DataError for what is missing or invalid."""
+    """Return the rows of a table of questions, or raise a DataError if the table is not valid."""
     lacking = [name for name in _NEEDED if name not in questions.columns]
     if lacking:
         raise DataError(
@@ -192,8 +197,8 @@ def _of_hops(
 ) -> Iterator[Question]:
     """Yield questions about both hops of a composition, and its ``skip`` question.
 
-    ``names`` are those of the answer: other right answers to the composition may be
-    wrong for a hop.
+    ``names`` are other names of the answer. Other right answers to the composition are
+    not used, since they may be wrong for a single hop.
     """
     name = whole.id
     bridge = whole.bridge
@@ -214,11 +219,11 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
     Args:
         path: The file or folder.
-        chat: Whether to use the prompts for a user's turn in a chat, where the table
-            has them.
+        chat: Whether to use the prompts for a user's turn in a chat, if the table has
+            them.
 
     Returns:
-        Questions, as from :func:`exam`.
+        Questions, as :func:`exam` returns them.
 
     Raises:
         DataError: There is no such file, it cannot be read, or it lacks columns.
@@ -243,7 +248,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 def _among(
     names: list[str], right: str, most: int, seed: int, number: int
 ) -> tuple[str, ...]:
-    """Return the right name among others drawn at random, in alphabetical order."""
+    """Return the right name among others that are drawn at random, in alphabetical order."""
     wrong = [name for name in names if name != right]
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)
     drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]

@@ -1,7 +1,7 @@
-"""Join all measurements of a model, alone or compared with the one it was fine-tuned from.
+"""Combine all measurements of a model, alone or compared with the model before fine-tuning.
 
-:func:`evaluation` is what ``inweights evaluate`` prints and stores; :func:`forecast_of`
-adds the theory's prediction for the same questions.
+``inweights evaluate`` prints and stores the result of :func:`evaluation`.
+:func:`forecast_of` adds the theory's predictions for the same questions.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,30 +33,35 @@ def evaluation(
     forecast: pl.DataFrame | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a model, and the original model if given.
+    """Evaluate a model on questions, and compare it with the model before fine-tuning if given.
 
     Args:
         lm: The model.
         questions: Questions, such as :func:`inweights.lm.read_exam` returns.
-        before: The model that it was fine-tuned from; None: no comparison.
-        words: Whether it answers in its own words, too.
-        forecast: ``id, verdict, expected`` of compositions, from :func:`forecast_of`.
-        progress: Called with a count, its total and a text.
+        before: The model before fine-tuning; ``None`` for no comparison.
+        words: Whether the model also answers in its own words; by default it does.
+        forecast: Predictions for compositions, as :func:`forecast_of` returns them;
+            ``None`` for none.
+        progress: Called with a count, its total and a description; ``None`` for
+            nothing.
 
     Returns:
-        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers``
-        (a row per question; ``when`` is ``before`` or ``after``) and ``summary`` (by
-        role; ``thought`` are compositions answered step by step, ``exact`` the share
-        that was right in words) and ``groups``
-        (:func:`inweights.lm.exams.kinds.groups`, with the accuracy before). Where
-        there are compositions with both hops: ``gap``
-        (:func:`inweights.lm.compositionality`) and ``layers``
-        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second
-        hops'). With ``before``: ``kept``, what was lost
-        (:func:`inweights.lm.exams.general.kept`), ``paired`` (by role,
-        :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under the
-        ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With ``forecast``:
-        ``forecast``, by its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
+        Tables and numbers by name. Always: ``general``, on questions and texts
+        unrelated to the facts (:func:`inweights.lm.exams.general.general_knowledge`);
+        ``answers``, one row per question (:func:`inweights.lm.ask`), with ``when``:
+        ``before`` or ``after`` training; ``summary`` by role
+        (:func:`inweights.lm.summary`), in which the role ``thought`` stands for
+        compositions answered step by step, and ``exact`` is the share of right answers
+        in the model's own words; and ``groups``, the accuracy by kind of question
+        (:func:`inweights.lm.exams.kinds.groups`). With compositions and both of their
+        hops: ``gap`` (:func:`inweights.lm.compositionality`) and ``layers``, which
+        compares the states at the prompts of compositions and of their second hops
+        (:func:`inweights.lm.resemblance_by_layer`). With ``before``: ``kept``, what the
+        model has lost (:func:`inweights.lm.exams.general.kept`), ``paired`` by role
+        (:func:`inweights.lm.paired`), and ``sets``, the number of chains and the mean
+        changes in each set of :func:`inweights.lm.changes`. With ``forecast``: a table
+        of the same name with ``questions``, ``expected`` and actual ``accuracy`` by
+        predicted ``verdict``.
 
     Raises:
         DataError: There are no questions, or a prompt or candidate has no tokens.
@@ -112,7 +117,7 @@ def evaluation(
 def _against(
     earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]
 ) -> dict[str, Any]:
-    """Return what changed since before the fine-tuning."""
+    """Return what has changed since before the fine-tuning."""
     answers = pl.concat(
         [
             earlier.with_columns(when=pl.lit("before")),
@@ -139,7 +144,7 @@ def _against(
 
 
 def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
-    """Return the accuracy of the compositions by what was predicted for them."""
+    """Return the accuracy on compositions, by what was predicted for them."""
     return (
         after.filter(pl.col("role") == "composition")
         .join(forecast, on="id", maintain_order="left")
@@ -156,7 +161,7 @@ def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
 def _all_of(
     lm: LanguageModel, questions: Sequence[Question], progress: Progress | None
 ) -> pl.DataFrame:
-    """Return direct answers, and those step by step as rows of the role ``thought``."""
+    """Return direct answers, and answers given step by step as rows of the role ``thought``."""
     table = ask(lm, questions, progress=progress)
     if not any(q.steps for q in questions):
         return table
@@ -174,17 +179,19 @@ def forecast_of(
     seconds: float = 60.0,
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
-    """Predict the compositions of a data set for a network trained on its facts alone.
+    """Predict the answers to compositions for a network that is trained only on the facts.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
-        seconds: Time limit; None: no limit.
-        progress: Called with the solver's iterations and certified gap.
+        seconds: Time limit of the solver in seconds; ``None`` for no limit.
+        progress: Called with the solver's iterations and its certified gap; ``None``
+            for nothing.
 
     Returns:
-        ``id, verdict, expected``, a row per predicted composition, and an empty text;
-        or None, and the reason why no prediction could be made.
+        Two values. If a prediction is possible: a table with one row per predicted
+        composition (``id``; ``verdict``, the predicted outcome; ``expected``, the
+        expected accuracy) and an empty text. Otherwise ``None`` and the reason.
 
     Raises:
         ConfigError: ``seconds`` is invalid.

@@ -1,4 +1,4 @@
-"""Put retrieved facts in front of questions, as a baseline without any training.
+"""Add retrieved facts to the prompts of questions, as a baseline without training.
 
 :func:`with_retrieved` returns questions that :func:`inweights.lm.ask` evaluates like
 any others.
@@ -20,16 +20,17 @@ def with_retrieved(
 ) -> list[Question]:
     """Return questions whose prompts begin with facts that BM25 retrieves.
 
-    Half of the facts are found by the question, the others by the question with those;
-    a fact that shares no word is not taken. Questions lose their ``steps``.
+    Half of the facts are retrieved by the question alone, the other half by the
+    question together with the first half. Facts that share no word with it are not
+    used. The questions lose their ``steps``.
 
     Args:
         questions: The questions.
         facts: Facts as sentences.
-        most: Maximum number of facts in front of a question, at least 2.
+        most: Largest number of facts per question, at least 2.
 
     Returns:
-        As many questions, in their order.
+        The questions with longer prompts, in the same order.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.
@@ -62,7 +63,7 @@ def _chosen(facts: Sequence[str], places: Sequence[int]) -> list[str]:
 
 
 def _words(bm25s: object, texts: Sequence[str]) -> list[list[str]]:
-    """Return the words of texts in lower case, without the most common English ones."""
+    """Return the words of texts in lower case, without the most frequent English ones."""
     found: list[list[str]] = bm25s.tokenize(  # type: ignore[attr-defined]
         list(texts), stopwords="en", return_ids=False, show_progress=False
     )

@@ -1,7 +1,8 @@
-"""Read hidden states of a pretrained model by layer, and compare them.
+"""Read the hidden states of a pretrained model by layer, and compare them.
 
-:func:`hidden_states` is for texts, :func:`named_states` for names (for the probes of
-:mod:`inweights.probes.geometry`), :func:`resemblance_by_layer` for pairs of texts.
+:func:`hidden_states` reads those of texts, :func:`named_states` those of names (for the
+probes of :mod:`inweights.probes.geometry`), and :func:`resemblance_by_layer` compares
+those of pairs of texts.
 """
 
 from collections import defaultdict
@@ -22,14 +23,15 @@ NAMED = "This is {name}"
 
 
 def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
-    """Return the states at the last token of each text.
+    """Return the hidden states at the last token of each text, for all layers.
 
     Args:
         lm: The model.
         texts: ``N`` texts.
 
     Returns:
-        ``[N, L + 1, D]`` in double precision; layer 0 is the embedding.
+        ``[N, L + 1, D]`` in double precision, for ``L`` layers of width ``D``; layer 0
+        is the embedding.
 
     Raises:
         DataError: A text has no tokens.
@@ -63,19 +65,21 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 def named_states(
     lm: LanguageModel, names: Sequence[str], prompt: str = NAMED
 ) -> Embedding:
-    """Return a model's states of names, layer by layer: at the last token of each name.
+    """Return the hidden states at the last token of each name, for all layers.
 
     Args:
         lm: The model.
         names: ``N`` names, written as the model may have read them.
-        prompt: Text around a name; it ends in ``{name}``.
+        prompt: Text before each name, which ends in ``{name}``; by default
+            :data:`NAMED`.
 
     Returns:
-        An embedding ``[L + 1, N, D]``; layer 0 is the table of tokens.
+        An embedding ``[L + 1, N, D]``, for ``L`` layers of width ``D``; layer 0 is the
+        table of token embeddings.
 
     Raises:
         ConfigError: The prompt does not end in ``{name}``.
-        DataError: There is no name.
+        DataError: No names are given, or one has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -97,20 +101,21 @@ def named_states(
 def resemblance_by_layer(
     lm: LanguageModel, one: Sequence[str], other: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the similarity of states of paired and unpaired texts, by layer.
+    """Compare the states of paired and unpaired texts by their cosine, for each layer.
 
-    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a
-    narrow cone, so that a cosine says little without that of texts which do not belong
-    together.
+    This is equation (10) of Feature Resemblance, applied to hidden states. The states
+    of a pretrained model lie in a narrow cone, so that the cosine of paired texts is
+    meaningful only in comparison with that of texts that do not belong together.
 
     Args:
         lm: The model.
         one: ``N`` texts, at least 2.
-        other: The text that each of them belongs with.
+        other: The paired text of each of them.
 
     Returns:
-        ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs
-        ``(i, j ≠ i)`` whose texts differ from the right one, and their difference.
+        One row per layer: ``layer``, from 0; ``cosine``, its mean over pairs ``(i,
+        i)``; ``other``, its mean over pairs ``(i, j ≠ i)`` whose texts differ from the
+        right one; and ``contrast``, ``cosine`` minus ``other``.
 
     Raises:
         DataError: The lists differ in length, all pairs have the same second text, or a

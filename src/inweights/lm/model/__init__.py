@@ -1,5 +1,4 @@
 """Load language models, read their training data, score and continue texts.
 
-:mod:`~.load`, :mod:`~.data` and :mod:`~.score` are what ``lm/tuning`` and ``lm/exams``
-build on.
+``lm/tuning`` and ``lm/exams`` build on :mod:`~.load`, :mod:`~.data` and :mod:`~.score`.
 """

@@ -1,7 +1,7 @@
-"""Turn prompts and completions into tokens: what the loss sees, and in which batches.
+"""Tokenise prompts and completions, mark which tokens are trained, and arrange them in batches.
 
-:func:`read_examples` reads :class:`Example` objects, :func:`encode` makes
-:class:`Encoded` ones, and :func:`batches` orders them; the training loop is
+:func:`read_examples` reads :class:`Example` objects, :func:`encode` converts them to
+:class:`Encoded` ones, and :func:`batches` arranges these. The training loop is
 :func:`inweights.lm.finetune`.
 """
 
@@ -22,14 +22,15 @@ from inweights.seeds import DATA_ORDER, Streams
 
 @dataclass(frozen=True)
 class Example:
-    """Statement to train on.
+    """A text to train on, divided into a prompt and a completion.
 
     Attributes:
-        prompt: Text that is given; the loss does not see it. May be empty.
-        completion: Text that is learnt, with the space before it.
-        stage: Stages are trained one after the other, from the least.
-        old: Whether the model wrote it itself before training, and is trained to keep
-            it.
+        prompt: Text before the completion, to which no loss applies; may be empty.
+        completion: Text to which the loss applies, with the space before it.
+        stage: Number of the stage; stages are trained one after the other in ascending
+            order.
+        old: Whether the model itself wrote the text before training, and is trained to
+            keep its predictions on it.
     """
 
     prompt: str
@@ -40,16 +41,18 @@ class Example:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Example as tokens.
+    """A tokenised example.
 
     Attributes:
-        ids: All tokens, ``[T]``.
-        start: Index of the first token that the loss sees.
+        ids: All ``T`` tokens, ``[T]``.
+        start: Index of the first token to which the loss applies.
         stage: Stage of the example.
-        old: Whether it is a text of the model's own, to be kept.
-        likely: Of such a text, once :func:`~inweights.lm.tuning.objective.remembered`
-            noted it: the likeliest next tokens at each place from ``start`` on, and
-            their log-probabilities, each ``[T - start, K]``.
+        old: Whether the model itself wrote the text before training, and is trained to
+            keep its predictions on it.
+        likely: For such a text, after
+            :func:`~inweights.lm.tuning.objective.remembered`: the ``K`` most likely
+            next tokens at each position from ``start`` on, and their log-probabilities,
+            each ``[T - start, K]``. Otherwise ``None``.
     """
 
     ids: tuple[int, ...]
@@ -62,19 +65,19 @@ class Encoded:
 def encode(
     lm: LanguageModel, examples: Iterable[Example], *, end: bool = False
 ) -> list[Encoded]:
-    """Tokenise examples; prompt and completion separately, so that the mask is exact.
+    """Tokenise examples, prompt and completion separately, so that the loss mask is exact.
 
     Args:
         lm: The model whose tokenizer is used.
         examples: The examples, at least one.
-        end: Whether the token that ends a text is learnt after each completion.
+        end: Whether the end-of-text token is added to each completion; by default not.
 
     Returns:
         One :class:`Encoded` per example, in their order.
 
     Raises:
         DataError: There are no examples, a completion has no tokens, or an example has
-            a single token, so that nothing could be learnt.
+            only one token, so that there is nothing to train.
 
     Example:
         >>> from inweights.lm import load_model
@@ -105,12 +108,12 @@ def encode(
 
 
 def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> str:
-    """Return examples as text, with each token that the loss sees in brackets.
+    """Return examples as text, with brackets around each token to which the loss applies.
 
     Args:
         lm: The model whose tokenizer is used.
-        encoded: Examples as tokens.
-        rows: Maximum number of examples.
+        encoded: Tokenised examples.
+        rows: Largest number of examples; by default 5.
 
     Returns:
         One line per example.
@@ -133,22 +136,22 @@ def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> 
 def batches(
     encoded: Sequence[Encoded], tokens: int, seed: int, epoch: int, *path: str | int
 ) -> Iterator[list[int]]:
-    """Yield one epoch of batches, as indices: each example once, similar lengths together.
+    """Yield the batches of one epoch, as indices of examples with similar lengths.
 
-    Examples are drawn in a new order each epoch, sorted by length, and cut where a
-    batch would have more than ``tokens`` tokens with its padding; the batches come in a
-    drawn order.
+    Each example occurs once. In each epoch the examples are shuffled, sorted by length,
+    and divided into batches of at most ``tokens`` tokens, padding included. The batches
+    come in random order.
 
     Args:
-        encoded: Examples as tokens.
-        tokens: Maximum number of tokens of a batch, with padding; a longer example is a
-            batch alone.
+        encoded: Tokenised examples.
+        tokens: Largest number of tokens of a batch, padding included; a longer example
+            is a batch by itself.
         seed: Root seed of the order.
-        epoch: Number of the epoch, which the order depends on.
-        *path: Further parts of the random stream's name, such as a stage.
+        epoch: Number of the epoch, on which the order depends.
+        *path: Further parts of the name of the random stream, such as a stage.
 
     Yields:
-        Indices into ``encoded``.
+        Lists of indices into ``encoded``, one per batch.
 
     Example:
         >>> rows = [Encoded((0,) * length, 1) for length in (2, 4, 2)]
@@ -171,30 +174,27 @@ def batches(
 def read_examples(
     path: str | Path, part: str = "train", *, chat: bool = False
 ) -> list[Example]:
-    """Read examples from a file, or from the folder that ``inweights augment`` writes.
+    """Read training examples from a file, or from a folder that ``inweights augment`` wrote.
 
-    A row is in one of the formats that trainers use
+    The rows may have any of the usual formats of training data
     (:data:`~inweights.lm.model.row_formats.FORMATS`): ``prompt`` and ``completion``,
     ``messages``, ``conversations`` (ShareGPT), ``instruction`` and ``output`` (Alpaca),
-    ``question`` and ``answer``, or ``text``, all of which is then learnt. It has a
-    ``stage`` where there are several.
+    ``question`` and ``answer``, or ``text``, to all of which the loss applies. A column
+    ``stage`` divides them into stages.
 
     Args:
-        path: A JSONL, JSON or Parquet file, or a folder with one of the name ``part``.
-        part: ``train`` or ``control``; has no effect on a file.
-        chat: Whether prompts are a user's turns of a chat, where the folder has these,
-            too.
+        path: A JSONL, JSON or Parquet file, or a folder with a file of the name
+            ``part``.
+        part: ``train`` (by default) or ``control``; without effect for a file.
+        chat: Whether to read the prompts for a user's turn in a chat, if the folder has
+            them.
 
     Returns:
         One :class:`Example` per row.
 
     Raises:
-        DataError: There is no such file, it lacks the columns, or a row has no text or
-            an invalid stage; the message names the row.
-
-    Warns:
-        CautionWarning: The rows are in a format of another trainer; says what is learnt
-            of them.
+        DataError: There is no such file, it lacks columns, or a row has no text or an
+            invalid stage; the message names the row.
 
     Example:
         >>> read_examples("no-such-file.jsonl")
@@ -230,15 +230,15 @@ def read_examples(
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
-    """Pad rows of tokens on the right to one length.
+    """Pad rows of tokens on the right to the same length.
 
     Args:
         rows: ``B`` rows of token ids.
         pad: Token id of the padding.
 
     Returns:
-        Token ids ``[B, T]``, and a mask ``[B, T]`` that is 1 where there is no padding,
-        otherwise 0.
+        Two tensors ``[B, T]``, for a largest length ``T``: the token ids, and a mask
+        that is 1 for tokens and 0 for padding.
 
     Example:
         >>> ids, real = padded([[5, 6], [7]], pad=0)

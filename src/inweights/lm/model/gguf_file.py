@@ -1,8 +1,8 @@
-"""Write a language model as one GGUF file, which llama.cpp and programs built on it run.
+"""Write a language model as one GGUF file, for llama.cpp and programs based on it.
 
-:func:`write_gguf` is what ``inweights gguf`` does. Names of weights, their order and
-the tokenizer's rules are those of llama.cpp's own converter; a model that it would need
-other rules for is refused, so that no file gives other answers than the model.
+``inweights gguf`` calls :func:`write_gguf`. Names and order of the weights and the
+rules of the tokenizer are those of llama.cpp's own converter. A model that would need
+other rules is rejected, so that a file never gives other answers than the model.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ _OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which knows more of them"
 
 @dataclass(frozen=True)
 class _Family:
-    """What differs among families of models that are written.
+    """Properties that differ between the supported families of models.
 
     Attributes:
-        activation: The only ``hidden_act`` that llama.cpp has for it.
-        rotated: Whether rows of queries and keys are reordered: llama.cpp rotates
-            neighbouring numbers where ``transformers`` rotates halves of a head.
+        activation: The only ``hidden_act`` that llama.cpp supports for the family.
+        rotated: Whether the rows of queries and keys are reordered, because llama.cpp
+            rotates neighbouring numbers where ``transformers`` rotates halves of a
+            head.
         transposed: Whether matrices are stored as ``[in, out]``.
-        positions: Types of rotary positions that can be said.
+        positions: Types of rotary position embeddings that GGUF can describe.
     """
 
     activation: str = "silu"
@@ -58,24 +59,24 @@ _FAMILIES = {
 def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
     """Write a language model with its tokenizer to a GGUF file.
 
-    Llama, Qwen2, Qwen3 and GPT-2 are written, with a tokenizer of bytes (byte-level
-    BPE). :func:`inweights.lm.load_model` reads the file, so that ``evaluate`` shows
-    what rounding costs.
+    Supported are Llama, Qwen2, Qwen3 and GPT-2 with a byte-level BPE tokenizer.
+    :func:`inweights.lm.load_model` reads the file, so that ``inweights evaluate`` shows
+    the effect of rounding.
 
     Args:
         lm: The model.
-        file: The file; ends in ``.gguf`` and must not exist.
-        bits: Bits of a weight in matrices: 32, 16, 8 or 4. The 8 and 4 are GGUF's types
-            ``Q8_0`` and ``Q4_1``, with a scale for 32 weights; with 4 the embeddings
-            have 8. Vectors have 32.
+        file: Path of the file, which ends in ``.gguf`` and must not exist.
+        bits: Bits per weight in matrices: 32, 16 (by default), 8 or 4. With 8 and 4 the
+            types ``Q8_0`` and ``Q4_1`` of GGUF are used, with one scale per 32 weights;
+            with 4, the embeddings have 8 bits. Vectors always have 32 bits.
 
     Returns:
-        The file.
+        Path of the file.
 
     Raises:
-        ConfigError: ``gguf`` is not installed, or there is no such number of bits.
+        ConfigError: ``gguf`` is not installed, or ``bits`` has another value.
         DataError: The file exists or cannot be written, or the model or its tokenizer
-            follows other rules than those that are written; the message says which.
+            is not supported; the message says why.
 
     Example:
         >>> from inweights.lm import load_model
@@ -117,7 +118,7 @@ def write_gguf(lm: LanguageModel, file: str | Path, *, bits: int = 16) -> Path:
 
 
 def _family_of(config: Any) -> _Family:
-    """Family of a model; refuses what GGUF would not say of it."""
+    """Return the family of a model, or raise an error for what GGUF cannot describe."""
     kind = config.model_type
     if kind not in _FAMILIES:
         raise DataError(
@@ -148,7 +149,7 @@ def _family_of(config: Any) -> _Family:
 
 
 def _add_sizes(writer: Any, config: Any) -> None:
-    """Write what the config says of sizes, positions and norms."""
+    """Write the sizes, positions and norms of the config."""
     heads = config.num_attention_heads
     inner = getattr(config, "intermediate_size", None) or getattr(
         config, "n_inner", None
@@ -172,7 +173,7 @@ def _add_sizes(writer: Any, config: Any) -> None:
 
 
 def _weights(model: Any, family: _Family) -> Iterator[tuple[str, np.ndarray]]:
-    """Each weight with its name in GGUF, as single precision."""
+    """Yield each weight with its name in GGUF, in single precision."""
     import gguf
 
     config = model.config
@@ -193,7 +194,7 @@ def _weights(model: Any, family: _Family) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _slowed(rotation: Any, config: Any) -> np.ndarray:
-    """By what Llama 3 divides the frequency of each pair of numbers, ``[D/2]``."""
+    """Return by what Llama 3 divides the frequency of each pair of numbers, ``[D/2]``."""
     used = rotation.inv_freq.float().cpu().numpy()
     pairs = np.arange(len(used)) / len(used)
     plain = config.rope_parameters["rope_theta"] ** -pairs
@@ -203,7 +204,7 @@ def _slowed(rotation: Any, config: Any) -> np.ndarray:
 def _as_stored(
     name: str, weight: torch.Tensor, family: _Family, config: Any
 ) -> torch.Tensor:
-    """A weight of ``transformers`` in the order in which GGUF has it."""
+    """Return a weight of ``transformers`` in the order of GGUF."""
     if family.rotated and ".self_attn.q_proj." in name:
         return _neighbours(weight, config.num_attention_heads)
     if family.rotated and ".self_attn.k_proj." in name:
@@ -214,13 +215,13 @@ def _as_stored(
 
 
 def _neighbours(weight: torch.Tensor, heads: int) -> torch.Tensor:
-    """Rows of each head, with those that rotate together beside each other."""
+    """Return the rows of each head, with those that rotate together next to each other."""
     halves = weight.unflatten(0, (heads, 2, -1))  # [H, 2, D/2, ...]
     return halves.transpose(1, 2).flatten(0, 2)
 
 
 def _type_of(name: str, weight: np.ndarray, wanted: str) -> str:
-    """Type of GGUF of a weight, where matrices are to have the wanted one."""
+    """Return the GGUF type of a weight, given the wanted type of matrices."""
     if weight.ndim == 1 or name == "position_embd.weight":
         return "F32"
     embeds = name in ("token_embd.weight", "output.weight")
@@ -231,5 +232,5 @@ def _type_of(name: str, weight: np.ndarray, wanted: str) -> str:
 
 
 def _file_type(kind: str) -> str:
-    """Name of a type where it is that of most weights of a file."""
+    """Return the name of a file whose weights mostly have a certain type."""
     return "ALL_F32" if kind == "F32" else f"MOSTLY_{kind}"

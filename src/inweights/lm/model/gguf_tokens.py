@@ -1,8 +1,8 @@
-"""Write a tokenizer of bytes into a GGUF file: tokens, merges, special tokens, chat template.
+"""Write a byte-level tokenizer to a GGUF file: tokens, merges, special tokens, chat template.
 
-:func:`add_tokens` serves :func:`inweights.lm.write_gguf`. GGUF names the rule that
-splits text before merging, where a tokenizer of ``transformers`` has its expression;
-one whose name is not known is refused.
+:func:`inweights.lm.write_gguf` calls :func:`add_tokens`. GGUF names the rule that
+splits text before merging, for which a tokenizer of ``transformers`` has a regular
+expression. A tokenizer whose rule has no known name is rejected.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ _OWN_SCRIPT = "use convert_hf_to_gguf.py of llama.cpp, which knows more tokenize
 
 
 def add_tokens(writer: Any, tokenizer: Any, rows: int) -> None:
-    """Write a tokenizer into a GGUF file.
+    """Write a tokenizer to a GGUF file.
 
     Args:
         writer: A ``gguf.GGUFWriter``.
         tokenizer: A fast tokenizer of ``transformers``.
-        rows: Rows of the embeddings; those of no token get names of their own.
+        rows: Number of rows of the embeddings; rows without a token get placeholder
+            names.
 
     Raises:
-        DataError: The tokenizer follows other rules than those that are written.
+        DataError: The tokenizer is not supported; the message says why.
     """
     import gguf
 
@@ -74,7 +75,7 @@ def add_tokens(writer: Any, tokenizer: Any, rows: int) -> None:
 
 
 def _rules_of(tokenizer: Any) -> dict[str, Any]:
-    """Content of ``tokenizer.json``; refuses what is no BPE of bytes."""
+    """Return the content of ``tokenizer.json``, or raise an error if it is not a byte-level BPE."""
     inner = getattr(tokenizer, "backend_tokenizer", None)
     rules: dict[str, Any] = json.loads(inner.to_str()) if inner else {}
     model = rules.get("model", {})
@@ -93,13 +94,13 @@ def _rules_of(tokenizer: Any) -> dict[str, Any]:
 
 
 def splitting(rules: dict[str, Any]) -> str:
-    """Return GGUF's name of how a tokenizer splits text before it merges.
+    """Return GGUF's name for the rule by which a tokenizer splits text before it merges.
 
     Args:
-        rules: Content of ``tokenizer.json``.
+        rules: Parsed content of ``tokenizer.json``.
 
     Raises:
-        DataError: The rule has no name that is known here.
+        DataError: The rule has no known name.
 
     Example:
         >>> step = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
@@ -131,7 +132,7 @@ def splitting(rules: dict[str, Any]) -> str:
 
 
 def _steps(rule: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Steps that split text, in their order."""
+    """Return the steps that split text, in their order."""
     if rule is None:
         return []
     if rule["type"] == "Sequence":
@@ -141,7 +142,7 @@ def _steps(rule: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def _step_name(step: dict[str, Any]) -> str | None:
-    """Name of a step before the last one."""
+    """Return the name of a step before the last one."""
     if step["type"] == "Digits" and step["individual_digits"]:
         return "digits"
     if step["type"] == "Split" and step["behavior"] == "Isolated":
@@ -150,5 +151,5 @@ def _step_name(step: dict[str, Any]) -> str | None:
 
 
 def _merge(pair: str | list[str]) -> str:
-    """Two tokens that are merged, as one text."""
+    """Return the two tokens that are merged, as one text."""
     return pair if isinstance(pair, str) else " ".join(pair)

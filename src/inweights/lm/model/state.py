@@ -1,7 +1,7 @@
-"""Convert between a fine-tuning and its checkpoint: trained weights and AdamW's moments as tensors.
+"""Convert the state of a fine-tuning to tensors and back: trained weights and AdamW's moments.
 
-:func:`flat` and :func:`moments` write, :func:`unflatten` and :func:`restore` read;
-:func:`inweights.lm.finetune` calls them.
+:func:`flat` and :func:`moments` make the tensors of a checkpoint, and :func:`unflatten`
+and :func:`restore` read them. :func:`inweights.lm.finetune` calls all four.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
-    """Return the first four numbers of each weight, which identify a model's state.
+    """Return the first four numbers of each weight, by which the state of a model is recognised.
 
     Args:
         model: The model.
@@ -25,7 +25,7 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Return all tensors as one vector, without gradients.
+    """Concatenate all tensors to one vector, without gradients.
 
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()
@@ -39,7 +39,7 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
 
     Args:
         tensors: Tensors to write.
-        values: Vector with as many numbers as all tensors together.
+        values: Vector with the numbers of all tensors.
 
     Raises:
         RuntimeError: The numbers of elements differ.
@@ -57,14 +57,14 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
 
 
 def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
-    """Return the state that AdamW keeps for the trained weights.
+    """Return AdamW's state for the trained weights as tensors.
 
     Args:
-        optimizer: AdamW, or what accelerate wraps around it, after at least one update.
+        optimizer: AdamW, or accelerate's wrapper of it, after at least one update.
         trained: The trained weights, in a fixed order.
 
     Returns:
-        ``exp_avg`` and ``exp_avg_sq``, one vector each over all weights, and ``step``,
+        ``exp_avg`` and ``exp_avg_sq``, each one vector over all weights, and ``step``,
         ``[1]``.
     """
     inner = getattr(optimizer, "optimizer", optimizer)
@@ -77,10 +77,10 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
-    """Set AdamW's state to what :func:`moments` returned.
+    """Set AdamW's state to one that :func:`moments` returned.
 
     Args:
-        optimizer: A new AdamW of the same weights.
+        optimizer: A new AdamW for the same weights.
         trained: The trained weights, in the same order.
         saved: Result of :func:`moments`.
     """

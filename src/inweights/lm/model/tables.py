@@ -1,6 +1,6 @@
-"""Read the tables of a data set: files of rows, and the parts of a folder that ``augment`` wrote.
+"""Read the tables of a data set: single files, and parts of a folder that ``augment`` wrote.
 
-:func:`read_table` reads one file, :func:`read_part` a part by its name.
+:func:`read_table` reads one file, and :func:`read_part` reads a part by its name.
 """
 
 from pathlib import Path
@@ -16,8 +16,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Read a JSONL or Parquet file as one table.
 
     Args:
-        path: The file; its suffix is ``.jsonl``, ``.ndjson``, ``.json`` (a list of
-            rows) or ``.parquet``.
+        path: Path of the file, which ends in ``.jsonl``, ``.ndjson``, ``.json`` (a list
+            of rows) or ``.parquet``.
 
     Raises:
         DataError: There is no such file, it has another suffix, is too large, or cannot
@@ -52,12 +52,12 @@ def read_table(path: str | Path) -> pl.DataFrame:
 
 
 def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
-    """Read a part of a data set as a table; in chat with a user's turns as prompts.
+    """Read a part of a data set as a table, for chat with prompts that are a user's turn.
 
     Args:
         folder: Data set that ``inweights augment`` wrote.
         part: Name of the file without its suffix, such as ``train``.
-        chat: Whether to take prompts from ``<part>_chat``, where there is such a file.
+        chat: Whether to read ``<part>_chat`` instead, if there is such a file.
 
     Raises:
         DataError: The part is missing, exists twice with different content, or cannot
@@ -81,14 +81,14 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 
 def found_in(folder: Path, part: str) -> Path:
-    """Return the file of a part of a data set: Parquet where there is one, otherwise JSONL.
+    """Return the file of a part of a data set: Parquet if it exists, otherwise JSONL.
 
     Args:
         folder: The data set.
         part: Name of the file without its suffix.
 
     Raises:
-        DataError: There is neither, or both and they differ.
+        DataError: Neither file exists, or both exist and differ.
     """
     places = [folder / f"{part}.{kind}" for kind in ("parquet", "jsonl")]
     there = [place for place in places if place.exists()]
@@ -115,6 +115,6 @@ def found_in(folder: Path, part: str) -> Path:
 
 
 def _different_rows(first: pl.DataFrame, second: pl.DataFrame) -> list[int]:
-    """Numbers, from 1, of the rows in which two tables of one height differ."""
+    """Return the numbers, from 1, of the rows in which two tables of equal height differ."""
     pairs = zip(first.rows(), second.rows(), strict=True)
     return [number for number, (a, b) in enumerate(pairs, 1) if a != b]

@@ -1,7 +1,7 @@
-"""Build a random Llama of a few thousand parameters and a tokenizer of bytes, without any file.
+"""Build a random Llama with a few thousand parameters and a byte tokenizer, without any file.
 
-:func:`tiny` is the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for
-trials and tests.
+:func:`tiny` makes the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for
+experiments and tests.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _CHAT = (
 
 
 def byte_tokenizer() -> Any:
-    """Return a tokenizer whose tokens are the 256 bytes and an end token; it can read any text.
+    """Return a tokenizer whose tokens are the 256 bytes and an end-of-text token.
 
     Example:
         >>> len(byte_tokenizer())
@@ -45,7 +45,7 @@ def byte_tokenizer() -> Any:
 
 
 def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
-    """Return a Llama with random weights ``N(0, .02²)``, and a tokenizer of bytes.
+    """Build a Llama with random weights ``N(0, .02²)`` and a byte tokenizer.
 
     Args:
         seed: Root seed of the weights.

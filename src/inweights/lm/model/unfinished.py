@@ -1,8 +1,8 @@
-"""Files beside a folder that a fine-tuning writes, until the folder is complete.
+"""Manage the files next to a folder that a fine-tuning writes, until the folder is complete.
 
-For a folder ``tuned``: ``tuned.state`` holds a training that was interrupted,
-``tuned.texts`` what the model has written before it (:class:`BegunTexts`), and
-``tuned.state.lock`` is locked by the process at work.
+For a folder ``tuned``, the file ``tuned.state`` contains an interrupted training,
+``tuned.texts`` the texts that the model wrote before it (:class:`BegunTexts`), and
+``tuned.state.lock`` is locked by the working process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def state_of(target: Path) -> Path:
-    """Return the file with the state of an unfinished training.
+    """Return the path of the file with an interrupted training.
 
     Args:
         target: Folder that the fine-tuning writes.
@@ -31,7 +31,7 @@ def state_of(target: Path) -> Path:
 
 
 def texts_of(target: Path) -> Path:
-    """Return the file with what a model has written before its training.
+    """Return the path of the file with texts that the model wrote before its training.
 
     Args:
         target: Folder that the fine-tuning writes.
@@ -40,7 +40,7 @@ def texts_of(target: Path) -> Path:
 
 
 def lock_of(target: Path) -> Path:
-    """Return the file that a process locks while it fine-tunes: ``<target>.state.lock``.
+    """Return the path of the file that a fine-tuning process locks: ``<target>.state.lock``.
 
     Args:
         target: Folder that the fine-tuning writes.
@@ -53,13 +53,14 @@ def lock_of(target: Path) -> Path:
 
 
 def check_finished(target: Path) -> None:
-    """Refuse a folder that does not exist yet because its fine-tuning is not finished.
+    """Raise an error if a folder does not exist because its fine-tuning is not finished.
 
     Args:
         target: Folder of the model.
 
     Raises:
-        DataError: A fine-tuning of this folder was begun; says how it goes on.
+        DataError: A fine-tuning that writes this folder was begun; the message says how
+            to continue it.
     """
     if not target.name or target.exists():
         return
@@ -73,12 +74,12 @@ def check_finished(target: Path) -> None:
 
 
 class BegunTexts:
-    """Texts that a model writes, stored block by block so that an interrupted run goes on.
+    """Texts that a model writes, stored in blocks so that an interrupted run can be resumed.
 
     Args:
-        path: The file; it need not exist. One that is damaged, or of another run, counts
-            as empty.
-        key: Hash of all that decides the texts.
+        path: Path of the file, which need not exist. A file that is damaged, or belongs
+            to another run, counts as empty.
+        key: Hash of everything on which the texts depend.
     """
 
     def __init__(self, path: Path, key: str) -> None:
@@ -95,7 +96,7 @@ class BegunTexts:
                 self._parts = found["parts"]
 
     def part(self, name: str) -> BegunPart:
-        """Return one part of the texts, those of one stage and kind.
+        """Return the part of the file with the texts of one stage and kind.
 
         Args:
             name: Name of the part.
@@ -103,7 +104,7 @@ class BegunTexts:
         return BegunPart(self, name)
 
     def read(self, name: str) -> dict[str, Any]:
-        """Return what is stored of a part (``texts`` and ``state``); empty where nothing is.
+        """Return the stored content of a part (``texts`` and ``state``), empty if there is none.
 
         Args:
             name: Name of the part.
@@ -116,7 +117,7 @@ class BegunTexts:
 
         Args:
             name: Name of the part.
-            content: Plain values.
+            content: Plain values: ``texts`` and ``state``.
 
         Raises:
             DataError: The file cannot be written.
@@ -132,16 +133,15 @@ class BegunTexts:
 
 
 class BegunPart:
-    """Reads and stores the texts of one part: those of one stage and kind of an unfinished run.
+    """Part of a file with the texts of one stage and kind, made by :meth:`BegunTexts.part`.
 
-    :meth:`restore` returns what a run that was interrupted had written, and :meth:`keep`
-    stores what is written so far, with the state of the random draws after it. A name
-    that the file does not have is an empty part. It has no public attributes;
-    :meth:`BegunTexts.part` makes it.
+    :meth:`restore` returns the texts of an interrupted run, and :meth:`keep` stores the
+    texts so far, with the state of the random generator. A part that the file does not
+    contain is empty.
 
     Args:
-        whole: The file.
-        name: Name of the part in it, such as ``prose``.
+        whole: The file that contains the part.
+        name: Name of the part, such as ``prose``.
     """
 
     def __init__(self, whole: BegunTexts, name: str) -> None:
@@ -149,13 +149,13 @@ class BegunPart:
         self._name = name
 
     def restore(self, generator: torch.Generator | None) -> dict[int, str]:
-        """Return the texts by the place of their prompt; set the generator as they left it.
+        """Return the stored texts, and set the generator to its state after them.
 
         Args:
-            generator: Generator of the draws, if there are any.
+            generator: Generator that draws the texts; ``None`` if nothing is drawn.
 
         Returns:
-            Stored texts by the index of their prompt (from 0); empty where none are.
+            Stored texts by the index of their prompt, from 0; empty if there are none.
         """
         import torch
 
@@ -166,11 +166,11 @@ class BegunPart:
         return {int(place): text for place, text in content.get("texts", {}).items()}
 
     def keep(self, texts: dict[int, str], generator: torch.Generator | None) -> None:
-        """Store the texts so far, and the state of the generator.
+        """Store the texts so far and the state of the generator.
 
         Args:
-            texts: Texts by the place of their prompt.
-            generator: Generator of the draws, if there are any.
+            texts: Texts by the index of their prompt.
+            generator: Generator that draws the texts; ``None`` if nothing is drawn.
         """
         state = b"" if generator is None else bytes(generator.get_state().tolist())
         stored = {str(place): text for place, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Refuse folders and files without weights that may be loaded: a pickle is a program."""
+"""Reject folders and files without weights that are safe to load: a pickle can run code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
 def check_weights(place: Path) -> None:
-    """Raise a DataError if a folder or file holds no weights that may be loaded."""
+    """Raise a DataError if a folder or file has no weights that are safe to load."""
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(

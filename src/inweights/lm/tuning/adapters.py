@@ -1,4 +1,4 @@
-"""Choose what is trained of a model: all of its weights, or low-rank adapters.
+"""Choose which weights of a model are trained: all of them, or low-rank adapters.
 
 :func:`adapted` wraps a model for :func:`inweights.lm.finetune`; :func:`with_adapters`
 applies stored adapters to evaluate an epoch.
@@ -22,24 +22,24 @@ from inweights.seeds import INITIALISATION, Streams
 def adapted(
     model: Any, config: FineTune, seed: int, *, keep: Path | None = None, **where: Any
 ) -> Iterator[Any]:
-    """Provide the model to train within a block; merge its adapters at the end.
+    """Provide the model to train within a block, and merge its adapters at the end.
 
-    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear
-    layer but the head: ``A`` is drawn by the seed, ``B`` is zero, and there is no
-    dropout. The model has its own modules again after the block, whether or not it
-    raised an error.
+    The adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1), on every
+    linear layer except the head. ``A`` is drawn at random, ``B`` is zero, and there is
+    no dropout. After the block the model has its own modules again, even if an error
+    was raised.
 
     Args:
         model: A causal model of ``transformers``.
-        config: Method, rank, scale and variant.
+        config: Settings, of which method, rank, scale and variant are used.
         seed: Root seed of the adapters.
-        keep: Folder to write the adapters to before they are merged, as ``peft`` reads
-            them; None does not write them.
-        **where: Options of ``peft.LoraConfig`` for other layers.
+        keep: Folder to which the adapters are written before they are merged, in the
+            format of ``peft``; ``None`` (by default) does not write them.
+        **where: Options of ``peft.LoraConfig``, to adapt other layers.
 
     Yields:
-        The model with its adapters; with method ``full`` the model itself, all weights
-        trainable.
+        The model with its adapters; for the method ``full`` the model itself, with all
+        weights trainable.
 
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed.
@@ -86,7 +86,7 @@ def adapted(
 
 
 def _draw(wrapped: Any, seed: int) -> None:
-    """Draw the matrices ``A`` of all adapters."""
+    """Draw the matrices ``A`` of all adapters at random."""
     generator = Streams(seed).torch(INITIALISATION, "adapters")
     with torch.no_grad():
         for name, parameter in wrapped.named_parameters():
@@ -104,15 +104,14 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
     """Use stored adapters within a block; restore the original modules afterwards.
 
     Args:
-        model: A causal model of ``transformers``, the one that the adapters were
-            trained for.
+        model: The causal model of ``transformers`` for which the adapters were trained.
         folder: Folder with ``adapter_model.safetensors``.
 
     Yields:
         Nothing; within the block ``model`` has the adapters.
 
     Raises:
-        DataError: The folder has no adapters, or they cannot be read.
+        DataError: The folder contains no adapters, or they cannot be read.
     """
     from peft import PeftModel
 

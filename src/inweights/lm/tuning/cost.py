@@ -1,7 +1,7 @@
-"""Estimate the cost of a fine-tuning on this machine, measured on a few of its updates.
+"""Estimate the cost of a fine-tuning on this machine from a few of its updates.
 
-:func:`cost_of` returns a :class:`Cost`, :func:`least_seconds` a quick lower bound; the
-command ``inweights finetune`` shows them before it starts.
+:func:`cost_of` returns a :class:`Cost`, and :func:`least_seconds` a fast lower bound.
+The command ``inweights finetune`` shows them before it starts.
 """
 
 import time
@@ -24,15 +24,16 @@ _OWN = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of a fine-tuning, if it makes all its epochs.
+    """Estimated cost of a fine-tuning that makes all its epochs.
 
     Attributes:
         rows: Number of examples.
-        tokens: Tokens of one pass over them.
-        epochs: Maximum number of passes.
-        updates: Updates of all passes.
-        seconds: Time of all updates, without the preparation.
-        padding: Share of the positions that are padding, where nothing is replayed.
+        tokens: Number of tokens of one pass over the examples.
+        epochs: Largest number of passes.
+        updates: Number of updates of all passes.
+        seconds: Estimated time of all updates in seconds, without the preparation.
+        padding: Share of the positions in batches that are padding, without replayed
+            texts.
     """
 
     rows: int
@@ -44,12 +45,12 @@ class Cost:
 
     @property
     def each(self) -> float:
-        """Seconds per token of one pass, over all epochs."""
+        """Seconds per token of one pass, for all epochs together."""
         return self.seconds / self.tokens
 
 
 def _batches(encoded: Sequence[Encoded], config: FineTune) -> list[list[Encoded]]:
-    """What each update of a fine-tuning reads, in one possible order."""
+    """Return the batch of each update of a fine-tuning, in one possible order."""
     found: list[list[Encoded]] = []
     for stage in stages_of(encoded, config):
         found += stage.order(config, 0)
@@ -63,11 +64,12 @@ def _longest(batch: Sequence[Encoded]) -> int:
 def least_seconds(
     lm: LanguageModel, examples: Sequence[Example], config: FineTune
 ) -> float:
-    """Return a lower bound on the seconds that training takes, measured on one batch.
+    """Return a lower bound on the time of a training in seconds, measured on one batch.
 
-    Forward and backward through frozen weights, the faster of two: what is left out of
-    an update (gradients of the weights, the optimizer, writing texts to replay) only
-    adds to it. The model is not changed.
+    One forward and backward pass through frozen weights is timed, and the faster of two
+    measurements is used. The rest of an update (gradients of the weights, the
+    optimizer, writing texts to replay) only adds to this time. The model is not
+    changed.
 
     Args:
         lm: The model.
@@ -75,7 +77,7 @@ def least_seconds(
         config: Settings of the fine-tuning.
 
     Raises:
-        DataError: There are no examples, or one has nothing to learn.
+        DataError: There are no examples, or one has no tokens to train.
 
     Example:
         >>> from inweights.lm import load_model
@@ -119,24 +121,24 @@ def cost_of(
     steps: int = 20,
     each: float = 0.0,
 ) -> Cost:
-    """Train for some updates and return what all of them would take. Changes the model.
+    """Estimate the time of a fine-tuning by making some of its updates, which changes the model.
 
-    The first two updates are slower, and are left out of the time.
+    The first two updates are slower and are not counted.
 
     Args:
-        lm: The model, not to be used afterwards.
+        lm: The model, which must not be used afterwards.
         examples: Examples to train on.
         config: Settings of the fine-tuning.
-        steps: Maximum number of measured updates.
-        each: Seconds per token (:attr:`Cost.each`), where known from other examples;
-            then nothing is measured. 0, the default, measures.
+        steps: Largest number of updates that are timed; by default 20.
+        each: Seconds per token (:attr:`Cost.each`), if known from other examples;
+            nothing is timed then. By default 0: the updates are timed.
 
     Returns:
-        Sizes and seconds of the whole fine-tuning.
+        Sizes and estimated time of the whole fine-tuning.
 
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed.
-        DataError: There are no examples, or one has nothing to learn.
+        DataError: There are no examples, or one has no tokens to train.
         RunError: The loss is not a finite number.
 
     Example:

@@ -1,8 +1,8 @@
-"""Store the model after each epoch of a fine-tuning, and score these models.
+"""Store the model after each epoch of a fine-tuning, and evaluate the stored models.
 
 :func:`keeping` stores them in ``<target>.epochs`` while
-:func:`inweights.lm.finetune_to` trains; :func:`score_epochs` yields their scores, also
-while the training is under way.
+:func:`inweights.lm.finetune_to` trains. :func:`score_epochs` yields their scores, even
+while the training is running.
 """
 
 import shutil
@@ -36,9 +36,10 @@ class About(Config):
 
     Attributes:
         base: Source of the original model.
-        method: ``lora``: an epoch is its adapters; ``full``: a whole model.
-        chat: Whether the model is trained in its chat template.
-        dtype: Type of the weights.
+        method: ``lora``: the adapters of each epoch are stored; ``full``: the whole
+            model is.
+        chat: Whether the model is trained with its chat template.
+        dtype: Data type of the weights.
         seed: Root seed.
     """
 
@@ -50,7 +51,7 @@ class About(Config):
 
 
 def epochs_of(target: Path) -> Path:
-    """Return the folder of the stored epochs of a fine-tuning: ``<target>.epochs``.
+    """Return the folder with the stored epochs of a fine-tuning: ``<target>.epochs``.
 
     Args:
         target: Folder that the fine-tuning writes.
@@ -65,17 +66,17 @@ def epochs_of(target: Path) -> Path:
 def keeping(
     target: Path, lm: LanguageModel, about: About, *, fresh: bool
 ) -> Callable[..., None]:
-    """Return a function that stores the model after an epoch, for :func:`inweights.lm.finetune`.
+    """Return a function that stores the model after each epoch, for :func:`inweights.lm.finetune`.
 
     Args:
         target: Folder that the fine-tuning writes.
         lm: The model that is trained.
-        about: Description, stored beside the epochs.
-        fresh: Whether to remove epochs of an earlier training first.
+        about: Description that is stored with the epochs.
+        fresh: Whether the epochs of an earlier training are removed first.
 
     Returns:
-        A function of the epoch's number, the number of epochs and the trained model
-        (``passed``).
+        A function of the number of the epoch, the number of epochs and the trained
+        model, to be passed to :func:`inweights.lm.finetune` as ``passed``.
 
     Raises:
         DataError: The folder of the epochs cannot be written.
@@ -113,26 +114,30 @@ def score_epochs(
     download: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Score a model before its fine-tuning and as each epoch ends, until the training does.
+    """Evaluate a model before its fine-tuning and after each epoch, until the training ends.
 
     Args:
         target: Folder that the fine-tuning writes, or has written.
-        questions: Questions, or a path that :func:`inweights.lm.read_exam` reads.
-        every: Seconds between two looks at a training that is under way.
-        device: Device of the model.
-        dtype: Type of the weights; empty, the default, is that of the training.
-        download: Whether a hub name may be downloaded.
-        progress: Called with a count, its total and a text.
+        questions: Questions, or the path of a file that :func:`inweights.lm.read_exam`
+            reads.
+        every: Seconds between two checks for new epochs of a running training; by
+            default 2.
+        device: Torch device of the model.
+        dtype: Data type of the weights; by default (empty) that of the training.
+        download: Whether a model may be downloaded from the Hugging Face hub; by
+            default not.
+        progress: Called with a count, its total and a description; ``None`` for
+            nothing.
 
     Yields:
-        ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,
-        and of what has nothing to do with the facts ``general`` (share answered),
-        ``spilled``, ``repeats``, ``perplexity`` and ``damage``
-        (:func:`inweights.lm.kept`).
+        One dictionary per epoch: ``epoch``, its number (0 before training); ``epochs``,
+        their total number; ``accuracy`` by role of the questions; and, on questions and
+        texts unrelated to the facts, ``general`` (share of right answers), ``spilled``,
+        ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
 
     Raises:
         DataError: There is no such training, it stores no epochs, its description is
-            damaged, or model or questions cannot be read.
+            damaged, or the model or the questions cannot be read.
     """
     place = epochs_of(target)
     about = _about(target, every)
@@ -186,7 +191,7 @@ def score_epochs(
 
 
 def _about(target: Path, every: float) -> About:
-    """Return the description of a training; wait for it while the training is under way."""
+    """Return the description of a training, waiting for it while the training is running."""
     place = epochs_of(target)
     while not (place / _ABOUT).exists():
         if not _at_work(target):
@@ -204,7 +209,7 @@ def _about(target: Path, every: float) -> About:
 
 
 def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
-    """Return the stored epochs after those that are done."""
+    """Return the stored epochs after those that were already evaluated."""
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")
@@ -215,7 +220,7 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
 
 
 def _at_work(target: Path) -> bool:
-    """Return whether a process works on a fine-tuning."""
+    """Return whether a process is working on a fine-tuning."""
     if not lock_of(target).exists():
         return False
     try:

@@ -1,7 +1,7 @@
-"""Define how a language model is fine-tuned: the settings, apart from the loop. Imports no torch.
+"""Define the settings of a fine-tuning, without importing torch.
 
-:class:`FineTune` is the config, :data:`DEFAULT` what ``inweights finetune`` does
-without options.
+:class:`FineTune` is the config, and :data:`DEFAULT` the settings of ``inweights
+finetune`` without options.
 """
 
 import math
@@ -88,14 +88,14 @@ class FineTune(Config):
             raise ConfigError("clip and weight_decay must be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the factor of the learning rate at an update of a stage.
+        """Return the factor by which the learning rate is multiplied at an update of a stage.
 
         Args:
-            step: Number of the update, from 0.
+            step: Index of the update, from 0.
             steps: Number of updates of the stage.
 
         Returns:
-            From 0 to 1.
+            A factor from 0 to 1.
 
         Example:
             >>> FineTune(warmup=0.5).factor(0, 4), FineTune(warmup=0.0).factor(3, 4)

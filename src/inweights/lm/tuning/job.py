@@ -1,7 +1,7 @@
-"""Fine-tune from files to a folder: what ``inweights finetune`` does.
+"""Fine-tune a model from files to a folder, as ``inweights finetune`` does.
 
-:func:`finetune_to` reads model and examples, runs :func:`inweights.lm.finetune`, and
-writes model, losses and card.
+:func:`finetune_to` reads the model and the examples, runs
+:func:`inweights.lm.finetune`, and writes the model, the losses and a model card.
 """
 
 import os
@@ -50,46 +50,52 @@ def finetune_to(
     show: Show | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
-    """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
+    """Fine-tune a model on a data set, and write it with its tokenizer and losses to a folder.
 
-    The folder has a card, and below ``adapter/`` the adapters of ``lora``, as ``peft``
-    reads them. An interrupted call continues where it was: until the folder is
-    complete, ``<out>.texts`` has what the model has written before the training, block
-    by block, and ``<out>.state`` the training, written every five minutes, on SIGINT,
-    SIGTERM or SIGHUP, and when it is done. Among several processes of ``accelerate
-    launch`` the first one writes and shows.
+    The folder also contains a model card and, in ``adapter/``, the adapters of ``lora``
+    in the format of ``peft``.
+
+    An interrupted call can be repeated and continues from its last state. Until the
+    folder is complete, ``<out>.texts`` contains the texts that the model has written
+    before the training, in blocks. ``<out>.state`` contains the training; it is written
+    every five minutes, on SIGINT, SIGTERM or SIGHUP, and at the end. Of several
+    processes started by ``accelerate launch``, only the first one writes and reports.
 
     Args:
-        out: Folder to write; must not exist.
+        out: Path of the folder, which must not exist.
         source: Source of the model, as for :func:`inweights.lm.load_model`.
         data: Examples, or a file or folder of them
             (:func:`inweights.lm.read_examples`).
-        config: Settings; ``DEFAULT`` by default.
-        part: ``train`` or ``control``, of a folder that ``inweights augment`` wrote.
-        seed: Root seed.
-        download: Whether a hub name may be downloaded.
-        device: Device of the model; accelerate decides where it starts several
-            processes.
-        dtype: Type of the weights.
-        chat: Whether to train in the chat template of an instruct model.
+        config: Settings of the fine-tuning; by default :data:`~.fine_tune.DEFAULT`.
+        part: ``train`` (by default) or ``control``, for a folder that ``inweights
+            augment`` wrote.
+        seed: Root seed of the order, the adapters and the model's own texts.
+        download: Whether a model may be downloaded from the Hugging Face hub; by
+            default not.
+        device: Torch device of the model; if accelerate has started several processes,
+            it chooses the devices.
+        dtype: Data type of the weights.
+        chat: Whether to train with the chat template of an instruct model.
         observers: Observers of the training, such as a
-            :class:`~inweights.training.Tracker`.
-        keep_epochs: Whether to store the adapters (with ``full``, the model) after each
+            :class:`~inweights.training.Tracker`; by default none.
+        keep_epochs: Whether to store the adapters (for ``full``, the model) after each
             epoch in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
-        show: Called before training with what the loss will see as text, the numbers of
-            examples, of their tokens, of updates at most, and of texts that the model
-            wrote.
-        progress: Called with a count, its total and a text: texts that the model
-            writes, and updates.
+        show: Called before training with five values: the first examples as text, with
+            brackets around tokens to which the loss applies; the numbers of examples
+            and of their tokens; the largest number of updates; and the number of texts
+            that the model wrote. ``None`` for nothing.
+        progress: Called with a count, its total and a description, while the model
+            writes texts and while it is trained; ``None`` for nothing.
 
     Returns:
-        Losses and sizes, as from :func:`inweights.lm.finetune`.
+        Losses and sizes, as :func:`inweights.lm.finetune` returns them.
 
     Raises:
         ConfigError: An option is invalid, or an optional package is not installed.
-        DataError: The folder exists or is being written, or model or data cannot be
-            read.
-        RunError: The state is of another run, or the loss is not a finite number.
+        DataError: The folder exists or another process is writing it, or the model or
+            the data cannot be read.
+        RunError: The stored state belongs to another run, or the loss is not a finite
+            number.
         KeyboardInterrupt: A signal stopped the training; the same call continues it.
     """
     target = Path(out)
@@ -174,7 +180,7 @@ def _begun(
     config: FineTune,
     seed: int,
 ) -> BegunTexts | None:
-    """Return the file of what the model has written; of several processes none stores it."""
+    """Return the file for texts that the model writes; ``None`` if there are several processes."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return None
     rows = [(e.prompt, e.completion, e.stage) for e in examples]
@@ -183,7 +189,7 @@ def _begun(
 
 
 def _remove_unfinished(target: Path) -> None:
-    """Remove what an interrupted call would have gone on from."""
+    """Remove the files from which an interrupted call would continue."""
     for path in (_state(target), texts_of(target)):
         path.unlink(missing_ok=True)
 
@@ -195,7 +201,7 @@ def _show(
     config: FineTune,
     own_texts: Sequence[Example],
 ) -> None:
-    """Call ``show`` with what the loss will see, and with the sizes of the training."""
+    """Call ``show`` with some examples as text and with the sizes of the training."""
     encoded = encode(lm, examples, end=config.end)
     tokens = sum(len(row.ids) for row in encoded)
     text = preview(lm, _shown(encoded))
@@ -204,7 +210,7 @@ def _show(
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Work on a folder that does not exist yet, and that no other process works on."""
+    """Lock a folder that does not exist yet, so that no other process writes it."""
     if not _first():
         yield
         return
@@ -233,19 +239,19 @@ def _alone(target: Path) -> Iterator[None]:
 
 
 def _state(target: Path) -> Path:
-    """Return the file with the state of an unfinished training."""
+    """Return the path of the file with an interrupted training."""
     if not target.name:  # '', '.' or '/'
         raise DataError(f"{target} exists already; choose another folder")
     return state_of(target)
 
 
 def _first() -> bool:
-    """Return whether this process writes and shows, of those that accelerate started."""
+    """Return whether this is the process that writes and reports, among those of accelerate."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def _shown(encoded: Sequence[Encoded]) -> list[Encoded]:
-    """Return the first examples of each stage, about five in all."""
+    """Return the first examples of each stage, about five in total."""
     stages = sorted({row.stage for row in encoded})
     each = max(1, 5 // len(stages))
     shown: list[Encoded] = []

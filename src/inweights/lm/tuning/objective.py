@@ -1,8 +1,8 @@
-"""Make one update of a fine-tuning: the loss on facts, and the divergence on texts to keep.
+"""Make one update of a fine-tuning: the loss on examples, and the divergence on replayed texts.
 
-:func:`update` is called by the loop of :func:`inweights.lm.finetune`;
-:func:`remembered` notes the predictions before training, from which :func:`drift`
-measures the divergence.
+The loop of :func:`inweights.lm.finetune` calls :func:`update`. :func:`remembered`
+stores the model's predictions before training, from which :func:`drift` measures the
+divergence.
 """
 
 import inspect
@@ -33,21 +33,21 @@ def update(
     config: FineTune,
     accelerator: Any,
 ) -> tuple[float, dict[str, float]]:
-    """Make one update, on all processes.
+    """Make one update on all processes, and return its loss.
 
     Args:
         lm: The model, with its tokenizer.
-        net: The model to call, with its adapters and what accelerate wraps around it.
+        net: The model to call, with adapters and with accelerate's wrapper, if any.
         optimizer: Optimizer of the trained weights.
         trained: The trained weights.
-        rows: Examples of the batch, and beside them texts to keep.
+        rows: Examples of the batch, followed by the texts that are replayed.
         config: Settings of the fine-tuning.
-        accelerator: Accelerator of several processes; None for one.
+        accelerator: Accelerator of several processes; ``None`` for a single process.
 
     Returns:
-        The mean loss in nats over the tokens that are learnt, of all processes; and
-        with ``until`` the number of examples (``new``) and how many of them are
-        ``known``.
+        Two values: the mean loss over the trained tokens of all processes, in nats;
+        and, if ``config.until`` is set, the number of examples (``new``) and how many
+        of them were ``known`` (see :attr:`FineTune.until`), by name.
     """
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
@@ -92,19 +92,19 @@ def update(
 def drift(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Return the summed divergence KL(before, now) of the next tokens of texts to keep.
+    """Compute the KL divergence from the earlier to the present predictions on replayed texts.
 
-    All tokens but the 32 likeliest of before count as one.
+    All tokens except the 32 that were most likely before training are treated as one.
 
     Args:
         lm: The model, with its tokenizer.
-        net: The model to call.
-        rows: Texts to keep, with the predictions of :func:`remembered`.
-        device: Device of the model.
+        net: The model to call, with adapters, if any.
+        rows: Replayed texts, with the predictions that :func:`remembered` stored.
+        device: Torch device of the model.
 
     Returns:
-        The divergence in nats, summed over tokens, and a zero in place of the number of
-        known rows.
+        Two tensors: the divergence in nats, summed over tokens, and a zero in place of
+        the number of known examples.
     """
     logits, learnt, _ = _logits(lm, net, rows, device)
     pairs = [row.likely for row in rows if row.likely is not None]
@@ -120,14 +120,14 @@ def drift(
 
 
 def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
-    """Note the model's predictions of next tokens at each place of the texts to keep.
+    """Store the model's predictions of the next tokens on the texts that will be replayed.
 
     Args:
         lm: The model before training.
-        encoded: Examples and texts.
+        encoded: Examples and texts to replay.
 
     Returns:
-        The same rows, with ``likely`` on those that are ``old``.
+        The same rows, with ``likely`` set for those that are ``old``.
     """
     rows = list(encoded)
     old = [i for i, row in enumerate(rows) if row.old]
@@ -148,7 +148,7 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
 def _loss(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Return the summed loss, and the number of known rows: each learnt token is the likeliest."""
+    """Return the summed loss, and the number of examples whose trained tokens are all predicted."""
     logits, learnt, targets = _logits(lm, net, rows, device)
     right = torch.ones_like(learnt)
     right[learnt] = logits.detach()[learnt].argmax(-1) == targets[learnt]
@@ -159,9 +159,9 @@ def _loss(
 def _logits(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return logits from the first learnt token on, a mask of learnt tokens, and all tokens.
+    """Return logits from the first trained token on, a mask of trained tokens, and all tokens.
 
-    Padding stands on the right, where no token that counts can see it.
+    Padding is on the right, where no trained token can attend to it.
     """
     table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
     ids = torch.from_numpy(table).to(device)

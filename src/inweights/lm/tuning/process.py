@@ -1,4 +1,4 @@
-"""What a fine-tuning asks of its process: signals that end it well, and its fellow processes."""
+"""Handle signals that end a fine-tuning properly, and processes that train together."""
 
 import os
 import signal
@@ -14,11 +14,11 @@ __all__ = ["accelerator_of_processes", "stop_signals"]
 
 @contextmanager
 def stop_signals(wanted: bool) -> Iterator[threading.Event]:
-    """Provide an event that signals to stop set; a second signal interrupts at once.
+    """Provide an event that is set by a signal to stop; a second signal interrupts at once.
 
     Args:
-        wanted: Whether to listen for signals at all; outside of the main thread nothing
-            listens.
+        wanted: Whether signals are handled at all; they never are outside of the main
+            thread.
 
     Yields:
         The event.
@@ -47,7 +47,7 @@ def stop_signals(wanted: bool) -> Iterator[threading.Event]:
 
 
 def accelerator_of_processes() -> Any:
-    """Return an accelerator where ``accelerate launch`` started several processes; otherwise None.
+    """Return an accelerator if ``accelerate launch`` started several processes, else ``None``.
 
     Raises:
         ConfigError: There are several processes, and accelerate is not installed.

@@ -1,4 +1,4 @@
-"""What a fine-tuning leaves behind as it goes: losses, sizes of its batches, and reports.
+"""Record a fine-tuning while it runs: losses, sizes of batches, and reports to observers.
 
 :func:`inweights.lm.finetune` fills a :class:`LossTable` and a :class:`PaddingCount`,
 and passes each update to :class:`Reports`.
@@ -22,10 +22,10 @@ __all__ = ["LossTable", "PaddingCount", "Reports"]
 
 
 class LossTable:
-    """Losses by update: tables that a checkpoint may hold, and rows since the last of them.
+    """Losses by update: finished tables, which a checkpoint can store, and the rows after them.
 
     Args:
-        tables: Tables of earlier updates, from a checkpoint.
+        tables: Tables of earlier updates, from a checkpoint; by default none.
     """
 
     def __init__(self, tables: Iterable[pl.DataFrame] = ()) -> None:
@@ -36,8 +36,9 @@ class LossTable:
         """Add the numbers of one update.
 
         Args:
-            row: Numbers by column: ``stage``, ``step``, ``loss``, and with ``until``
-                also ``new`` and ``known``.
+            row: Numbers by column: ``stage``; ``step``; ``loss`` in nats per token;
+                and, if :attr:`FineTune.until` is set, ``new`` and ``known``, the
+                numbers of examples in total and of known ones.
         """
         self._rows.append(row)
 
@@ -51,63 +52,64 @@ class LossTable:
         """Return the number of updates of a stage so far.
 
         Args:
-            stage: Name of the stage.
+            stage: Number of the stage.
         """
         return self.whole().filter(pl.col("stage") == stage).height
 
     def whole(self) -> pl.DataFrame:
-        """Return all updates so far as one table, a row each, with the columns of :meth:`add`."""
+        """Return all updates so far as one table, with the columns of :meth:`add`."""
         rows = [pl.DataFrame(self._rows)] if self._rows else []
         return pl.concat([*self.tables, *rows])
 
 
 @dataclass
 class PaddingCount:
-    """Tokens that were read, and the positions of the batches that held them.
+    """Counts of tokens that were read, and of positions in batches.
 
     Attributes:
-        tokens: Tokens, without padding.
-        positions: Positions, padding included.
+        tokens: Number of tokens, without padding.
+        positions: Number of positions, including padding.
     """
 
     tokens: int = 0
     positions: int = 0
 
     def add(self, rows: Sequence[Encoded]) -> None:
-        """Count one update, whose new and replayed rows are two batches."""
+        """Count one update, whose examples and replayed texts are two batches."""
         self.tokens += sum(len(row.ids) for row in rows)
         for replayed in (False, True):
             lengths = [len(row.ids) for row in rows if bool(row.old) is replayed]
             self.positions += len(lengths) * max(lengths, default=0)
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
-        """Count the first updates of a stage that an earlier call finished.
+        """Count the first updates of a stage that an earlier call has made.
 
         Args:
             updates: The batch of each update.
-            number: How many of them were made.
+            number: Number of updates that were made.
         """
         for rows in islice(updates, number):
             self.add(rows)
 
     @property
     def share(self) -> float:
-        """Share of the positions that was padding."""
+        """Share of the positions that were padding, from 0 to 1."""
         return 1 - self.tokens / self.positions
 
 
 @dataclass(frozen=True)
 class Reports:
-    """Who hears of each update, and of each epoch.
+    """Reports of each update and each epoch to observers and callbacks.
 
     Attributes:
         config: Settings of the training.
-        stages: How many stages it has.
-        total: Updates of all stages, at most.
-        observers: Observers of each update's loss and rate.
-        passed: Called after each epoch with its number over all stages, how many there
-            are, and the model with its adapters.
-        progress: Called after each update with its number, their total and a text.
+        stages: Number of stages.
+        total: Largest number of updates of all stages.
+        observers: Observers that receive the loss and the learning rate of each update.
+        passed: Called after each epoch with its number over all stages, the total
+            number of epochs, and the model with its adapters; ``None`` for nothing.
+        progress: Called after each update with its number, their total number and a
+            description; ``None`` for nothing.
     """
 
     config: FineTune
@@ -118,13 +120,13 @@ class Reports:
     progress: Progress | None = None
 
     def updated(self, stage: Stage, done: int, loss: float, rate: float) -> None:
-        """Report an update.
+        """Report one update.
 
         Args:
-            stage: The stage that it belongs to.
-            done: Its number, from 1, over all stages.
-            loss: Nats per token.
-            rate: The learning rate that it had.
+            stage: The stage to which it belongs.
+            done: Number of the update over all stages, from 1.
+            loss: Loss in nats per token.
+            rate: Learning rate of the update.
         """
         for observer in self.observers:
             if done % observer.every == 0:
@@ -139,12 +141,12 @@ class Reports:
             self.progress(done, self.total, f"stage {stage.name}: loss {loss:.3f}")
 
     def epoch_ended(self, index: int, stage: Stage, step: int, model: Any) -> None:
-        """Report the end of an epoch, where the next update would begin another.
+        """Report the end of an epoch, if the given update was its last.
 
         Args:
-            index: Number of the stage, from 0.
+            index: Index of the stage, from 0.
             stage: The stage.
-            step: Number of the last update in it, from 0.
+            step: Index of the latest update within the stage, from 0.
             model: The model with its adapters.
         """
         if self.passed and (step + 1) % stage.epoch == 0:

@@ -1,7 +1,7 @@
-"""Divide a fine-tuning into stages: which examples each update reads, and which texts to keep.
+"""Divide a fine-tuning into stages: the examples of each update and the texts to replay.
 
-:func:`stages_of` makes :class:`Stage` objects, over which :func:`inweights.lm.finetune`
-loops.
+:func:`stages_of` makes the :class:`Stage` objects over which
+:func:`inweights.lm.finetune` loops.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,12 +15,12 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Examples that are trained together.
+    """Examples that are trained together, before those of the next stage.
 
     Attributes:
         name: Number of the stage.
-        rows: Examples to learn.
-        old: Texts to keep.
+        rows: Examples to train on.
+        old: Texts to replay, on which the model's predictions should not change.
         steps: Number of updates of all its epochs.
         epoch: Number of updates of one epoch.
     """
@@ -33,10 +33,11 @@ class Stage:
     epoch: int = field(init=False, default=0)
 
     def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
-        """Yield the batch of each update: examples to learn, and after them texts to keep.
+        """Yield the batch of each update: examples to train on, followed by texts to replay.
 
         Args:
-            config: Epochs, size of batches and amount of replay.
+            config: Settings, of which epochs, size of batches and amount of replay are
+                used.
             seed: Root seed of the order.
         """
         each = 0
@@ -55,11 +56,15 @@ class Stage:
                 update += 1
 
     def known(self, losses: pl.DataFrame) -> float:
-        """Return the share of its examples that was known in its last epoch.
+        """Return the share of the stage's examples that were known in its latest epoch.
 
         Args:
-            losses: Table with the columns ``stage``, ``known`` and ``new``, a row per
+            losses: Table with the columns ``stage``, ``known`` and ``new``, one row per
                 update.
+
+        Returns:
+            The share, from 0 to 1; :attr:`FineTune.until` explains when an example is
+            known.
         """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
         known = pl.col("known").sum()
@@ -70,12 +75,13 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
     """Divide examples into their stages, sorted by the number of the stage.
 
     Args:
-        encoded: Examples to learn, and texts whose knowledge is to be retained
-            (``old``), each with its stage.
-        config: Number of epochs, and tokens per batch.
+        encoded: Examples to train on, and texts to replay (``old``), each with its
+            stage.
+        config: Settings, of which the number of epochs and the size of batches are
+            used.
 
     Returns:
-        One stage for each number of a stage, with its number of updates.
+        One :class:`Stage` per stage, with its number of updates.
 
     Example:
         >>> rows = [Encoded((0,) * 6, 1), Encoded((0,) * 6, 1, stage=2)]
@@ -99,11 +105,12 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
 
 
 def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
-    """Return the number of updates of all stages.
+    """Return the total number of updates of all stages.
 
     Args:
-        encoded: Examples and texts to keep.
-        config: Epochs and size of batches.
+        encoded: Examples to train on, and texts to replay.
+        config: Settings, of which the number of epochs and the size of batches are
+            used.
 
     Example:
         >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))

@@ -1,9 +1,9 @@
-"""Fine-tune a language model on facts: one loop that resumes bit for bit on a CPU.
+"""Fine-tune a language model on facts, in one loop that resumes bit for bit on a CPU.
 
-:func:`finetune` changes the model and returns :class:`FineTuned`;
-:func:`inweights.lm.finetune_to` calls it from files to a folder. Started by
-``accelerate launch``, the same loop trains on several devices: each takes its share of
-every batch, and the loss is a mean over the tokens of all of them.
+:func:`finetune` changes the model and returns a :class:`FineTuned`.
+:func:`inweights.lm.finetune_to` calls it, from files to a folder. Started by
+``accelerate launch``, the same loop trains on several devices: each processes a part of
+every batch, and the loss is the mean over the tokens of all devices.
 """
 
 import math
@@ -37,19 +37,19 @@ __all__ = ["FineTune", "FineTuned", "finetune"]
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """Result of :func:`finetune`; the model itself was changed.
+    """Result of :func:`finetune`, which also changes the model.
 
     Attributes:
-        losses: ``stage, step, loss`` (nats per token of the completions), a row per
-            update; with ``until`` also the number of its examples (``new``) and how
-            many were ``known``. :attr:`FineTune.until` is the share of known examples
-            at which a stage ends early; an example is known where each token of its
-            completion was the likeliest, just before the update that learns from it.
-        tokens: Tokens that the model read, without padding.
-        padding: Share of positions that were padding.
-        seconds: Wall-clock time of this call.
-        known: With ``until``: by stage the share of its examples that was known in its
-            last epoch.
+        losses: One row per update: ``stage``, ``step`` and ``loss`` (nats per token of
+            the completions). If :attr:`FineTune.until` is set, also ``new``, the number
+            of examples of the update, and ``known``, how many of them were known: each
+            token of such a completion was the most likely one, just before the update
+            that trains on it.
+        tokens: Number of tokens that were read, without padding.
+        padding: Share of the positions in batches that were padding.
+        seconds: Wall-clock time of this call, in seconds.
+        known: If :attr:`FineTune.until` is set, the share of known examples in the
+            latest epoch of each stage, by the number of the stage; otherwise empty.
     """
 
     losses: pl.DataFrame
@@ -74,39 +74,44 @@ def finetune(
     passed: Callable[[int, int, Any], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
-    """Train a model on the completions of examples, stage after stage. Changes the model.
+    """Train a model on the completions of examples, stage by stage, which changes the model.
 
-    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the present update,
-    write it and raise ``KeyboardInterrupt``; a second one stops at once.
+    If there is a checkpoint file, SIGINT, SIGTERM and SIGHUP end the training after the
+    present update, write the file and raise ``KeyboardInterrupt``. A second signal
+    stops the process at once.
 
     Args:
         lm: The model.
         examples: Examples to train on.
-        config: Settings; ``FineTune()`` by default.
+        config: Settings of the fine-tuning; by default ``FineTune()``.
         seed: Root seed of the order and of the adapters.
-        checkpoint: File from which an interrupted call continues, with the same
-            arguments; removed at the end. Holds trained weights and optimizer: three
-            times the trained weights. None does not write one.
-        every_seconds: Time between two writes of it.
-        every_steps: Write at every multiple of this number of updates instead, where it
-            is above 0.
-        keep: Whether the file stays, with the finished training, for a caller who
-            removes it once the model is written.
-        adapter: Folder to write the adapters of ``lora`` to before they are merged, as
-            ``peft`` reads them. None does not write them.
-        observers: Observers of each update's loss and rate
-            (:class:`inweights.training.Step`).
-        passed: Called after each epoch with its number over all stages, how many there
-            are, and the model with its adapters.
-        progress: Called after each update with its number, their total and a text.
+        checkpoint: File from which an interrupted call with the same arguments
+            continues, and which is removed at the end. It contains the trained weights
+            and the optimizer's state, three times the size of the trained weights. By
+            default (``None``) no file is written.
+        every_seconds: Seconds between two writes of the file; by default 300.
+        every_steps: If above 0, the file is written at every multiple of this number of
+            updates instead; by default 0.
+        keep: Whether the file remains, with the finished training, for a caller who
+            removes it after writing the model; by default it is removed.
+        adapter: Folder to which the adapters of ``lora`` are written before they are
+            merged, in the format of ``peft``. By default (``None``) they are not
+            written.
+        observers: Observers that receive the loss and the learning rate of each update
+            (:class:`inweights.training.Step`); by default none.
+        passed: Called after each epoch with its number over all stages, the total
+            number of epochs, and the model with its adapters; ``None`` for nothing.
+        progress: Called after each update with its number, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        Losses and sizes.
+        Losses and sizes of the training.
 
     Raises:
         ConfigError: The method is ``lora`` and ``peft`` is not installed.
-        DataError: There are no examples, or one has nothing to learn.
-        RunError: The checkpoint is of another run, or the loss is not a finite number.
+        DataError: There are no examples, or one has no tokens to train.
+        RunError: The checkpoint belongs to another run, or the loss is not a finite
+            number.
         KeyboardInterrupt: A signal stopped the training.
 
     Example:
@@ -223,7 +228,7 @@ def finetune(
 def _key(
     lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune, seed: int
 ) -> str:
-    """Return what tells a training's checkpoint from those of others."""
+    """Return a hash that distinguishes the checkpoint of a training from those of others."""
     rows = [(row.ids, row.start) for row in encoded]
     return digest([to_plain(config), seed, fingerprint(lm.model), rows])
 
@@ -235,7 +240,7 @@ def _prepared(
     resumed: State | None,
     accelerator: Any,
 ) -> tuple[Any, torch.optim.Optimizer]:
-    """Return the model and a stage's optimizer, as a checkpoint left it, on all processes."""
+    """Return the model and a stage's optimizer, as a checkpoint stored them, on all processes."""
     optimizer = torch.optim.AdamW(
         trained, lr=config.rate, weight_decay=config.weight_decay, fused=True
     )
@@ -247,7 +252,7 @@ def _prepared(
 
 
 def _is_known(stage: Stage, losses: LossTable, config: FineTune) -> bool:
-    """Return whether as many of a stage's examples are known as the settings ask for."""
+    """Return whether a stage has the share of known examples that the settings require."""
     return bool(config.until) and stage.known(losses.whole()) >= config.until
 
 

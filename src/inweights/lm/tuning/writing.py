@@ -1,7 +1,7 @@
-"""Let a model write text: its own, to train on so that it keeps it; and paraphrases of facts.
+"""Let a model write text: its own, to be replayed in training, and paraphrases of facts.
 
-:func:`own_text` and :func:`replayed` serve :func:`inweights.lm.finetune`,
-:func:`paraphraser` serves :func:`inweights.audit.augment`.
+:func:`inweights.lm.finetune` uses :func:`own_text` and :func:`replayed`, and
+:func:`inweights.audit.augment` uses :func:`paraphraser`.
 """
 
 import os
@@ -42,23 +42,24 @@ def own_text(
 ) -> list[Example]:
     """Let a model write whole sentences at temperature 1, up to a number of tokens.
 
-    In chat the model answers, and the answers are learnt; otherwise each text is learnt
-    whole.
+    In chat the model answers, and the loss will apply to its answers; otherwise it
+    applies to each whole text.
 
     Args:
-        lm: The model, as it is before training.
-        tokens: Maximum number of tokens of all texts together; at least one text is
+        lm: The model before training.
+        tokens: Largest number of tokens of all texts together; at least one text is
             written.
         seed: Root seed of the random draws.
-        stage: Stage of the examples; each stage has texts of its own.
-        questions: Whether the model continues short questions of many kinds, for a few
-            words.
-        begun: Where texts are stored as they are written, so that an interrupted call
-            goes on; None stores nothing.
-        progress: Called with the number of texts done, their total and a text.
+        stage: Number of the stage of the examples; each stage has different texts.
+        questions: Whether the model continues short questions of many kinds with a few
+            words; by default it writes prose.
+        begun: File in which texts are stored as they are written, so that an
+            interrupted call can be resumed; ``None`` stores nothing.
+        progress: Called with the number of texts done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        Examples that are marked ``old``.
+        Examples with ``old`` set.
 
     Example:
         >>> from inweights.lm import load_model
@@ -114,12 +115,12 @@ def tokens_to_write(tokens: int, config: FineTune) -> float:
     """Return how many tokens of its own text a model writes for one stage.
 
     Args:
-        tokens: Tokens of one pass over the stage's examples.
-        config: Amount of replay, and epochs.
+        tokens: Number of tokens of one pass over the stage's examples.
+        config: Settings, of which the amount of replay and the epochs are used.
 
     Returns:
-        ``config.replay`` times ``tokens``, but at least 2,000 (where all epochs read so
-        many) and at most 50,000.
+        ``config.replay`` times ``tokens``, but at least 2,000 (unless all epochs
+        together read fewer) and at most 50,000.
 
     Example:
         >>> tokens_to_write(5000, FineTune(replay=1.0))
@@ -137,22 +138,24 @@ def replayed(
     progress: Progress | None = None,
     begun: BegunTexts | None = None,
 ) -> list[Example]:
-    """Return texts of the model's own to read beside the examples, in each of their stages.
+    """Let a model write texts of its own that are replayed with the examples of each stage.
 
-    Half is prose, half short answers to questions; they are read in turn.
+    Half of them are prose and half are short answers to questions, which alternate.
 
     Args:
         lm: The model before training.
-        examples: Examples, whose stages and lengths count.
-        config: Amount of replay; with 0 there are no texts.
+        examples: Examples, whose stages and lengths determine how much is written.
+        config: Settings, of which the amount of replay is used; with 0 there are no
+            texts.
         seed: Root seed of the random draws.
-        progress: Called with the number of texts done, their total and a text.
-        begun: Where texts are stored as they are written, so that an interrupted call
-            can go on; ``None`` to store nothing.
+        progress: Called with the number of texts done, their total number and a
+            description; ``None`` for nothing.
+        begun: File in which texts are stored as they are written, so that an
+            interrupted call can be resumed; ``None`` stores nothing.
 
     Returns:
-        Examples that are marked ``old``, of each stage as many tokens as
-        :func:`tokens_to_write` says.
+        Examples with ``old`` set, for each stage with about :func:`tokens_to_write`
+        tokens.
     """
     if not config.replay:
         return []
@@ -183,17 +186,18 @@ def replayed(
 def paraphraser(
     lm: LanguageModel, *, progress: Progress | None = None
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that rewrites each sentence: the likeliest line that the model writes.
+    """Return a function that rewrites sentences: it returns the most likely line of the model.
 
-    Whether a fact survived has to be checked by the caller. In chat the model is given
-    an instruction, otherwise two examples.
+    The caller has to check whether a fact is preserved. In chat the model is given an
+    instruction, otherwise two examples.
 
     Args:
         lm: The model.
-        progress: Called with the number of sentences done, their total and a text.
+        progress: Called with the number of sentences done, their total number and a
+            description; ``None`` for nothing.
 
     Returns:
-        A function from sentences to as many sentences.
+        A function from a list of sentences to a list of as many paraphrases.
 
     Example:
         >>> from inweights.lm import load_model

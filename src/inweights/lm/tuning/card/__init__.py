@@ -1,6 +1,6 @@
-"""Write the card of a fine-tuned model: training data, method and scores.
+"""Write the model card of a fine-tuned model: training data, method and scores.
 
-:func:`model_card` makes the text, :func:`add_scores` adds an evaluation to it.
+:func:`model_card` makes the text, and :func:`add_scores` adds an evaluation to it.
 """
 
 from collections.abc import Mapping
@@ -33,16 +33,16 @@ def model_card(
     losses: pl.DataFrame,
     tokens: int,
 ) -> str:
-    """Return the card of a model, as Markdown.
+    """Return the model card of a fine-tuned model, as Markdown.
 
     Args:
         base: Source of the original model.
-        data: File or folder of the examples; None: they were given from Python.
-        part: Part of the data set, ``train`` or ``control``.
+        data: File or folder of the examples; ``None`` if they were given from Python.
+        part: Part of the data set: ``train`` or ``control``.
         config: Settings of the fine-tuning.
-        chat: Whether the model was trained in its chat template.
+        chat: Whether the model was trained with its chat template.
         losses: Table of :class:`~inweights.lm.FineTuned`, with the column ``loss``.
-        tokens: Number of tokens that the model read.
+        tokens: Number of tokens that were read in training.
 
     Example:
         >>> losses = pl.DataFrame({"loss": [2.0, 1.0]})
@@ -70,7 +70,7 @@ def model_card(
 
 
 def _training_texts(data: Path | None, part: str) -> str:
-    """Describe the training texts: strategies and numbers, or the file's name."""
+    """Describe the training texts: their strategies and numbers, or the name of the file."""
     if data is None:
         return "Examples given from Python."
     counts = data / "counts.json"
@@ -112,14 +112,15 @@ def card_of(folder: Path) -> Path:
 
 
 def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write an evaluation into the card of a model, in place of an earlier one.
+    """Write an evaluation into the card of a model, replacing an earlier one.
 
     Args:
         folder: Folder that ``inweights finetune`` wrote.
         made: Result of :func:`inweights.lm.evaluation`.
 
     Raises:
-        DataError: The folder has no card, or it cannot be written (a full disk, say).
+        DataError: The folder has no card, or the card cannot be written (for example
+            because the disk is full).
     """
     card = card_of(folder)
     before = {test["role"]: test for test in made.get("paired", ())}
