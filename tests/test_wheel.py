@@ -28,19 +28,34 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(
         [*pip, "wheel", "--no-deps", "-w", str(folder), str(ROOT)], check=True
     )
-    environment(folder, "empty")
+    [wheel] = folder.glob("inweights-*.whl")
+    venv.create(folder / "empty", with_pip=False)
+    python = folder / "empty" / "bin" / "python"
+    # Modules are compiled when they are imported, which few of them are.
+    into = ["--python", str(python), "install", "--no-deps", "--no-compile", str(wheel)]
+    subprocess.run([*pip, *into], check=True)
+    link_needed(packages_of(folder / "empty"), ())
     return folder
 
 
-def environment(folder: Path, name: str, *extras: str) -> Path:
-    """Make an environment with nothing in it but the wheel and what it needs, with extras."""
-    [wheel] = folder.glob("inweights-*.whl")
-    venv.create(folder / name, with_pip=False)
-    python = folder / name / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    into = ["--python", str(python), "install", "--no-deps", str(wheel)]
-    subprocess.run([*pip, *into], check=True)
-    [packages] = (folder / name / "lib").glob("python*/site-packages")
+def with_extra(folder: Path, extra: str) -> Path:
+    """Make an environment with an extra beside the installed wheel; return its Python."""
+    venv.create(folder / extra, with_pip=False)
+    packages = packages_of(folder / extra)
+    for item in packages_of(folder / "empty").iterdir():
+        (packages / item.name).symlink_to(item)
+    link_needed(packages, [extra])
+    return folder / extra / "bin" / "python"
+
+
+def packages_of(environment: Path) -> Path:
+    """Return the folder in which an environment has its packages."""
+    [packages] = (environment / "lib").glob("python*/site-packages")
+    return packages
+
+
+def link_needed(packages: Path, extras: Collection[str]) -> None:
+    """Link into a folder of packages what the wheel says that it needs, with extras."""
     for package in needed("inweights", extras):
         for file in metadata.files(package) or ():
             link = packages / file.parts[0]
@@ -48,7 +63,6 @@ def environment(folder: Path, name: str, *extras: str) -> Path:
                 link.symlink_to(
                     str(metadata.distribution(package).locate_file(file.parts[0]))
                 )
-    return python
 
 
 def needed(
@@ -90,32 +104,46 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     assert {name for name in kept if "__pycache__" not in name} <= set(names)
 
 
+#: Runs programs one after another, each in its own folder, so that what they import is
+#: imported once.
+IN_TURN = """
+import os, runpy, sys
+for program in sys.argv[1:]:
+    os.chdir(os.path.dirname(program))
+    runpy.run_path(program, run_name="__main__")
+"""
+
+
 @pytest.mark.parametrize(
-    ("page", "extra"),
+    ("pages", "extra"),
     [
-        ("own-model", ""),
-        ("own-function", ""),
-        ("trained-model", ""),
-        ("looking", ""),
-        ("own-rows", "hf"),
-        ("course/*", ""),
+        (("own-model", "own-function", "trained-model", "looking", "course/*"), ""),
+        (("own-rows",), "hf"),
     ],
 )
 def test_pages_run_where_nothing_else_is(
-    installed: Path, page: str, extra: str, tmp_path: Path
+    installed: Path, pages: tuple[str, ...], extra: str, tmp_path: Path
 ) -> None:
     """What a page prints, as one program of somebody who has installed the wheel."""
     python = installed / "empty" / "bin" / "python"
     if extra:
-        python = environment(installed, extra, extra)
-    pages = sorted((ROOT / "docs").glob(f"{page}.md"))
-    text = "\n".join(page.read_text("utf-8") for page in pages)
-    (tmp_path / "page.py").write_text("\n".join(block.code for block in blocks(text)))
+        python = with_extra(installed, extra)
+    programs = []
+    checks = 0
+    for number, page in enumerate(pages):
+        files = sorted((ROOT / "docs").glob(f"{page}.md"))
+        text = "\n".join(file.read_text("utf-8") for file in files)
+        checks += text.count("\ncheck(")
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        program = folder / "page.py"
+        program.write_text("\n".join(block.code for block in blocks(text)))
+        programs.append(str(program))
     kept = {
         k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")
     }
     done = subprocess.run(
-        [python, "page.py"],
+        [python, "-c", IN_TURN, *programs],
         cwd=tmp_path,
         env=kept | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -124,7 +152,7 @@ def test_pages_run_where_nothing_else_is(
     )
     assert done.returncode == 0, done.stderr
     # The exercises run with their solutions, each of which is checked there.
-    assert done.stdout.count("Right.\n") == text.count("\ncheck(")
+    assert done.stdout.count("Right.\n") == checks
     assert "Not yet" not in done.stdout
 
 
