@@ -118,7 +118,7 @@ def test_a_start_leaves_the_global_generator_alone() -> None:
 
 
 def test_seeds_and_scales_have_to_match() -> None:
-    with pytest.raises(ConfigError, match="2 seeds but 1 initial scales"):
+    with pytest.raises(ConfigError, match="one initial scale per seed"):
         initialise(Pair(2), [0, 1], [Init()])
 
 

@@ -174,7 +174,7 @@ def test_a_token_too_far_is_refused(config: Any) -> None:
         torch.tensor([[-1]]),
         torch.full((2, 1, 2), 7),
     ):
-        with pytest.raises(DataError, match="outside 0 to 5"):
+        with pytest.raises(DataError, match="from 0 to 5"):
             model(tokens)
 
 

@@ -180,7 +180,7 @@ def test_what_cannot_be_batched_is_called_one_by_one_and_said_once() -> None:
         for r in range(len(SEEDS)):
             module = plain(Recurrent, model, r)
             torch.testing.assert_close(said[r], module(IDS)[[0, 4]])
-    with pytest.raises(ConfigError, match="logits of the last position alone"):
+    with pytest.raises(ConfigError, match="logits only for the last position"):
         iw.train(model, WORLD, curriculum(loss="every"), seeds=SEEDS)
 
 
