@@ -149,7 +149,7 @@ def test_a_context_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     path.write_text(
         '{"@context": "https://example.org/c.jsonld", "@id": "x:a", "p": "b"}'
     )
-    with pytest.raises(DataError, match="nothing is fetched"):
+    with pytest.raises(DataError, match="which is not downloaded"):
         read_knowledge(path)
 
 

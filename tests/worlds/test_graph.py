@@ -303,7 +303,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         Graph(file="x.csv")
     with pytest.raises(ConfigError, match="require each other"):
         Graph(shape="edges")
-    with pytest.raises(ConfigError, match="pair of two labels"):
+    with pytest.raises(ConfigError, match="must be a pair of labels"):
         Graph(shape="edges", links=[["a"]])
     with pytest.raises(ConfigError, match="cycle has no root"):
         Graph(shape="cycle", paths=True)
@@ -311,7 +311,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         Graph(shape="file", file=str(tmp_path / "none.txt")).build()
     file = tmp_path / "e.txt"
     file.write_text("a=b\nb=c\nc=a,b,c\nb=a,b\n")
-    with pytest.raises(DataError, match="different lengths"):
+    with pytest.raises(DataError, match="must have the same length"):
         Graph(shape="file", file=str(file), paths=True).build()
     file.write_text("a=b\n")
     with pytest.raises(DataError, match="has no line"):

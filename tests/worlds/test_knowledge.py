@@ -155,7 +155,7 @@ def test_rare_separators_are_no_line_ends(tmp_path: Path) -> None:
             "line 1: object must be a string",
         ),
         ("f.jsonl", '\n{"subject": \n', "line 2: not a JSON object"),
-        ("f.jsonl", "[1]\n", r"line 1: not a JSON object, but \[1\]"),
+        ("f.jsonl", "[1]\n", r"line 1: expected a JSON object, got \[1\]"),
         ("f.json", '[\n{"s": 1,}]', "line 2: not JSON"),
         ("f.json", "{}", "contains no list"),
         ("f.csv", "\n\n", "contains no facts"),
@@ -208,7 +208,8 @@ def test_dataset_folders(tmp_path: Path) -> None:
 
 def test_damaged_folders(tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"a folder without facts.* give the file, as .*csv"
+        DataError,
+        match=r"a folder without facts.* give the path of a file, such as .*csv",
     ):
         read_knowledge(tmp_path)
     write(tmp_path / "state.json", "{}")

@@ -349,8 +349,11 @@ def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bridges": 3}, "bridges are shared by subjects only where maps = 'sampled'"),
-        ({"bridges": 30, "maps": "sampled"}, "bridges must be from 1 to n, got 30"),
+        ({"bridges": 3}, "bridges requires maps = 'sampled'"),
+        (
+            {"bridges": 30, "maps": "sampled"},
+            "bridges must be from 1 to n = 20, got 30",
+        ),
         ({"unseen": 1.0}, "unseen must be a fraction from 0 up to below 1"),
         (
             {"unseen": 0.2, "trained": 0.5},

@@ -1,8 +1,8 @@
 """Array types with shapes for signatures, and rows of different lengths in one array.
 
-``Float[Floats, "N D"]`` is as jaxtyping defines it: type checkers and tests evaluate
-it; at run time the library does not import jaxtyping. :func:`flatten_rows` and
-:func:`cut_rows` are for columns of tokens, such as all prompts of a world.
+``Float[Floats, "N D"]`` has the meaning that jaxtyping defines. Type checkers and tests
+evaluate it; at run time the library does not import jaxtyping. :func:`flatten_rows` and
+:func:`cut_rows` handle columns of tokens, such as all prompts of a world.
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ else:  # annotations are text
 
 
 def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
-    """Return the numbers of all rows of some matrices, one after another, and where rows end.
+    """Concatenate the rows of several matrices into one array.
+
+    Args:
+        matrices: Matrices of integers, which may have different widths.
+
+    Returns:
+        The entries of all rows, one row after another, ``[K]``; and the end (exclusive)
+        of each of the ``M`` rows in it, ``[M]``.
 
     Example:
         >>> numbers, ends = flatten_rows([np.array([[1, 2], [3, 4]]), np.array([[5]])])
@@ -56,12 +63,16 @@ def flatten_rows(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
 
 
 def cut_rows(numbers: Ids, ends: Ids, rows: Ids) -> tuple[Ids, Ids]:
-    """Return some rows of :func:`flatten_rows`, one after another, and where they end.
+    """Select rows from an array that :func:`flatten_rows` made.
 
     Args:
-        numbers: The numbers of all rows.
-        ends: Where each row ends among them.
-        rows: Which rows are wanted, in any order.
+        numbers: The entries of all rows, ``[K]``.
+        ends: End (exclusive) of each row in ``numbers``, ``[M]``.
+        rows: Indices of the rows to select, in any order, ``[m]``.
+
+    Returns:
+        The entries of the selected rows, one row after another, and the end of each of
+        them, ``[m]``.
 
     Example:
         >>> cut_rows(np.array([1, 2, 3, 4, 5]), np.array([2, 4, 5]), np.array([2, 0]))[0].tolist()

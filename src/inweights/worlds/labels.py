@@ -1,7 +1,7 @@
 """A world of inputs and labels: the data of deep linear networks (Feature Resemblance §7).
 
 :class:`Labels` has facts and no queries; :func:`inweights.probes.depth.label_cosines`
-measures what a model learnt of it.
+measures what a model learnt from them.
 """
 
 import numpy as np

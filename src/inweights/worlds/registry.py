@@ -1,8 +1,8 @@
 """Worlds by name, for files and the command line; users can register kinds of their own.
 
 :func:`open_world` builds a world by the name of its kind, or reads a folder or file.
-The config that alters another world, :class:`Altered`, is here as well, since it finds
-the other by its kind.
+The config :class:`Altered`, which changes another world, is defined here, too, as it
+refers to that world by its kind.
 """
 
 import json
@@ -70,6 +70,9 @@ def world_names() -> tuple[str, ...]:
 def world_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of world.
 
+    Args:
+        name: Name of the kind, such as ``two-hop``.
+
     Raises:
         ConfigError: There is no kind with this name.
     """
@@ -78,6 +81,9 @@ def world_kind(name: str) -> type[msgspec.Struct]:
 
 def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Add a config class to the known kinds of worlds, under its tag; usable as a decorator.
+
+    Args:
+        kind: A config class with a method ``build``.
 
     Returns:
         The class itself.
@@ -89,12 +95,12 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 class Altered(Config, tag_field="kind", tag="altered"):
-    """A world with altered facts, and the vocabulary and queries of another one.
+    """A world with altered facts, and the vocabulary and queries of another world.
 
     Attributes:
-        of: Config of the world, or a table with its ``kind``.
-        shuffled: Whether the answers of the facts are permuted, within each role and
-            length.
+        of: Config of the other world, or a table with its ``kind``.
+        shuffled: Whether the answers of the facts are permuted, among facts with the
+            same role and lengths.
         without: Roles whose facts are left out, joined by ``+``.
 
     Raises:
@@ -134,7 +140,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
         Raises:
             ConfigError: No world is given, or nothing is altered.
-            DataError: No fact has a role that is left out, or none remains.
+            DataError: No fact has a role in :attr:`without`, or no fact remains.
         """
         if self.of is None or not (self.shuffled or self.without):
             raise ConfigError(

@@ -1,6 +1,6 @@
-"""Right answers to a prompt: all that any statement of a world gives to it.
+"""Look up right answers to a prompt: every answer that a statement of a world gives to it.
 
-:class:`RightAnswers` looks them up for facts, each of which states one answer;
+:class:`RightAnswers` lists them for facts, each of which states one answer;
 :func:`merged_rows` merges queries with the same prompt into one query with the set of
 its right answers.
 """
@@ -27,12 +27,18 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class RightAnswers:
-    """The right answers of every distinct prompt.
+    """The right answers of every distinct prompt of ``M`` statements.
+
+    The answers of prompt ``k`` are ``tokens[ends[k - 1] : ends[k]]``, where
+    ``ends[-1]`` counts as 0 for the first prompt.
 
     Attributes:
-        prompt: Number of the distinct prompt of each statement, ``[M]``.
-        tokens: First tokens of right answers, one prompt after another.
-        ends: Where the answers of each distinct prompt end in ``tokens``.
+        prompt: For each statement, the index ``k`` of its prompt among the ``K``
+            distinct prompts, ``[M]``.
+        tokens: First token of each of ``P`` right answers, sorted by prompt, then by
+            token, ``[P]``.
+        ends: For each distinct prompt, the end (exclusive) of its answers in
+            ``tokens``, ``[K]``.
     """
 
     prompt: Int[Ids, " M"]
@@ -55,21 +61,31 @@ class RightAnswers:
 
     @property
     def counts(self) -> Int[Ids, " M"]:
-        """Number of right answers of each statement's prompt."""
+        """Number of right answers to the prompt of each statement, ``[M]``."""
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:
-        """Return the right answers to the prompt of one statement, sorted."""
+        """Return the first tokens of the right answers to the prompt of one statement, sorted.
+
+        Args:
+            index: Index of the statement.
+
+        Returns:
+            Token ids of its ``k`` right answers, ``[k]``.
+        """
         number = self.prompt[index]
         start = self.ends[number - 1] if number else 0
         return self.tokens[start : self.ends[number]]
 
     def pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return every right answer of some statements.
+        """Return every right answer to the prompts of some statements.
+
+        Args:
+            indices: Indices of ``m`` statements, ``[m]``.
 
         Returns:
-            For each right answer its statement, as a place in ``indices``, and its
-            token.
+            For each of the ``P`` right answers: the position of its statement in
+            ``indices``, ``[P]``, and its first token, ``[P]``.
         """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
@@ -81,26 +97,26 @@ class RightAnswers:
 
 
 def nothing_further() -> Int[Ids, "0 2"]:
-    """Return an empty array of further right answers."""
+    """Return an empty array of further right answers, ``[0, 2]``."""
     return np.zeros((0, 2), dtype=np.int64)
 
 
 def first_tokens(statements: Statements) -> Int[Ids, " M"]:
-    """Return the first token of every statement's answer."""
+    """Return the first token of every statement's answer, ``[M]``."""
     starts = statements.answer_ends - np.diff(statements.answer_ends, prepend=0)
     return statements.answers[starts]
 
 
 def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " M"]:
-    """Number the prompts of statements; prompts with the same tokens in order share a number.
+    """Number the distinct prompts of statements; equal prompts get the same number.
 
     Args:
         statements: ``M`` statements.
-        apart: A group of each statement; prompts of different groups get different
-            numbers.
+        apart: Number of a group for each statement, ``[M]``. Equal prompts of different
+            groups get different numbers.
 
     Returns:
-        A number from 0 for each statement.
+        Number of each statement's prompt, from 0, ``[M]``.
     """
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
@@ -124,11 +140,15 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
 def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]]:
     """Merge statements with the same role and prompt into one with several right answers.
 
-    Statements that answer in several tokens are not merged.
+    Statements whose answer has several tokens are not merged.
+
+    Args:
+        statements: The statements to merge.
 
     Returns:
         The index of the first statement of each role and prompt, ``[m]``; and the
-        further right answers, each as a place among these and a token.
+        further right answers, ``[F, 2]``: the position of the merged statement among
+        these ``m``, and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1

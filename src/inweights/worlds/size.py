@@ -1,7 +1,7 @@
-"""Checks of a world's size before it is built: counts, fractions and the memory it would take.
+"""Checks of a world's size before it is built: counts, fractions and the memory that it needs.
 
-Each family's config calls them in ``__post_init__`` and ``build``; all raise a
-``ConfigError``.
+The configs of all families call these functions in ``__post_init__`` and ``build``;
+each raises a ``ConfigError``.
 """
 
 import math
@@ -49,7 +49,7 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
     Args:
         kind: Name of the kind of world, for messages.
         config: Config of the world.
-        least: Smallest allowed value of each field.
+        least: Smallest allowed value of each field, by its name.
 
     Raises:
         ConfigError: A count is out of range.
@@ -78,8 +78,8 @@ def check_depth(kind: str, nodes: int, branches: int) -> None:
 
     Args:
         kind: Name of the kind of world, for messages.
-        nodes: Nodes from the root to a leaf.
-        branches: Children of a node.
+        nodes: Number of nodes from the root to a leaf.
+        branches: Number of children of a node.
 
     Raises:
         ConfigError: The tree is too large.

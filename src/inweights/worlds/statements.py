@@ -1,7 +1,8 @@
 """Statements ``prompt → answer`` with roles: the facts and queries of a world, stored in columns.
 
-:class:`Statements` holds many of them as NumPy arrays; :class:`Statement` is a single
-one. A :class:`~inweights.worlds.World` has one of each for its facts and its queries.
+:class:`Statements` stores many of them as NumPy arrays; :class:`Statement` is a single
+one. A :class:`~inweights.worlds.World` has one :class:`Statements` for its facts and
+one for its queries.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Statement(NamedTuple):
     Attributes:
         role: Name of its role.
         prompt: Token ids of the prompt.
-        answer: Token ids of the answer; where several are right, of the first one
+        answer: Token ids of the answer; if several are right, of the first one
             (:meth:`Statements.right_answers` returns all).
     """
 
@@ -193,18 +194,18 @@ class Statements:
     def right_pairs(
         self, indices: Int[Ids, " m"]
     ) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Return every right answer of some statements.
+        """Return every right answer to the prompts of some statements.
 
         Returns:
-            For each right answer its statement, as a place in ``indices``, and its
-            first token.
+            For each of ``P`` right answers: the position of its statement in
+            ``indices``, and its first token.
         """
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
         """Return statements merged by role and prompt, with all right answers.
 
-        Statements that answer in several tokens are not merged.
+        Statements whose answer has several tokens are not merged.
 
         Example:
             >>> two = Statements.build({"composition": ([[0, 5], [0, 5]], [[1], [2]])}).by_prompt()
@@ -288,7 +289,7 @@ class Statements:
         )
 
     def equals(self, other: Statements) -> bool:
-        """Return whether both hold the same statements in the same order."""
+        """Return whether both contain the same statements in the same order."""
         if self.role_names != other.role_names:
             return False
         columns = [name for name in self.__dataclass_fields__ if name != "role_names"]

@@ -1,7 +1,7 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-:class:`Vocabulary` is shared by worlds and models; the functions make names of
-generated tokens.
+Worlds and models share a :class:`Vocabulary`; the functions make names of generated
+tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -78,12 +78,11 @@ class World:
         vocabulary: All tokens.
         facts: Statements that are trained on: each is a prompt with one answer.
         queries: Statements that are never trained on: each is a prompt with the set of
-            its right answers. Those of one role and prompt are merged into one.
-        settings: The resolved config that the world was built from, with its ``kind``.
-        seed: Root seed that it was built with.
-        why_out_of_distribution: The rule by which a query is out of distribution, in
-            words.
-        asks: The kinds of queries that were generated, and how to generate others, in
+            its right answers. Queries with the same role and prompt are merged.
+        settings: The resolved config from which the world was built, with its ``kind``.
+        seed: Root seed with which it was built.
+        why_out_of_distribution: Explanation of which queries are out of distribution.
+        asks: Which kinds of queries were generated, and how to generate others, in
             words.
 
     Raises:
@@ -131,9 +130,10 @@ class World:
             vocabulary: All tokens.
             facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
             queries: The same for queries.
-            why: The rule by which a query is out of distribution, in words.
+            why: Explanation of which queries are out of distribution.
             out_of_distribution: Whether each query, or all of them, is out of
-                distribution; has no effect on statements, which know it.
+                distribution. Has no effect if ``queries`` are :class:`Statements`,
+                which contain this.
 
         Raises:
             DataError: A shape does not fit, or a token id is not in the vocabulary.
@@ -172,10 +172,10 @@ class World:
 
     @cached_property
     def complexity(self) -> int:
-        """Largest number of objects that a subject leads to (Identity Bridge §3.2).
+        """Largest number of objects to which a subject leads (Identity Bridge §3.2).
 
-        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where
-        the world has none.
+        Both trained compositions (role ``two_hop``) and queries are counted. 0 if the
+        world has none.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -191,7 +191,7 @@ class World:
         """Return all facts and queries in words.
 
         Returns:
-            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``,
+            One row per statement: ``part`` (``facts`` or ``queries``), ``role``,
             ``prompt`` and ``answer`` (names of tokens, joined by spaces),
             ``out_of_distribution``, ``right_answers`` (number of right answers to this
             prompt; ``answer`` is the first).

@@ -1,7 +1,8 @@
 """Compute how certain a verdict is, and correct for the number of claims that are judged.
 
-:func:`least_alpha` returns the smallest error probability with the same verdict, a p
-value. :func:`holm` corrects the p values of all claims of the papers.
+:func:`least_alpha` returns the smallest error probability with the same verdict (a p
+value); :func:`holm` corrects the p values of the claims of all papers for multiple
+testing.
 """
 
 import math
@@ -21,14 +22,19 @@ from inweights.support.statistics.intervals import ALPHA
 
 
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Mark the claims of papers whose verdicts hold simultaneously, by Holm's correction.
+    """Correct the verdicts on papers' claims for multiple testing (Holm's procedure).
 
-    The probability that one or more of the marked verdicts are wrong is at most .05
-    (Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian
-    Journal of Statistics 6, 1979).
+    The field ``together`` of a returned claim is True if its verdict is still
+    significant after the correction. The probability that one or more of these verdicts
+    are wrong is at most 5% (Holm, *A simple sequentially rejective multiple test
+    procedure*, Scandinavian Journal of Statistics 6, 1979).
+
+    Args:
+        claims: Judged claims. Only those that :func:`tested` selects are corrected; for
+            all others ``together`` is False.
 
     Returns:
-        The claims in the same order, with ``together`` set for those that are marked.
+        The same claims in the same order, with the field ``together`` set.
     """
     ranked = sorted(tested(claims), key=lambda claim: claim.p or 0.0)
     together: set[str] = set()
@@ -40,25 +46,27 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
 
 
 def tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
-    """Return the claims that are tested jointly: claims of papers with a verdict."""
+    """Return the claims that are tested together: claims of papers that have a verdict."""
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 
 def least_alpha(
     claim: Claim, numbers: Numbers, reproduced: bool, rounding: float = ROUNDING
 ) -> float:
-    """Return the smallest error probability with which a claim would have the same verdict.
+    """Return the smallest error probability at which a claim would have the same verdict.
 
-    A claim with several cases holds only if all of them hold; a verdict ``not
-    reproduced`` is corrected for the number of cases.
+    A claim is reproduced if all of its cases are; a claim that is not reproduced is
+    corrected for the number of cases, any of which may fail.
 
     Args:
         claim: The claim.
-        numbers: The claim's numbers.
-        reproduced: Whether the verdict is ``reproduced``; otherwise it is ``not
-            reproduced``.
-        rounding: Relative tolerance within which a number counts as equal to an end of
-            the target.
+        numbers: Its numbers.
+        reproduced: True for the verdict ``reproduced``, False for ``not reproduced``.
+        rounding: Tolerance at the edge of the target, as a fraction of the size of a
+            number.
+
+    Returns:
+        A p value, from 0 to 1.
     """
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     cases = [list(case.values()) for case in numbers.cases.values()]
@@ -69,7 +77,7 @@ def least_alpha(
 def _least(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """Return the smallest error probability for the numbers of one case."""
+    """Return the smallest error probability with the same verdict, for the numbers of one case."""
     target = claim.target
     count = len(values)
     below = sum(target.falls_short(value, rounding) for value in values)
@@ -92,7 +100,7 @@ def _least(
 
 
 def _at_most(hits: int, count: int, share: float) -> float:
-    """Return the probability of at most ``hits`` hits under a binomial distribution."""
+    """Return the probability of at most ``hits`` successes in ``count`` trials (binomial)."""
     terms = []
     for k in range(hits + 1):
         ways = math.comb(count, k)
@@ -103,7 +111,7 @@ def _at_most(hits: int, count: int, share: float) -> float:
 def _least_of_mean(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """Return the smallest error probability for a claim judged by its mean, by bisection."""
+    """Return the smallest error probability for a claim judged by its mean, found by bisection."""
     low = -12.0
     high = 0.0
     for _ in range(30):

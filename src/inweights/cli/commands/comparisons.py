@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 
 @base.options
 class Compared:
-    """Which model, ways and facts are compared.
+    """The model, the facts, and the ways of giving it the facts that are compared.
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
-        way: untrained, retrieval, facts, entities or mixture; may be repeated. By
-            default all.
-        tokens: Tokens of one pass, the same for each way; 0 takes the mixture once.
-        questions: Number of questions of each kind, at most.
+        way: Way to give the facts to the model; may be repeated, by default all.
+            untrained (not at all), retrieval (in the prompt), or fine-tuning on texts:
+            facts (statements alone), entities (descriptions of entities) or mixture
+            (statements and the texts that 'augment' recommends).
+        tokens: Number of training tokens of one pass, the same for each way of
+            fine-tuning; 0 takes the mixture once.
+        questions: Largest number of questions of each kind.
         wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         download: Whether downloads from the hub are allowed.
-        dry_run: Whether only what it takes is printed.
+        dry_run: Whether to print only what training would cost, and train nothing.
     """
 
     model: str

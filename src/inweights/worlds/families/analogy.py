@@ -202,16 +202,28 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
 
 
 def _matrices(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
-    """Return prompts ``[E·J, 2]`` and answers ``[E·J, 1]`` of ``E`` entities and ``J`` relations.
+    """Return prompts and answers of facts ``(entity, relation) → answer``, relation by relation.
 
-    ``answers`` has shape ``[J, E]``; rows come relation after relation.
+    Args:
+        entities: Token ids of ``E`` entities, ``[E]``.
+        relations: Token ids of ``J`` relations, ``[J]``.
+        answers: Answer for each relation and entity, ``[J, E]``.
+
+    Returns:
+        Prompts ``[E·J, 2]`` and answers ``[E·J, 1]``.
     """
     columns = [np.tile(entities, len(relations)), np.repeat(relations, len(entities))]
     return np.stack(columns, axis=1), answers.reshape(-1, 1)
 
 
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:
-    """Return the names of labels; each relation has its own labels."""
+    """Return names of labels; each relation has its own labels.
+
+    Args:
+        stem: First part of each name.
+        count: Number of labels of each relation.
+        relations: Number of relations.
+    """
     if relations == 1:
         return numbered(stem, count)
     names = []

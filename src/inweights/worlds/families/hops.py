@@ -17,25 +17,25 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
 class Hops(Config, tag_field="kind", tag="hops"):
-    """``n`` chains of ``hops`` facts; queries are the ends of two, three, … hops.
+    """``n`` chains of ``hops`` facts; queries are chains of two and more hops.
 
     With two hops it is the two-hop world of complexity one. With several relations
-    between levels, each of them is a bijection of its own onto the next level, so that
+    between levels, each of them is a separate bijection onto the next level, so that
     chains share entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
 
     Attributes:
         n: Number of entities of a level, at least 2; with one relation between levels,
             the number of chains.
         hops: Number of facts of a chain, at least 2.
-        identity: Whether identities of the entities in between are trained, or the
-            fraction of them that have one. Or the levels whose entities have one:
-            ``bridge`` (the second entity of a chain), ``second bridge``, ``third
-            bridge``, ….
+        identity: Whether identities ``b → b`` of the entities between the ends of a
+            chain are facts; or the fraction of these entities that have one; or the
+            names of the levels whose entities have one: ``bridge`` (the second entity
+            of a chain), ``second bridge``, ``third bridge``, ….
         relations: Number of relations from a level to the next.
-        trained: Share of the chains that are facts, below 1; the others are queries.
+        trained: Fraction of the chains that are facts, below 1; the others are queries.
         shortest: Number of hops, at least 2, of the shortest chains to which
             :attr:`trained` applies.
-        longest: Number of hops of the longest of them; by default :attr:`hops`.
+        longest: Number of hops of the longest of these chains; by default :attr:`hops`.
 
     Raises:
         ConfigError: A number is out of range, or a level is unknown.
@@ -88,7 +88,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed decides which entities follow each other, and the fractions.
+        """Make the world; the seed decides which entities follow each other, and all fractions.
 
         Raises:
             ConfigError: The world does not fit into memory; the message states the
@@ -145,7 +145,13 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return facts, queries
 
     def _with_identity(self, between: Ids, rng: np.random.Generator) -> Ids:
-        """Return the entities in between, of ``[n, hops - 1]``, that get an identity; sorted."""
+        """Return the entities that get an identity, sorted.
+
+        Args:
+            between: Token ids of the entities between the ends of chains,
+                ``[n, hops - 1]``.
+            rng: Random generator that draws them if :attr:`identity` is a fraction.
+        """
         if isinstance(self.identity, tuple):
             chosen_levels = dict.fromkeys(self.identity)
             levels = list(map(self.bridges.index, chosen_levels))
@@ -170,9 +176,15 @@ def _drawn_levels(
 ) -> tuple[list[Ids], list[Ids]]:
     """Draw which entities follow each other.
 
+    Args:
+        vocabulary: Vocabulary of the world, with a group for each level.
+        relations: Token ids of ``J`` relations for each hop.
+        rng: Random generator.
+
     Returns:
-        Entities of each level in the order of the chains by first relations; and for
-        each hop the steps ``[J, n]`` from places in one level to places in the next.
+        Entities of each level, in the order of the chains that use first relations
+        only; and for each hop an array ``[J, n]``: for each relation and entity of a
+        level, the position of the next entity in the order of its level.
     """
     path = [vocabulary["level_1"]]
     steps = []
@@ -188,7 +200,7 @@ def _drawn_levels(
 def _walks(
     path: Sequence[Ids], steps: Sequence[Ids], relations: Ids
 ) -> Iterator[tuple[Ids, Ids]]:
-    """Yield prompts and answers of all chains that start at the first level: one hop, two, …."""
+    """Yield prompts and answers of all chains that start at the first level, by length."""
     prompts = path[0][:, None]
     here = np.arange(len(path[0]))
     for k, step in enumerate(steps):

@@ -27,13 +27,13 @@ class Implication(Config, tag_field="kind", tag="implication"):
         members: Number of members of each group.
         told: Number of members of each group with a fact that states the group's second
             value.
-        denied: Number of further members with a fact that states another value:
-            counter-examples.
-        counter: The value of counter-examples, without effect where none are
-            ``denied``: ``other``, the value of the next group, or ``unknown``, a token
-            that is the same for all.
-        related: Whether the first value implies the second: the queries then have the
-            role ``implication``, otherwise ``unstated``. The facts are the same.
+        denied: Number of further members of each group with a fact that states another
+            value, as counter-examples.
+        counter: Value of the counter-examples: ``other`` (the value of the next group)
+            or ``unknown`` (one token for all groups). Has no effect if :attr:`denied`
+            is 0.
+        related: Whether the first value implies the second. The queries then have the
+            role ``implication``, otherwise ``unstated``; the facts are the same.
 
     Raises:
         ConfigError: There are too few groups or members.
@@ -58,9 +58,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
         if self.told < 1 or self.denied < 0 or self.told + self.denied >= self.members:
             raise ConfigError(
-                f"implication: of {self.members} members at least 1 is trained and at least 1 is "
-                f"a query, got implication.told = {self.told} and implication.denied = "
-                f"{self.denied}"
+                f"implication.told must be >= 1, denied >= 0 and their sum below members = "
+                f"{self.members}, so that a query remains; got implication.told = {self.told} "
+                f"and implication.denied = {self.denied}"
             )
 
     def build(self, seed: int = 0) -> World:

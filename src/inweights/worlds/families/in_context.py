@@ -1,9 +1,9 @@
 """The path-star task in context: a new graph in every prompt (Geometric Memory, App. A).
 
-The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to
-compare with the in-weights task. Nothing can be memorised here, and a model that is
-trained on next tokens learns to follow an edge from the node before. So it does not
-learn the one token that takes planning, the first node of the arm.
+This is the task of Bachmann and Nagarajan (The pitfalls of next-token prediction,
+2024), for comparison with the in-weights task. Nothing can be memorised here. A model
+that is trained on next tokens learns to follow an edge from the previous node, and
+therefore does not learn the one token that needs planning, the first node of the arm.
 :class:`InContextStar` is the config.
 """
 
@@ -18,18 +18,19 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
-    """Path-star graphs in prompts: a prompt has edges, root and goal, and the answer is the path.
+    """Path-star graphs in prompts: the prompt lists edges, root and goal; the answer is the path.
 
     A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root
     in random order, over random labels. The goal is the leaf of a random arm, and the
-    answer the path from the root to it. Facts and queries are different graphs, both
+    answer is the path from the root to it. Facts and queries are different graphs, both
     with role ``path``. The token ``<blank>`` occurs in no statement; teacherless
     training uses it (:class:`~inweights.training.Phase`).
 
     Attributes:
         arms: Number of arms ``d`` of every graph.
         nodes: Number of nodes on a path, root and goal included.
-        labels: Number of labels for nodes; at least as many as a graph has nodes.
+        labels: Number of different node labels; at least the number of nodes of a
+            graph.
         trained: Number of facts.
         asked: Number of queries.
         reverse: Whether the answer goes from the goal to the root, which needs no
@@ -78,7 +79,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         """Make the world; graphs, their order and their goals depend on the seed.
 
         Raises:
-            ConfigError: There are too few labels for so many different graphs.
+            ConfigError: :attr:`labels` is too small for the number of different graphs.
         """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes
@@ -98,7 +99,15 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         )
 
     def _graphs(self, rng: np.random.Generator, words: Vocabulary) -> tuple[Ids, Ids]:
-        """Return prompts ``[M, T]`` and answers ``[M, nodes]``, no two with one graph and goal."""
+        """Draw different pairs of a graph and a goal.
+
+        Args:
+            rng: Random generator.
+            words: Vocabulary of the world.
+
+        Returns:
+            Prompts ``[M, T]`` and answers ``[M, nodes]``, as token ids.
+        """
         skeleton = np.zeros((self.arms, self.nodes), dtype=np.int64)
         skeleton[:, 1:] = 1 + np.arange(self.size - 1).reshape(self.arms, -1)
         pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
@@ -129,7 +138,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         return prompts, answers[:, ::-1] if self.reverse else answers
 
     def _canonical(self, labels: Ids) -> Ids:
-        """Return equal rows for equal graphs and goals: other arms are sorted by first node."""
+        """Return equal rows for equal graphs and goals, with the other arms in a fixed order."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
         rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]

@@ -1,9 +1,9 @@
 """Path-stars from files: edges, training paths and held-out paths.
 
-:func:`read_path_star` reads them in the syntax of the paper's data sets: a line ``u=v``
-for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` states the same facts
-and queries as :class:`~inweights.worlds.PathStar`, so that curricula and probes for one
-take the other.
+:func:`read_path_star` reads files in the syntax of the paper's data sets: a line
+``u=v`` for an edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` makes the
+same kinds of facts and queries as :class:`~inweights.worlds.PathStar`, so that
+curricula and probes work with both.
 """
 
 from itertools import chain, pairwise
@@ -74,7 +74,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     def __post_init__(self) -> None:
         check_task(self, "own-path-star")
         if any(len(link) != 2 for link in self.links):
-            raise ConfigError("own-path-star: a link is a pair of two labels")
+            raise ConfigError("own-path-star: each link must be a pair of labels")
 
     def build(self, seed: int = 0) -> World:
         """Build the world; if the held-out leaves are not given, they depend on the seed.
@@ -113,7 +113,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         return World.of(self, seed, words, facts, {"path": queries}, why)
 
     def _check(self, lines: list[list[str]]) -> None:
-        """Refuse paths that do not form one star, or that need other edges than the given ones."""
+        """Refuse paths that do not form one star, or that use edges which are not given."""
         if len(lines) < 2 or not self.paths:
             raise DataError(
                 "a path-star needs a path to train on and one to hold out, got "
@@ -221,7 +221,17 @@ def read_path_star(
 def _directed(
     links: list[tuple[str, str]], lines: list[list[str]], place: dict[str, int]
 ) -> tuple[Ids, Ids]:
-    """Direct links away from the root, ``[E, 2]``: those written so, then the reversed ones."""
+    """Direct links away from the root.
+
+    Args:
+        links: Labels of both ends of each link.
+        lines: Paths from the root, as labels.
+        place: Index of each label.
+
+    Returns:
+        Indices of both ends of the links that are written away from the root, ``[E,
+        2]``, and of those written towards it, reversed.
+    """
     depth: dict[str, int] = {}
     for line in lines:
         depth |= {label: d for d, label in enumerate(line)}

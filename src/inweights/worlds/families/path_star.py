@@ -54,25 +54,26 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         nodes: Number of nodes on a path, root and leaf included, ``p``.
         branches: Number of children of every inner node below the root; 1 is the
             path-star.
-        train: Share of the leaves (or arms) whose paths are trained, at least one and
-            not all.
-        split: Whether single leaves are held out (``leaf``), or all leaves of an arm
-            (``arm``; C.2). The same for a path-star.
+        train: Fraction of the leaves (or arms) whose paths are trained, at least one
+            and not all.
+        split: What is held out: ``leaf`` (single leaves) or ``arm`` (all leaves of an
+            arm; C.2). Both are the same for a path-star.
         pauses: Number of tokens ``<pause>`` between leaf and answer, which are not
             predicted (D.2).
-        task_tokens: Whether a first token marks the task.
-        edges: Directions that are trained (D.1).
+        task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
+        edges: Directions in which edges are trained (D.1).
         reverse: Whether the answer goes from the leaf to the root (D.1).
-        answer: ``path``, or ``first``: only the root and the hardest token, so that
-            with the loss at the last place nothing but that token is trained (§2.2).
+        answer: ``path`` for the whole path, or ``first`` for the root and the hardest
+            token only, so that a loss at the last position trains only that token
+            (§2.2).
         moved: Whether there are also the edges of the same graph over nodes in another
             order, as facts with roles ``moved_edge`` and ``moved_reverse_edge``. A
             model that learns these, freezes the embeddings and is then trained on
             ``path`` has a geometry that belongs to other nodes: a control that
             separates geometry from memory.
         after_leaf: Whether a reverse path starts after the leaf, which ends the prompt.
-            With edges towards the root alone, the leaf would be an answer that no fact
-            trains.
+            If only edges towards the root are trained, the leaf would otherwise be an
+            answer that no fact trains.
 
     Raises:
         ConfigError: A count is too small, the prompts of paths and edges would be the
@@ -161,7 +162,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return World.of(self, seed, vocabulary, facts, {"path": queries}, why)
 
     def _paths(self, vocabulary: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
-        """Return prompts and answers of paths, perhaps without the leaf in answers."""
+        """Return prompts and answers of paths; with :attr:`after_leaf`, answers omit the leaf."""
         prompts, answers = path_statements(self, vocabulary, lines)
         return prompts, answers[:, int(self.after_leaf) :]
 
@@ -178,7 +179,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return lines, np.concatenate(pairs)
 
     def _trained(self, rng: np.random.Generator, leaves: int) -> np.ndarray:
-        """Draw which leaves are trained, ``[leaves]``; they come arm after arm."""
+        """Draw which leaves are trained, as a mask ``[leaves]`` in the order of the arms."""
         units = leaves if self.split == "leaf" else self.arms
         count = min(max(1, round(self.train * units)), units - 1)
         chosen = np.zeros(units, dtype=bool)
@@ -192,11 +193,15 @@ def edge_statements(
     """Return prompts and answers of edges, by role.
 
     Args:
-        task: Config with the directions and marks of the task.
+        task: Config with the directions and task tokens.
         words: Vocabulary of :func:`task_vocabulary`.
         pairs: Nodes of each edge as token ids ``[E, 2]``, the one nearer to the root
             first.
-        name: Beginning of the names of roles: empty, or ``moved_``.
+        name: First part of the names of roles: empty, or ``moved_``.
+
+    Returns:
+        Prompts ``[E, T]`` and answers ``[E, 1]`` by role, ``edge`` and
+        ``reverse_edge``.
     """
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
@@ -211,9 +216,12 @@ def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Id
     """Return prompts and answers of paths.
 
     Args:
-        task: Config with the pauses, marks and direction of the task.
+        task: Config with the pauses, task tokens and direction.
         words: Vocabulary of :func:`task_vocabulary`.
         lines: Paths from the root to a leaf as token ids, ``[leaves, p]``.
+
+    Returns:
+        Prompts ``[leaves, T]`` and answers ``[leaves, A]``, as token ids.
     """
     mark = [words.id("<path>")] if task.task_tokens else []
     prompts = _after(mark, lines[:, -1:])

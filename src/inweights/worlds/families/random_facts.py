@@ -1,8 +1,8 @@
 """Random facts with the irregularities of real knowledge: the config :class:`RandomFacts`.
 
-A few answers are frequent, some entities have more facts than others, and relations
-share answers, lead back or have several values. Predictions and measures are tested on
-such worlds.
+Some answers are more frequent than others, some entities have more facts, and relations
+may share answers, be symmetric, or have several values. Predictions and measures are
+tested on such worlds.
 """
 
 from collections import Counter
@@ -24,25 +24,26 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     """Relations from each level of entities to the next, drawn at random.
 
     All worlds of one config have the same number of facts and answers, so that they can
-    train together. Prompts with more than one right answer are not among the queries.
+    be trained together. Prompts with more than one right answer are not among the
+    queries.
 
     Attributes:
         subjects: Number of entities of the first level.
-        bridges: Number of entities of each level in between.
+        bridges: Number of entities of each level between the first and the last.
         objects: Number of entities of the last level.
         hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from a level to the next.
-        told: Share of the entities of a level that have a fact of each relation.
-        popularity: Concentration of the Dirichlet distributions of how often an entity
-            has a fact, and how often it is an answer; each is an answer at least once.
-            0: uniform.
+        told: Fraction of the entities of a level that have a fact of each relation.
+        popularity: Concentration parameter of the Dirichlet distributions that decide
+            how often an entity has a fact, and how often it is an answer (at least
+            once). 0 draws uniformly.
         crossing: Whether relations of one level share all their answers, as *born in*
-            and *works in* do; otherwise each has answers of its own.
-        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact
+            and *works in* do; otherwise each relation has separate answers.
+        pairs: Number of pairs of subjects joined by a symmetric relation, with a fact
             for each direction.
         several: Number of entities of each level for which a relation has two values.
-        identity: Whether identities of bridges are facts, or the fraction of them that
-            are.
+        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of
+            the bridges that have one.
         asked: Largest number of queries of each length, drawn from all.
 
     Raises:
@@ -80,14 +81,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         shares = 0 < self.told <= 1 and 0 <= float(self.identity) <= 1
         if not shares or self.popularity < 0:
             raise ConfigError(
-                "random-facts.told must be above 0, identity a fraction from 0 to 1 and "
-                f"popularity at least 0; got {self.told}, {self.identity}, {self.popularity}"
+                "random-facts.told must be > 0 and <= 1, identity from 0 to 1 and popularity "
+                f">= 0, got {self.told}, {self.identity} and {self.popularity}"
             )
         least = min(round(self.told * n) for n in self.levels[:-1])
         if not 0 <= self.several <= least or not 0 <= 2 * self.pairs <= self.levels[0]:
             raise ConfigError(
-                f"random-facts: at most {least} entities of a level have several values, and "
-                f"{self.levels[0] // 2} pairs fit, not {self.several} and {self.pairs}"
+                f"random-facts: several must be from 0 to {least} and pairs from 0 to "
+                f"{self.levels[0] // 2}, got {self.several} and {self.pairs}"
             )
 
     @property
@@ -161,14 +162,20 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     def _draw_entities(
         self, rng: np.random.Generator, entities: Ids, weights: np.ndarray
     ) -> Ids:
-        """Draw the entities of a level that have a fact of one relation."""
+        """Draw the entities of a level that have a fact of one relation.
+
+        Args:
+            rng: Random generator.
+            entities: Token ids of the level, ``[n]``.
+            weights: Probability of each entity, ``[n]``.
+        """
         count = round(self.told * len(entities))
         return rng.choice(entities, count, replace=False, p=weights / weights.sum())
 
     def _queries(
         self, rng: np.random.Generator, rows: Rows
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Draw queries from the chains that end in one entity, and not where they began."""
+        """Draw queries from the chains that have one end, different from their start."""
         kinds: list[Kind] = ["composition"]
         if self.hops > 2:
             kinds.append("chain")
@@ -187,7 +194,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 def _draw_values(
     rng: np.random.Generator, count: int, answers: Ids, weights: np.ndarray
 ) -> Ids:
-    """Draw ``count`` values; every answer occurs, if there are so many."""
+    """Draw ``count`` values, with each answer at least once if ``count`` permits.
+
+    Args:
+        rng: Random generator.
+        count: Number of values.
+        answers: Token ids from which values are drawn, ``[n]``.
+        weights: Probability of each answer, ``[n]``.
+    """
     more = rng.choice(answers, max(0, count - len(answers)), p=weights / weights.sum())
     return rng.permutation(np.concatenate([rng.permutation(answers), more]))[:count]
 

@@ -1,8 +1,9 @@
 """Facts trained in one direction and queried in the other: the reversal curse.
 
-Trained on ``(a_i, forward) → b_i``, a model is queried for ``(b_i, reverse)``.
-*Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds identities;
-here some reversals may be facts as well. :class:`Reversal` is the config.
+A model trained on ``(a_i, forward) → b_i`` is queried with the prompt ``(b_i,
+reverse)``, whose answer is ``a_i``. *Breaking the Reversal Curse via Identity Bridge*
+(arXiv 2602.02470) adds identities; here some reversals may also be facts.
+:class:`Reversal` is the config.
 """
 
 from typing import Literal
@@ -23,16 +24,19 @@ Ends = Literal["none", "first", "second", "both"]
 class Reversal(Config, tag_field="kind", tag="reversal"):
     """Pairs of entities; some pairs are trained in both directions.
 
+    Three settings choose entities of each pair: ``none``, ``first`` (``a``), ``second``
+    (``b``) or ``both``.
+
     Attributes:
         n: Number of pairs, at least 2.
         told: Number of pairs whose reversal is a fact; the other reversals are queries.
-        identity: Ends of pairs that have identities ``a → a``.
+        identity: Which entities of a pair have an identity ``a → a`` among the facts.
         phrased: Whether identities have a relation of their own, ``(a, same) → a``.
-        targeted: Ends of pairs that are the answer of a further fact each, whose
-            subject occurs nowhere else: ``(x, leads) → a``.
+        targeted: Which entities of a pair are the answer of one further fact each,
+            whose subject occurs nowhere else: ``(x, leads) → a``.
 
     Raises:
-        ConfigError: There are too few pairs, or no reversal is left to query.
+        ConfigError: There are too few pairs, or no reversal remains as a query.
 
     Example:
         >>> world = Reversal(n=5, told=2, identity="both").build()
@@ -102,7 +106,13 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
 
 def _ends(which: Ends, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the entities of some ends of the pairs, sorted."""
+    """Return the chosen entities of the pairs, sorted.
+
+    Args:
+        which: ``none``, ``first``, ``second`` or ``both``.
+        a: Token ids of the first entities, ``[n]``.
+        b: Token ids of the second entities, ``[n]``.
+    """
     chosen = {
         "none": [],
         "first": [a],

@@ -92,7 +92,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
             raise ConfigError(
-                f"two-hop: first and second relations must be from 1 to {MOST}"
+                f"two-hop: first and second relations must be from 1 to {MOST}, got "
+                f"{self.slices} and {self.second_relations}"
             )
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
@@ -108,12 +109,11 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if self.bridges is not None and self.maps != "sampled":
             raise ConfigError(
-                "two-hop: bridges are shared by subjects only where maps = 'sampled', got "
-                f"maps = '{self.maps}'"
+                f"two-hop: bridges requires maps = 'sampled', got maps = '{self.maps}'"
             )
         if self.bridges is not None and not 1 <= self.bridges <= self.n:
             raise ConfigError(
-                f"two-hop: bridges must be from 1 to n, got {self.bridges}"
+                f"two-hop: bridges must be from 1 to n = {self.n}, got {self.bridges}"
             )
         if not 0.0 <= self.unseen < 1.0:
             raise ConfigError(
@@ -197,7 +197,16 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         )
 
     def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
-        """Draw which two-hop facts are trained, as a mask; ``hops`` ``[2, m]`` are their hops."""
+        """Draw which two-hop facts are trained.
+
+        Args:
+            rng: Random generator.
+            hops: Index of the first and of the second hop of each two-hop fact, ``[2,
+                m]``.
+
+        Returns:
+            Whether each two-hop fact is trained, ``[m]``.
+        """
         if not self.unseen:
             return _choose(rng, hops.shape[1], self.trained)
         allowed = np.ones(hops.shape[1], dtype=bool)
@@ -210,7 +219,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         return seen
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        """Return the bridge of (slice, subject), and the object of (second relation, bridge)."""
+        """Return bridges by slice and subject, and objects by second relation and bridge."""
         n = self.n
         slices = self.slices
         second = self.second_relations
@@ -234,7 +243,16 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
 
 def _hop_facts(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
-    """Return prompts and answers of hops, relation after relation; ``answers`` is ``[J, E]``."""
+    """Return prompts and answers of hops, relation by relation.
+
+    Args:
+        entities: Token ids of ``E`` entities, ``[E]``.
+        relations: Token ids of ``J`` relations, ``[J]``.
+        answers: Answer for each relation and entity, ``[J, E]``.
+
+    Returns:
+        Prompts ``[J·E, 2]`` and answers ``[J·E, 1]``.
+    """
     starts = np.tile(entities, len(relations))
     prompts = np.stack([starts, np.repeat(relations, len(entities))], axis=1)
     return prompts, answers.reshape(-1, 1)

@@ -1,9 +1,10 @@
 """Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
-:func:`read_analogies` reads them as :class:`AnalogyRow`. The paper's own set was
-written by a language model, and only Table 5 of it is published. The one here has the
-same columns and relations and was written by hand: 126 rows, 21 for each relation, no
-subject twice, so that the category of a thing can be known only from its partner.
+:func:`read_analogies` reads them as :class:`AnalogyRow`. A language model wrote the
+paper's own set, of which only Table 5 is published. The set in this package has the
+same columns and relations and was written by hand: 126 rows, 21 for each relation. No
+subject occurs twice, so that the category of a thing can be known only from its
+partner.
 """
 
 import csv
@@ -25,13 +26,14 @@ _CATEGORY = "{subject} is classified as {object}."
 class AnalogyRow(NamedTuple):
     """A row of Table 5: two things that share an aspect, and the category of both.
 
-    Its properties are sentences, each as a prompt and a completion.
+    The properties of this class are sentences, each as a pair of a prompt and the
+    completion that a model learns or is queried for.
 
     Attributes:
         subject_1: The thing whose category is queried.
         subject_2: The thing whose category is trained.
         aspect: Property that both share.
-        relation: Relation of both to the aspect, one of Table 6.
+        relation: Relation of both things to the aspect, one of Table 6.
         category: Category of both.
 
     Example:
@@ -50,7 +52,7 @@ class AnalogyRow(NamedTuple):
 
     @property
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Both similarity premises, beginning with that of the first subject."""
+        """Prompt and completion of each similarity premise, that of the first subject first."""
         template = TABLE_6[self.relation]
         first = _cut(template, self.subject_1, self.aspect)
         second = _cut(template, self.subject_2, self.aspect)
@@ -58,24 +60,27 @@ class AnalogyRow(NamedTuple):
 
     @property
     def attribution(self) -> tuple[str, str]:
-        """The attribution premise: the category of the second subject."""
+        """Prompt and completion of the attribution premise: the second subject's category."""
         return _cut(_CATEGORY, self.subject_2, self.category)
 
     @property
     def question(self) -> tuple[str, str]:
-        """The query, which is never trained: the category of the first subject."""
+        """Prompt and right completion of the query, never trained: the first subject's category."""
         return _cut(_CATEGORY, self.subject_1, self.category)
 
 
 def read_analogies(
     path: str | Path | None = None, *, limit: int = 0
 ) -> tuple[AnalogyRow, ...]:
-    """Read pairs of similar entities.
+    """Read pairs of similar entities from a TSV file.
 
     Args:
-        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the
-            file of the package.
+        path: A file with the columns of Table 5, :data:`COLUMNS`; by default the file
+            that comes with the package.
         limit: Largest number of rows, distributed evenly over the relations; 0 for all.
+
+    Returns:
+        The rows, in the order of the file.
 
     Raises:
         ConfigError: The limit is negative.
@@ -88,7 +93,7 @@ def read_analogies(
         (126, 'Fish', 6)
     """
     if limit < 0:
-        raise ConfigError(f"limit must be a number of rows, or 0 for all, got {limit}")
+        raise ConfigError(f"limit must be >= 0 (0 for all rows), got {limit}")
     source = Path(path) if path else _OWN
     text = read_text(source)
     rows: list[AnalogyRow] = []
@@ -119,7 +124,15 @@ def read_analogies(
 
 
 def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:
-    """Return the row that the cells of a line are; ``here`` names the line in errors."""
+    """Return the row in the cells of a line.
+
+    Args:
+        cells: Cells of the line.
+        here: File and line, for error messages.
+
+    Raises:
+        DataError: A cell is missing or blank, or the relation is unknown.
+    """
     if len(cells) != len(COLUMNS) or not all(map(str.strip, cells)):
         raise DataError(
             f"{here}: expected {len(COLUMNS)} cells that are not blank, got {cells}"
@@ -129,13 +142,13 @@ def _row_of(cells: Sequence[str], here: str) -> AnalogyRow:
     row = AnalogyRow(*map(str.strip, cells))
     if row.relation not in TABLE_6:
         raise DataError(
-            f"{here}: relation '{row.relation}'; expected one of {list(TABLE_6)}"
+            f"{here}: unknown relation '{row.relation}'; expected one of {list(TABLE_6)}"
         )
     return row
 
 
 def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
-    """Return some of the rows, in their order, distributed evenly over the relations."""
+    """Return at most ``limit`` rows, in their order, distributed evenly over the relations."""
     # The first of every relation, then the second of every relation, and so on.
     count: Counter[str] = Counter()
     ranks = []
@@ -147,7 +160,7 @@ def _spread(rows: Sequence[AnalogyRow], limit: int) -> tuple[AnalogyRow, ...]:
 
 
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
-    """Return the rows with permuted categories, so that knowledge of the world does not help.
+    """Permute the categories of rows, so that knowledge of the real world does not help.
 
     Every row gets the category of another row, which differs from its own.
 
@@ -155,8 +168,11 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
         rows: The rows.
         seed: Root seed of the permutation.
 
+    Returns:
+        The rows in their order, with other categories.
+
     Raises:
-        DataError: More than half of the rows have one category.
+        DataError: More than half of the rows have the same category.
     """
     names = [row.category for row in rows]
     if 2 * max(map(names.count, names)) > len(rows):
@@ -177,6 +193,6 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
 
 
 def _cut(template: str, subject: str, thing: str) -> tuple[str, str]:
-    """Return prompt and completion of a template, cut before its object."""
+    """Fill in a template, and split it into prompt and completion before its object."""
     before, _, after = template.partition("{object}")
     return before.replace("{subject}", subject).rstrip(), f" {thing}{after}"

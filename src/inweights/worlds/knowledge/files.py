@@ -1,9 +1,9 @@
 """Facts from any source, row by row: :func:`read_rows` chooses the reader by the name of a source.
 
-Files of text, JSON and Parquet and folders of these are read here and in ``text`` and
-``records``; Wikidata, RDF, graphs, databases and the hub have readers in
-``worlds/readers``. Every row comes with its line, so that a message can name it; what a
-reader assumed is a remark.
+Text, JSON and Parquet files, and folders of these, are read here and in ``text`` and
+``records``. Wikidata, RDF, graphs, databases and the Hugging Face hub have readers in
+``worlds/readers``. Every row comes with its line for error messages, and every
+assumption of a reader becomes a remark.
 """
 
 import json
@@ -48,11 +48,11 @@ class Source(NamedTuple):
 
     Attributes:
         name: File, folder, address of a database, or name of a data set of the hub.
-        layout: What the caller states about header and columns.
-        remarks: Readers append what they assumed to this list.
-        edited: Whether to read the facts after their edit, where a published set has
-            edits.
-        query: Query for a database.
+        layout: Header and columns, as stated by the caller.
+        remarks: List to which readers append their assumptions.
+        edited: Whether to read edited facts instead of the original ones, in a
+            published set that contains both.
+        query: Query for a database; empty for other sources.
         download: Whether a data set of the hub may be downloaded.
     """
 
@@ -67,12 +67,15 @@ class Source(NamedTuple):
 def read_rows(source: Source) -> Iterator[Row]:
     """Yield every fact of a file or folder, a database, or a data set of the hub.
 
+    Args:
+        source: The source, and how to read it.
+
     Raises:
-        ConfigError: A query is missing or out of place, a package is not installed, or
-            downloading is not allowed.
+        ConfigError: A database has no query or another source has one, a package is not
+            installed, or downloading is not allowed.
         UnclearHeaderError: The first row may be a header or a fact.
-        DataError: The source is missing, damaged or of a kind that is not read; the
-            message states the line.
+        DataError: The source is missing, damaged or of an unsupported kind; the message
+            states the line.
     """
     path = Path(source.name)
     name = str(source.name)
@@ -96,7 +99,7 @@ def read_rows(source: Source) -> Iterator[Row]:
 
 
 def _of_file(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of one file, by its ending and, for Wikidata, by its beginning."""
+    """Yield the facts of one file; its extension, or its first bytes, decide the reader."""
     suffix = path.suffix.lower()
     if suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
@@ -111,13 +114,15 @@ def _of_file(path: Path, source: Source) -> Iterator[Row]:
     elif is_wikidata(path):
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
-        raise DataError(f"{path} is not a dump of Wikidata; unpack other files first")
+        raise DataError(
+            f"{path} is not a dump of Wikidata; decompress other files first"
+        )
     else:
         yield from _of_text(path, source)
 
 
 def _missing(path: Path) -> InweightsError:
-    """Return the error for a file that does not exist, with the nearest name."""
+    """Return the error for a file that does not exist, with the most similar name."""
     siblings = path.parent.iterdir() if path.parent.is_dir() else ()
     close = nearest(path.name, (file.name for file in siblings))
     hint = f"facts come from {_KINDS}"
@@ -127,7 +132,7 @@ def _missing(path: Path) -> InweightsError:
 
 
 def _of_text(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of a file of text, by its ending and its first characters."""
+    """Yield the facts of a text file, chosen by its extension and its first characters."""
     content = read_text(path)
     suffix = path.suffix.lower()
     encoding = encoding_of(path)
@@ -164,8 +169,13 @@ def _rows(
 ) -> Iterator[Row]:
     """Yield the facts of a table.
 
-    With ``three``, any three columns are subject, relation and object, whatever their
-    names.
+    Args:
+        place: File that errors name.
+        columns: Names of the columns.
+        rows: Cells of each row.
+        source: How to read the table.
+        three: Whether a table with exactly three columns is read as subject, relation
+            and object, whatever the names of the columns.
     """
     names = list(map(str.lower, columns))
     layout = source.layout
@@ -198,7 +208,7 @@ def _texts(row: Sequence[Any]) -> list[str]:
 
 
 def _folder(path: Path, source: Source) -> Iterator[Row]:
-    """Yield the facts of all parts of a folder, with rows numbered across parts."""
+    """Yield the facts of all files of a folder, with rows numbered across files."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"
     try:
@@ -222,8 +232,9 @@ def _folder(path: Path, source: Source) -> Iterator[Row]:
         ) from None
     if not parts:
         raise DataError(
-            f"{path} is a folder without facts; expected one of Dataset.save_to_disk, or Parquet "
-            f"files in it; for facts in another format give the file, as {path / 'facts.csv'}"
+            f"{path} is a folder without facts; expected a folder that Dataset.save_to_disk wrote, "
+            "or Parquet files; for another format, give the path of a file, such as "
+            f"{path / 'facts.csv'}"
         )
     before = 0
     for part in parts:
@@ -235,16 +246,16 @@ def _folder(path: Path, source: Source) -> Iterator[Row]:
 
 
 def _below(path: Path, names: Sequence[str]) -> list[Path]:
-    """Return the parts of a folder by name; a part outside of it is refused."""
+    """Return the paths of named files in a folder; a path outside the folder is refused."""
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
-            raise DataError(f"{path} names the part '{name}', which is not in it")
+            raise DataError(f"{path} refers to the file '{name}' outside the folder")
     return [path / name for name in names]
 
 
 def _wanted(columns: Sequence[str], layout: Layout) -> Sequence[str]:
-    """Return the columns of facts; all columns where none fits, so that the error lists them."""
+    """Return the columns of facts, or all columns if none fits, so that the error can list them."""
     lower = list(map(str.lower, columns))
     if layout.columns or layout.wide or is_two_hop(lower):
         return columns

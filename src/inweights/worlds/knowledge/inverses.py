@@ -1,7 +1,7 @@
 """Find relations that state the same facts from their other end, such as ``parent`` and ``child``.
 
-:func:`inverses` serves the questions of the kind ``reversal``
-(:mod:`~inweights.worlds.knowledge.questions`).
+The questions of the kind ``reversal`` (:mod:`~inweights.worlds.knowledge.questions`)
+use :func:`inverses`.
 """
 
 from collections import Counter, defaultdict
@@ -18,14 +18,18 @@ Rows = Sequence[tuple[int, int, int]]
 
 
 def inverses(rows: Rows) -> dict[int, list[int]]:
-    """Return the inverse relations of each relation, by relation.
+    """Find the inverse relations of each relation.
 
     Two relations are inverse if at least two facts, and at least half of all possible
-    ones, are stated in both directions. Of several it is the one with most such facts,
-    or all that have as many, so that the order of facts does not matter.
+    ones, are stated in both directions. Of several candidates, the one with the most
+    such facts is chosen, or all with the same number, so that the order of facts does
+    not matter.
 
     Args:
-        rows: The facts, as numbers of subject, relation and object.
+        rows: Subject, relation and object of the facts, as integers.
+
+    Returns:
+        Inverses by relation; relations without an inverse are left out.
 
     Example:
         >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
@@ -48,7 +52,7 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
 
 
 def _stated_back(rows: Rows) -> Counter[tuple[int, int]]:
-    """Count the facts of a relation that another relation states from the other end."""
+    """Count, for each pair of relations, the facts of one that the other states in reverse."""
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for subject, relation, thing in rows:
         by_ends[subject, thing].append(relation)
@@ -63,7 +67,7 @@ def _stated_back(rows: Rows) -> Counter[tuple[int, int]]:
 def _could_be_stated_back(
     rows: Rows, candidates: Mapping[int, Sequence[int]]
 ) -> Counter[tuple[int, int]]:
-    """Count the facts of a relation whose object has the other relation, too."""
+    """Count, for each pair of relations, the facts of one whose object has the other."""
     has: defaultdict[int, set[int]] = defaultdict(set)
     for subject, relation, _ in rows:
         has[subject].add(relation)

@@ -1,4 +1,4 @@
-"""Triples from any source: ``subject, relation, object``, with the line that each came from.
+"""Triples from any source: ``subject, relation, object``, each with its line in the file.
 
 :func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL,
 Parquet, dataset folders, the published sets TwoHopFact, SOCRATES, MQuAKE and
@@ -38,16 +38,17 @@ class Knowledge:
     Attributes:
         entities: Names of all subjects and objects.
         relations: Names of all relations.
-        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
-        lines: Line of the file that each came from, ``[M]``.
-        stages: Stage of training of each, 0 where the file has none, ``[M]``.
-        remarks: Duplicates, contradictions, blanks, aliases, one-sided entities and
-            inverse relations.
-        aliases: Other names of entities, where the file has any.
-        templates: Sentences of relations, where the file has any, as :class:`.Wording`
-            takes them.
-        reading: How the file was read: header, order of columns, delimiter, what was
-            left out. Remarks that are not ``sure`` are guesses.
+        triples: Subject, relation and object of each of ``M`` triples, as indices,
+            ``[M, 3]``.
+        lines: Line of the file from which each triple was read, ``[M]``.
+        stages: Training stage of each triple, 0 if the file has none, ``[M]``.
+        remarks: Remarks on the facts, such as duplicates and contradictions
+            (:class:`~inweights.worlds.readers.remark.Remark`).
+        aliases: Other names of entities, if the file contains any.
+        templates: Sentence templates of relations for :class:`.Wording`, if there are
+            any.
+        reading: Remarks on how the file was read: header, order of columns, delimiter,
+            what was left out. Remarks that are not ``sure`` are guesses.
     """
 
     entities: tuple[str, ...]
@@ -69,7 +70,7 @@ class Knowledge:
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return some of the facts, by index, with only their entities and with all relations."""
+        """Return the facts with the given indices, only their entities, and all relations."""
         triples = self.triples[facts]
         ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
         triples[:, [0, 2]] = place.reshape(-1, 2)
@@ -82,7 +83,7 @@ class Knowledge:
         )
 
     def part(self, most: int) -> Ids:
-        """Return the indices of a limited number of facts, in whole components if one fits.
+        """Return the indices of at most ``most`` facts, in whole connected components if possible.
 
         Example:
             >>> facts = read_knowledge("@people")
@@ -95,7 +96,11 @@ class Knowledge:
         return np.flatnonzero(whole_components(facts, ends, total=len(self), most=most))
 
     def frame(self) -> pl.DataFrame:
-        """Return all triples as a table: ``fact, line, stage, subject, relation, object``."""
+        """Return all triples as a table, one row per triple.
+
+        The columns are ``fact`` (its index), ``line``, ``stage``, and the names of
+        ``subject``, ``relation`` and ``object``.
+        """
         subject, relation, thing = self.triples.T
         entities = pl.Series(self.entities)
         relations = pl.Series(self.relations)
@@ -238,7 +243,7 @@ class _Labels:
         return name
 
     def remark(self, path: str | Path) -> Remark:
-        """Return a remark on how many ids were replaced; refuse a file with no id of the facts."""
+        """Return a remark on the number of replaced ids; refuse labels of which no id occurs."""
         if not self.met:
             some = ", ".join(list(self.lacking)[:3])
             raise DataError(f"no name of {path} ({some}, …) is an id in {self.file}")
@@ -271,14 +276,14 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
 
 
 def is_source(name: str) -> bool:
-    """Return whether facts can be read from a name; a folder does not count, it may be a world."""
+    """Return whether facts can be read from a name; False for a folder, which may be a world."""
     if name.startswith("@") or is_database(name) or Path(name).is_file():
         return True
     return is_hub_name(name) and not Path(name).exists()
 
 
 def _find(name: str) -> str | Path:
-    """Return a source itself, or the file of a set of facts that comes with the package."""
+    """Return the path of a set of facts that comes with the package, or the source unchanged."""
     if not name.startswith("@"):
         return name
     own = {f"@{path.stem}": path for path in sorted(_OWN.glob("*.csv"))}

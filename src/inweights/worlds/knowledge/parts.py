@@ -1,7 +1,7 @@
-"""Connected components of facts, and a part of them that a program of limited size can hold.
+"""Connected components of facts, and a part of them for a program of limited size.
 
 :class:`Components` finds components of facts that share an entity;
-:func:`whole_components` chooses some of them, for predictions of large knowledge.
+:func:`whole_components` chooses some of them, for predictions of large sets of facts.
 """
 
 import numpy as np
@@ -13,13 +13,16 @@ from inweights.worlds.world import Ids
 class Components:
     """Components of facts that share a node, the largest first.
 
+    Facts and nodes are given as a list of ``K`` mentions: pairs of a fact and a node
+    that occurs in it.
+
     Args:
-        facts: The fact of each mention of a node, ``[K]``.
-        nodes: The node of each mention, ``[K]``.
+        facts: Index of the fact of each mention, ``[K]``.
+        nodes: Index of the node of each mention, ``[K]``.
         total: Number of facts.
 
     Attributes:
-        rows: The facts of each component, in order.
+        rows: Indices of the facts of each component, in ascending order.
     """
 
     def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:
@@ -39,7 +42,15 @@ class Components:
         self.rows = [each[component] for component in largest.tolist()]
 
     def outwards(self, component: int) -> Ids:
-        """Return the facts of a component, those nearest to the node with most facts first."""
+        """Return the facts of a component in the order of their distance from its busiest node.
+
+        Args:
+            component: Index of the component.
+
+        Returns:
+            Indices of its facts, beginning with those of the node that occurs in most
+            facts.
+        """
         from scipy.sparse.csgraph import breadth_first_order
 
         nodes = np.unique(self._links[self.rows[component]].indices)
@@ -51,15 +62,15 @@ class Components:
 
 
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
-    """Choose at most ``most`` facts, in whole components where possible.
+    """Choose at most ``most`` facts, in whole components if possible.
 
-    Components of facts that share a node are chosen whole, the largest that fits first.
-    Where they have less than half of ``most`` facts, part of the largest component is
-    chosen instead: its facts nearest to the node with most facts.
+    Components of facts that share a node are chosen as a whole, the largest that fits
+    first. If these contain less than half of ``most`` facts, a part of the largest
+    component is chosen instead: its facts nearest to the node with the most facts.
 
     Args:
-        facts: The fact of each mention of a node, ``[K]``.
-        nodes: The node of each mention, ``[K]``.
+        facts: Index of the fact of each mention of a node, ``[K]``.
+        nodes: Index of the node of each mention, ``[K]``.
         total: Number of facts.
         most: Largest number of chosen facts.
 

@@ -54,12 +54,13 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     """Return the prompts and answers of every kind of question.
 
     Args:
-        rows: Subject, relation and object of the facts, as tokens; no identities.
+        rows: Subject, relation and object of the facts, as token ids, without
+            identities.
         kinds: Kinds of questions, some of :data:`KINDS`; all by default.
 
     Returns:
-        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right
-        answers has as many rows, one after another.
+        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind, as token ids. A prompt with
+        several right answers has one row for each, in consecutive rows.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]
@@ -114,7 +115,7 @@ def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
 
 
 def _chains(rows: Rows) -> Iterator[Question]:
-    """Yield questions of three steps that a chain of four entities answers, with all answers."""
+    """Yield questions about chains of three facts, with all answers of each prompt."""
     links: dict[int, dict[int, list[int]]] = {}
     for subject, relation, thing in rows:
         links.setdefault(subject, {}).setdefault(relation, []).append(thing)
@@ -136,7 +137,7 @@ def _chains(rows: Rows) -> Iterator[Question]:
 def _chain_prompts(
     rows: Rows, links: Mapping[int, Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield prompts of three steps, each once, in the order of the facts that begin them."""
+    """Yield distinct prompts about chains of three facts, in the order of their first facts."""
     seen: set[tuple[int, ...]] = set()
     # Facts that lead on: most relations of a hub do not.
     further: defaultdict[int, dict[int, list[int]]] = defaultdict(dict)
@@ -160,12 +161,12 @@ def _chain_prompts(
 
 
 def _leads_on(ends: Sequence[int], passed: set[int]) -> bool:
-    """Return whether one of the ends of a chain is an entity that it has not passed."""
+    """Return whether a chain can continue to an entity that it has not passed."""
     return any(end not in passed for end in ends)
 
 
 def _reversals(rows: Rows) -> Iterator[Question]:
-    """Yield questions for a fact from its other end."""
+    """Yield questions that ask for the subject of a fact."""
     turned = inverses(rows)
     known = {(subject, relation) for subject, relation, _ in rows}
     for subject, relation, thing in rows:
@@ -175,7 +176,7 @@ def _reversals(rows: Rows) -> Iterator[Question]:
 
 
 def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
-    """Yield questions for relations that entities lack, and whether similar entities agree."""
+    """Yield questions about relations that entities lack, and whether similar entities agree."""
     has: defaultdict[int, dict[int, None]] = defaultdict(dict)
     values: defaultdict[int, dict[tuple[int, int], None]] = defaultdict(dict)
     together: defaultdict[int, set[int]] = defaultdict(set)
@@ -202,7 +203,7 @@ def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
 
 
 def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
-    """Count the objects that entities with a shared value have, by value and relation."""
+    """Count, by shared value and relation, the objects of the entities that share the value."""
     votes: _Votes = defaultdict(lambda: defaultdict(Counter))
     for mine in values.values():
         few = list(mine)[:WITNESSED]
@@ -214,10 +215,12 @@ def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
 
 
 def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
-    """Return the likely object of a relation, and whether groups of similar entities agree.
+    """Return the most likely object of a relation, and whether similar entities agree.
 
-    Each group counts the objects of entities that share one value; without any group
-    the answer is ``usual``.
+    Args:
+        groups: For each value of an entity, the counts of the objects of the entities
+            that share this value.
+        usual: Object to return if there is no group.
     """
     answers: set[int] = set()
     for group in groups:
@@ -237,9 +240,9 @@ def _by_count(vote: tuple[int, int]) -> tuple[int, int]:
 
 
 def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
-    """Return token names of entities and relations.
+    """Return token names of entities and relations, by the group of the vocabulary.
 
-    A relation with the name of an entity gets `` (relation)`` added.
+    If a relation has the name of an entity, `` (relation)`` is appended to its name.
     """
     taken = set(facts.entities)
     relations = []

@@ -129,7 +129,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of questions as a tuple."""
+        """Names of the kinds of questions that become queries: :attr:`questions` as a tuple."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
@@ -196,7 +196,7 @@ Facts = Triples
 
 
 def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
-    """Return the bridges to which the named relations lead, or that are at the named levels."""
+    """Return the bridges to which the named relations lead, or which are at the named levels."""
     _, relation, thing = facts.triples.T
     levels = {} if set(names) <= set(facts.relations) else _levels(facts)
     found = []
@@ -247,7 +247,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Return the entities that end a triple and begin another, sorted; identities do not count."""
+    """Return sorted indices of the entities that are an object and a subject, identities aside."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
@@ -294,7 +294,7 @@ def world_of(
 
 
 def _asks(kinds: Sequence[Kind]) -> str:
-    """Say which kinds of questions there are, and how to get the others."""
+    """Say which kinds of questions were generated, and how to get the others."""
     made = ", ".join(kinds)
     others = ", ".join(kind for kind in KINDS if kind not in kinds)
     return f"{made}; questions='all' adds {others}" if others else made

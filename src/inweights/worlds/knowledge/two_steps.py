@@ -1,9 +1,9 @@
 """Find the two-step questions that chain two facts, among any number of triples.
 
 :func:`composed` returns the questions with all their answers, :func:`spread_chains`
-pairs of facts that meet in an entity. Both choose evenly where there are too many, and
-never make the others: a hub has as many pairs as its neighbours on both sides multiply.
-Shapes: ``M`` triples, ``Q`` questions or pairs.
+pairs of facts that meet in an entity. If there are too many, both choose evenly without
+enumerating the rest, since the number of pairs at a hub is the product of its numbers
+of incoming and outgoing facts. Shapes: ``M`` triples, ``Q`` questions or pairs.
 """
 
 import numpy as np
@@ -19,11 +19,11 @@ ANSWERS = 1_000_000
 
 
 def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
-    """Return questions of two steps with all their answers, and how many prompts there are.
+    """Return two-step questions with all their answers, and the total number of prompts.
 
-    Where there are more than ``most`` prompts, these are spread evenly over all of
-    them, in the order in which the facts begin them. A hub takes no more work than it
-    has facts and answers.
+    If there are more than ``most`` prompts, the chosen ones are spread evenly over all
+    prompts, in the order of the facts with which they begin. The cost at a hub is
+    proportional to its number of facts and answers.
 
     Args:
         triples: Subject, relation and object of each fact, ``[M, 3]``.
@@ -81,15 +81,16 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
 def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
     """Return pairs of facts in which the object of the first is the subject of the second.
 
-    Where there are more than ``most``, these are spread evenly over all of them.
+    If there are more than ``most`` pairs, the chosen ones are spread evenly over all
+    pairs.
 
     Args:
         triples: Subject, relation and object of each fact, ``[M, 3]``.
         most: Largest number of pairs.
 
     Returns:
-        Indices of both facts, ``[Q, 2]``, and the number of pairs that there are in
-        all.
+        Indices of both facts of each chosen pair, ``[Q, 2]``, and the total number of
+        pairs.
 
     Example:
         >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
@@ -112,7 +113,7 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 
 
 def _links(triples: Ids) -> Ids:
-    """Number the pairs of subject and relation of each fact."""
+    """Return the number of the pair of subject and relation of each fact, ``[M]``."""
     relations = int(triples[:, 1].max()) + 1
     pairs = triples[:, 0] * relations + triples[:, 1]
     _, numbers = np.unique(pairs, return_inverse=True)
@@ -130,7 +131,7 @@ def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
 
 
 def _within(lengths: Ids) -> Ids:
-    """Count from 0 within each of several groups of these lengths, one after another."""
+    """Return the position of each element in its group, for consecutive groups of given lengths."""
     starts = np.cumsum(lengths) - lengths
     return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
 

@@ -1,7 +1,7 @@
-"""Facts from a database, by a query: SQLite by the standard library, other databases by SQLAlchemy.
+"""Facts from a database query: SQLite with the standard library, other databases with SQLAlchemy.
 
-:func:`database_rows` runs the user's query, which can only read: SQLite is opened for
-reading and refuses all other actions; in other databases the transaction is rolled
+:func:`database_rows` runs the user's query, which can only read: SQLite is opened
+read-only and refuses all other actions; in other databases the transaction is rolled
 back.
 """
 
@@ -22,7 +22,7 @@ _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
 
 def is_database(source: str) -> bool:
-    """Return whether a source of facts is the address of a database.
+    """Return whether the name of a source is the address of a database.
 
     Example:
         >>> is_database("sqlite:///facts.db"), is_database("facts.csv")
@@ -39,13 +39,13 @@ def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence
         query: The query, in the database's dialect of SQL.
 
     Returns:
-        The names of the columns, and the rows as they arrive.
+        The names of the columns, and an iterator of rows.
 
     Raises:
         ConfigError: There is no query, it returns no rows, the URL contains a password,
             or a driver is missing.
-        DataError: The database is missing or reports an error; also while rows are
-            read.
+        DataError: The database is missing or reports an error; also raised while rows
+            are read.
     """
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
@@ -69,7 +69,7 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
                 f"{_SQLITE}{path} is a database: {_HINT}; it has {tables}"
             )
         if cursor.description is None:
-            raise ConfigError(f"the query gives no rows; {_HINT}")
+            raise ConfigError(f"the query returns no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
         rows = _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
         next(rows)  # starts the generator, so that it closes the database in any case
@@ -83,7 +83,7 @@ def _only_reading(
     _base: str | None,
     _trigger: str | None,
 ) -> int:
-    """Answer SQLite whether an action of a query is allowed."""
+    """Allow reading and refuse all other actions (an authorizer callback of SQLite)."""
     function = action == sqlite3.SQLITE_FUNCTION and name != "load_extension"
     return sqlite3.SQLITE_OK if action in _ALLOWED or function else sqlite3.SQLITE_DENY
 
@@ -103,7 +103,7 @@ def _tables(base: sqlite3.Connection) -> str:
 
 
 def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Run a query on a database of another kind, by SQLAlchemy."""
+    """Run a query on a database other than SQLite, with SQLAlchemy."""
     optional("sql", "a database other than sqlite:///FILE")
     from sqlalchemy import create_engine, text
     from sqlalchemy.engine import make_url
@@ -114,8 +114,9 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
         address = make_url(source)
         if address.password:
             raise ConfigError(
-                "an address must not contain a password, since it is stored with results; the "
-                "driver reads it from a file or the environment (~/.pgpass, PGPASSWORD)"
+                "the address must not contain a password, since addresses are stored with results; "
+                "give the password to the driver in a file or environment variable "
+                "(~/.pgpass, PGPASSWORD)"
             )
         if not query.strip():
             raise ConfigError(f"{source} is a database: {_HINT}")
@@ -127,7 +128,7 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
                 text(query)
             )
             if not found.returns_rows:
-                raise ConfigError(f"the query gives no rows; {_HINT}")
+                raise ConfigError(f"the query returns no rows; {_HINT}")
             close = stack.pop_all().close  # closing rolls the transaction back
     except ArgumentError:
         raise DataError(
@@ -148,13 +149,13 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
 def _fetched(
     cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
 ) -> Iterator[Sequence[Any]]:
-    """Yield an empty row, then the rows of a query; close the database at the end."""
+    """Yield an empty row once the query runs, then its rows; close the database at the end."""
     try:
         yield ()
         for number, row in enumerate(cursor):
             if number == MAX_ROWS:
                 raise DataError(
-                    f"{source}: the query gives more than {MAX_ROWS:,} rows"
+                    f"{source}: the query returns more than {MAX_ROWS:,} rows"
                 )
             yield tuple(row)
     except error as why:

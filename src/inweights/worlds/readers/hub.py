@@ -1,6 +1,7 @@
-"""Facts from data sets of the Hugging Face hub, downloaded only where the user allows it.
+"""Facts from data sets of the Hugging Face hub, downloaded only if the user allows it.
 
-:func:`hub_rows` yields the rows of a data set; ``knowledge/files`` makes facts of them.
+:func:`hub_rows` yields the rows of a data set; ``knowledge/files`` converts them to
+facts.
 """
 
 import re
@@ -12,7 +13,7 @@ from inweights.support.extras import optional
 
 
 def is_hub_name(source: str) -> bool:
-    """Return whether a source may be a data set of the hub: an owner and a name.
+    """Return whether a source may be a data set of the hub: ``owner/name``, without an extension.
 
     Example:
         >>> is_hub_name("someone/facts"), is_hub_name("data/facts.csv"), is_hub_name("facts")

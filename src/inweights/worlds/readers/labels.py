@@ -1,7 +1,7 @@
 """Labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
 
-:func:`read_labels` reads them; ``knowledge/names`` puts them in place of the ids in
-facts.
+:func:`read_labels` reads them; ``knowledge/knowledge`` replaces the ids in facts by
+them.
 """
 
 from collections.abc import Mapping
@@ -32,11 +32,15 @@ _IDS = (
 def read_labels(path: str | Path) -> dict[str, str]:
     r"""Read a file of ids and labels: a table, or JSON with ids as keys.
 
-    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels
-    are then in the column ``label``, ``name`` or ``title``, if there is one.
+    A first row that contains a word for ids (``id``, ``qid``, ``uri``, …) is a header;
+    labels are then in the column ``label``, ``name`` or ``title``, if there is one.
+
+    Args:
+        path: The file.
 
     Returns:
-        Label by id; where two ids have one label, the id is added to the second label.
+        Label by id. If two ids have the same label, the id is appended to the second
+        label.
 
     Raises:
         DataError: The file is missing or has no labels, or a row has no id and label.

@@ -1,9 +1,9 @@
 """Facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
 
 Nodes and relationships are in one file; a fact is a relationship between the names of
-two nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes
-are named (:func:`node_name`, :func:`distinct_names`) is the same in other readers of
-graphs.
+two nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. Other
+readers of graphs name nodes in the same way (:func:`node_name`,
+:func:`distinct_names`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +35,9 @@ def export_facts(
     """Yield the relationships of ``apoc.export.csv`` as facts between names, with their lines.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         rows: Line and cells of each row, the header first.
-        remarks: Remarks on how the file was read are appended to this list.
+        remarks: List to which remarks on how the file was read are appended.
 
     Raises:
         DataError: There are no relationships, or one lacks its type or an end.
@@ -74,9 +74,9 @@ def export_record_facts(
     """Yield the relationships of ``apoc.export.json`` as facts between names, with their lines.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         records: Line and object of each record.
-        remarks: Remarks on how the file was read are appended to this list.
+        remarks: List to which remarks on how the file was read are appended.
 
     Raises:
         DataError: There are no relationships, or one lacks its type or an end.
@@ -111,7 +111,7 @@ def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
 
     Args:
         properties: Its properties, with keys in lower case.
-        otherwise: Name of a node whose properties do not name it.
+        otherwise: Name to return if no property names the node.
     """
     for key in NAMES:
         value = properties.get(key)
@@ -121,7 +121,13 @@ def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
 
 
 def distinct_names(names: Mapping[Any, str]) -> dict[Any, str]:
-    """Return names that are all different: repeated ones get the key of their node added.
+    """Make all names different by appending the key of the node to repeated ones.
+
+    Args:
+        names: Name of each node, by its key.
+
+    Returns:
+        The distinct names, by key.
 
     Example:
         >>> distinct_names({1: "Springfield", 2: "Springfield"})

@@ -1,6 +1,6 @@
-"""A folder that is written completely or not at all: the context manager :func:`new_folder`.
+"""Write a folder completely or not at all: the context manager :func:`new_folder`.
 
-Stored worlds, models and data sets are written with it.
+It is used for stored worlds, models and data sets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _LOCK = "lock"
 
 @contextmanager
 def new_folder(target: str | Path) -> Iterator[Path]:
-    """Give an empty folder to fill, which becomes ``target`` if the block ends without an error.
+    """Yield an empty folder that becomes ``target`` if the block ends without an error.
+
+    Args:
+        target: Path of a folder that does not exist.
 
     Yields:
         The folder to fill, next to ``target``.
@@ -64,14 +67,14 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a full disk; those of weights only if their library is loaded."""
+    """Return the exceptions of a full disk; those of ``safetensors`` only if it is loaded."""
     tables = (OSError, pl.exceptions.PolarsError)
     weights = sys.modules.get("safetensors")
     return (*tables, weights.SafetensorError) if weights else tables
 
 
 def _clear_left(parent: Path) -> None:
-    """Remove folders of killed processes; a running process holds the lock of its folder."""
+    """Remove unfinished folders of killed processes; running ones hold a lock on theirs."""
     from filelock import FileLock
 
     for left in parent.glob(f"{_PREFIX}*"):
@@ -81,6 +84,6 @@ def _clear_left(parent: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return the reason of an error in a few words: the first line of its message."""
+    """Return the first line of the message of an error."""
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     return lines[0] if lines else type(error).__name__

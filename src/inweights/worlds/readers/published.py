@@ -62,7 +62,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
 
     Args:
         row: Cells by column.
-        where: File and line, which errors name.
+        where: File and line, for error messages.
 
     Raises:
         DataError: An entity or a relation has no name.
@@ -106,12 +106,12 @@ def mquake_facts(
 
     The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of
     ``orig``, or in the flat copies of the set ``orig_triples_labeled``
-    (``new_triples_labeled``) at the top; ``cloze`` and ``answer_alias`` of
+    (``new_triples_labeled``) at the top level; ``cloze`` and ``answer_alias`` of
     ``single_hops`` (``new_single_hops``).
 
     Args:
         record: The case.
-        where: File and case, which errors name.
+        where: File and case, for error messages.
         edited: Whether to read the facts after the edit.
 
     Raises:
@@ -159,13 +159,13 @@ def counterfact_fact(
 ) -> Fact:
     """Return the fact of a case of CounterFact, before or after its edit.
 
-    The keys that are read are ``subject``, ``relation_id`` (the number of a property of
-    Wikidata), ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with
+    The keys that are read are ``subject``, ``relation_id`` (the number of a Wikidata
+    property), ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with
     ``edited``.
 
     Args:
         record: The case.
-        where: File and case, which errors name.
+        where: File and case, for error messages.
         edited: Whether to read the fact after the edit.
 
     Raises:
@@ -192,7 +192,7 @@ def _written(value: Any) -> bool:
 
 
 def _template(prompt: str, subject: str) -> str:
-    """Return a prompt as a template; empty unless it names its subject once, without braces."""
+    """Return a prompt as a template; empty unless it contains the subject once and no braces."""
     if prompt.count(subject) != 1 or set("{}") & set(prompt):
         return ""
     return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
@@ -200,7 +200,7 @@ def _template(prompt: str, subject: str) -> str:
 
 @lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
-    """Return the names in a cell that holds a Python tuple of tuples of names."""
+    """Return the names in a cell that contains a Python tuple of tuples of names."""
     if len(cell) > _CELL:
         return ()
     try:

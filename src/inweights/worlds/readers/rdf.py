@@ -1,7 +1,6 @@
-"""Facts from RDF: Turtle, N-Triples, TriG, N-Quads, JSON-LD, by ``rdflib``.
+"""Facts from RDF: Turtle, N-Triples, TriG, N-Quads and JSON-LD, read by ``rdflib``.
 
-:func:`rdf_facts` yields the triples of a file between names. Nothing is fetched from
-addresses.
+:func:`rdf_facts` yields the triples of a file by names. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -57,12 +56,12 @@ _LANGUAGES = ("en", None)
 
 
 def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
-    """Yield every triple between names as a fact, numbered in the order of the file.
+    """Yield every triple between named entities as a fact, numbered in the order of the file.
 
     An entity is named by its ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
     ``schema:name`` in English or without a language, otherwise by the end of its IRI;
     if two entities have the same name, the second is named by its whole IRI. Triples
-    with blank nodes, which have no name, are left out. Named graphs are read as one.
+    with blank nodes, which have no name, are left out. Named graphs are merged.
 
     Args:
         path: The file.
@@ -71,8 +70,8 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Raises:
         ConfigError: ``rdflib`` is not installed.
-        DataError: The file is missing, too large or damaged, or takes a context from an
-            address.
+        DataError: The file is missing, too large or damaged, or refers to a remote
+            context.
     """
     optional("rdf", f"reading {path}")
     from rdflib import BNode, Literal
@@ -98,7 +97,7 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
 
 class _Names:
-    """Names of things by their address, collected from literals of a file."""
+    """Names of resources by IRI, collected from the literals of a file."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -108,7 +107,13 @@ class _Names:
         self._taken: dict[str, str] = {}
 
     def add(self, address: str, relation: str, literal: Any) -> None:
-        """Take a literal as a name, or as another name, of a thing."""
+        """Use a literal as a name, or as another name, of a resource.
+
+        Args:
+            address: IRI of the resource.
+            relation: IRI of the property, which decides whether the literal is a name.
+            literal: Value of the property.
+        """
         if literal.language not in _LANGUAGES or not str(literal).strip():
             return
         if relation == _ALSO:
@@ -120,7 +125,7 @@ class _Names:
             self._names[address] = " ".join(str(literal).split())
 
     def of(self, address: Any) -> str:
-        """Return the name of a thing; no two things get the same one."""
+        """Return the name of a resource; no two resources get the same name."""
         key = str(address)
         if key not in self._chosen:
             short = self._names.get(key) or _end(key)
@@ -129,7 +134,7 @@ class _Names:
         return self._chosen[key]
 
     def others(self, address: Any) -> tuple[str, ...]:
-        """Return further names of a thing."""
+        """Return further names of a resource."""
         return tuple(self._others.get(str(address), ()))
 
 
@@ -141,7 +146,7 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
     found: list[tuple[Any, Any, Any]] = []
 
     class Listed(Memory):
-        """A store that lists triples in the order of the file, which rdflib's own does not."""
+        """A store that returns triples in the order of the file, unlike rdflib's own."""
 
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             found.append(triple)
@@ -170,7 +175,7 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
 
 
 def _without_remote_contexts(path: Path, text: str) -> str:
-    """Return JSON-LD with all contexts in the text; only that of schema.org is replaced."""
+    """Return JSON-LD without remote contexts; only that of schema.org is replaced."""
     try:
         return json.dumps(_local(path, json.loads(text)))
     except json.JSONDecodeError as error:
@@ -182,12 +187,12 @@ def _without_remote_contexts(path: Path, text: str) -> str:
 
 
 def _local(path: Path, value: Any, *, context: bool = False) -> Any:
-    """Return a JSON value-LD without contexts from addresses, or refuse it."""
+    """Return a JSON-LD value without remote contexts, or raise :class:`DataError`."""
     if isinstance(value, str) and context:
         if _SCHEMA.fullmatch(value):
             return {"@vocab": "http://schema.org/"}
         raise DataError(
-            f"{path} takes its context from {value}, and nothing is fetched; put the context into "
+            f"{path} refers to the context {value}, which is not downloaded; put the context into "
             "the file, or expand it (jsonld expand)"
         )
     if isinstance(value, list):
@@ -196,7 +201,7 @@ def _local(path: Path, value: Any, *, context: bool = False) -> Any:
         return value
     if "@import" in value:
         raise DataError(
-            f"{path} imports the context {value['@import']}, and nothing is fetched"
+            f"{path} imports the context {value['@import']}, which is not downloaded"
         )
     found = {}
     for key, part in value.items():
@@ -210,6 +215,6 @@ def _local(path: Path, value: Any, *, context: bool = False) -> Any:
 
 
 def _end(address: str) -> str:
-    """Return the last part of an address as words."""
+    """Return the last part of an IRI as words."""
     end = re.split(r"[/#:]", address.rstrip("/#"))[-1]
     return " ".join(unquote(end).replace("_", " ").split()) or address

@@ -1,7 +1,7 @@
-"""A remark on a file: what a reader assumed, or what the user should check.
+"""Remarks on a file: what a reader assumed, or what the user should check.
 
-Readers return :class:`Remark` objects with their facts; commands print those that
-matter.
+Readers return :class:`Remark` objects with their facts; commands print the important
+ones.
 """
 
 import msgspec
@@ -11,15 +11,15 @@ class Remark(msgspec.Struct, frozen=True):
     """A remark on a file of facts or edges.
 
     Attributes:
-        kind: Its subject. How the file was read: ``header``, ``order``, ``rows``,
-            ``cells``, ``format``, ``encoding`` or ``labels``. What the facts say:
-            ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``,
-            ``one-sided``, ``inverse``, ``homonym``, or a kind of
+        kind: What the remark is about. How the file was read: ``header``, ``order``,
+            ``rows``, ``cells``, ``format``, ``encoding`` or ``labels``. What the facts
+            contain: ``duplicate``, ``contradiction``, ``blank``, ``literal``,
+            ``alias``, ``one-sided``, ``inverse``, ``homonym``, or a kind of
             :data:`inweights.worlds.knowledge.checks.values.KINDS`.
         lines: Lines of the file to which the remark refers; for a pair of relations,
             the lines of an example.
         text: The remark as a sentence.
-        sure: Whether there was no alternative, as with a header named ``subject``; only
+        sure: Whether there was no alternative, as with a header named ``subject``. Only
             guesses are printed.
     """
 

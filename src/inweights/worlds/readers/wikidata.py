@@ -1,9 +1,9 @@
 """Facts from Wikidata: a dump or a part of one, read item by item.
 
-:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one
-array with an item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same
-without the array, and ``{"entities": {…}}``, which ``Special:EntityData`` returns. A
-file is read twice: once for its statements, and once for the names of items.
+:func:`wikidata_facts` yields them. Three formats of Wikidata's JSON are read: the array
+with one item per line of the dumps (``.json``, ``.json.gz`` or ``.json.bz2``), the same
+lines without the array, and ``{"entities": {…}}``, which ``Special:EntityData``
+returns. A file is read twice: once for its statements, and once for the names of items.
 """
 
 import bz2
@@ -45,7 +45,7 @@ _YEAR = 9
 
 
 def is_wikidata(path: Path) -> bool:
-    """Return whether a file begins as one of Wikidata does."""
+    """Return whether a file begins like a JSON file of Wikidata."""
     try:
         with _open(path) as file:
             return bool(_BEGIN.match(file.read(4096)))
@@ -56,11 +56,14 @@ def is_wikidata(path: Path) -> bool:
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Only a property's statements of the best rank are read. Dates are written
-    as far as they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without
-    their unit. Identifiers, links, media and coordinates are left out. Names are labels
-    in English; an item without one is named by its number, and where two have one
-    label, the number is added to the second.
+    Only the statements of a property with the best rank are read. Dates are written
+    with their known precision (``1952-03-11``, ``1952-03``, ``1952``), amounts without
+    their unit. Identifiers, links, media and coordinates are left out. Names are
+    English labels; an item without a label is named by its id, and if two items have
+    the same label, the id is appended to the second.
+
+    Args:
+        path: The file.
 
     Raises:
         DataError: The file cannot be read, is damaged or has too many statements; the
@@ -93,7 +96,7 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 
 def _open(path: Path) -> IO[bytes]:
-    """Open a file, compressed or not."""
+    """Open a file for reading, and decompress it if necessary."""
     check_file(path, factor=0)  # refuses what is not a regular file
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")  # type: ignore[operator]
@@ -141,7 +144,7 @@ def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
 
 
 def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, bool]]:
-    """Yield property, value, and whether it is an item, of each property's best statements."""
+    """Yield the best statements of an item: property, value, and whether the value is an item."""
     try:
         claims = item.get("claims") or {}
         for relation, given in claims.items() if isinstance(claims, Mapping) else ():
@@ -164,7 +167,7 @@ def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str,
 
 
 def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return a value as text, empty if it is not read, and whether it is an item."""
+    """Return a value as text, and whether it is an item; the text is empty for other types."""
     value = given["value"]
     match given["type"]:
         case "wikibase-entityid":
@@ -181,7 +184,7 @@ def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _date(time: str, precision: int) -> str:
-    """Return a time as far as it is known: ``1952-03-11``, ``1952-03`` or ``1952``, or nothing."""
+    """Return a date with its known precision, such as ``1952-03``; empty if not even the year."""
     year, month, day = re.fullmatch(r"([+-]\d+)-(\d\d)-(\d\d)T.*", time).groups()  # type: ignore[union-attr]
     if precision < _YEAR:
         return ""
@@ -190,7 +193,7 @@ def _date(time: str, precision: int) -> str:
 
 
 def _label(item: Mapping[str, Any]) -> str:
-    """Return the name of an item, empty if it has none in our languages."""
+    """Return the name of an item; empty if it has none in a supported language."""
     labels = item.get("labels")
     if not isinstance(labels, Mapping):
         return ""

@@ -12,7 +12,10 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
     Args:
         pairs: Token ids of both ends of each edge, ``[E, 2]``.
-        mark: Tokens before the node in each prompt; empty for none.
+        mark: Token ids that come before the node in each prompt; may be empty.
+
+    Returns:
+        Prompts ``[E, T]`` and answers ``[E, 1]``, as token ids.
     """
     marks = np.tile(np.array(mark, dtype=np.int64), (len(pairs), 1))
     whole = np.column_stack([marks, pairs])
@@ -20,7 +23,14 @@ def edge_facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or none."""
+    """Return the tokens before the node in the prompt of an edge: ``<edge>``, or nothing.
+
+    Args:
+        world: A world of edges.
+
+    Returns:
+        Token ids; empty if prompts are single nodes.
+    """
     words = world.vocabulary
     if "<edge>" not in words.groups.get("task", ()):
         return ()

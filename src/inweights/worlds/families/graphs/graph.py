@@ -140,7 +140,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
                 f"'{self.shape}' and {len(self.links)} links"
             )
         if any(len(link) != 2 for link in self.links):
-            raise ConfigError("graph: a link is a pair of two labels")
+            raise ConfigError("graph: each link must be a pair of labels")
         if self.paths and self.shape not in (*ROOTED, "file"):
             raise ConfigError(
                 f"graph: a {self.shape} has no root and no leaves, and therefore no path "
@@ -160,15 +160,15 @@ class Graph(Config, tag_field="kind", tag="graph"):
         return self._labels(len(self._skeleton()[0].nodes), seed)
 
     def _labels(self, count: int, seed: int) -> Ids:
-        """Return the token ids of so many nodes."""
+        """Return the token ids of ``count`` nodes, in the order of the shape."""
         if self.shape in NAMED or not self.shuffled:
             return np.arange(count, dtype=np.int64)
         return Streams(seed).numpy(WORLD, "graph").permutation(count)
 
     def written_out(self) -> Graph:
-        """Return the config of the same graph with its edges among the settings.
+        """Return a config of the same graph that lists its edges, so that it needs no file.
 
-        It does not change with a file. Paths are left out, and labels are not shuffled.
+        The edges become :attr:`links`. Paths are left out, and labels are not shuffled.
 
         Raises:
             DataError: The file is missing or damaged; the message states the line.
@@ -244,16 +244,16 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Return the path queries, if there are any."""
+        """Return the path queries by role; empty if there are none."""
         if not self.paths:
             return {}
         if not edges.paths:
             raise DataError(
-                f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out"
+                f"{self.file} has no line 'leaf=root,…,leaf'; set paths = false"
             )
         if len(set(map(len, edges.paths))) > 1:
             raise DataError(
-                f"{self.file}: paths have different lengths; keep those of one length"
+                f"{self.file}: all paths must have the same length; remove the others"
             )
         places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]

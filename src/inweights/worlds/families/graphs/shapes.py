@@ -88,7 +88,9 @@ class ShapeConfig(Protocol):
 def built_in_graph(config: ShapeConfig) -> EdgeList:
     """Return the graph of a built-in shape, with nodes named ``0``, ``1``, … in its order.
 
-    ``config.shape`` decides the shape; only the sizes that this shape has are read.
+    Args:
+        config: The shape, and its sizes; sizes that the shape does not have are
+            ignored.
     """
     if config.shape == "cycle":
         return cycle(config.n)
@@ -102,7 +104,7 @@ def built_in_graph(config: ShapeConfig) -> EdgeList:
 
 
 def refuse_settings_of_other_shapes(config: Config) -> None:
-    """Refuse a size, or an option of files, that was given and that the shape does not have.
+    """Refuse a setting that was changed but has no effect on the chosen shape.
 
     Args:
         config: A :class:`~inweights.worlds.Graph`.

@@ -1,6 +1,6 @@
-"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset, with cards.
+"""Store a world as a folder of Parquet and JSON that also loads as a Hugging Face dataset.
 
-:func:`save_world` writes it, :func:`load_world` reads it back.
+:func:`save_world` writes the folder, :func:`load_world` reads it back.
 """
 
 from collections.abc import Sequence
@@ -44,14 +44,14 @@ _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
     """Write a world to a new folder, completely or not at all.
 
-    The folder also loads with ``datasets.load_dataset(folder)``: with the splits
+    The folder also loads with ``datasets.load_dataset(folder)``, with the splits
     ``facts`` and, if there are any, ``queries``.
 
     Args:
         world: The world.
         folder: Path of a folder that does not exist.
-        card: Whether it is described for people who find it elsewhere: a whole card for
-            Hugging Face, and metadata in Croissant, with the hash of each file.
+        card: Whether to describe the world for publication: with a full card for
+            Hugging Face, and Croissant metadata with the hash of each file.
 
     Returns:
         The folder.
@@ -90,8 +90,11 @@ def save_world(world: World, folder: str | Path, *, card: bool = False) -> Path:
 def load_world(folder: str | Path) -> World:
     """Read a world that :func:`save_world` wrote.
 
+    Args:
+        folder: Path of its folder.
+
     Raises:
-        DataError: The folder is not a world, or a file of it is missing or damaged.
+        DataError: The folder is not a world, or one of its files is missing or damaged.
     """
     source = Path(folder)
     for name in _FILES:
@@ -120,7 +123,7 @@ class _About(msgspec.Struct):
 
 
 def _load(source: Path) -> World:
-    """Read a folder whose files exist."""
+    """Read a world from a folder whose files all exist."""
     written = msgspec.json.decode(read_text(source / "world.json"))
     if written["format"] not in _FORMATS:
         raise DataError(
@@ -143,7 +146,7 @@ def _load(source: Path) -> World:
 
 
 def _columns(there: Sequence[str]) -> Sequence[str]:
-    """Return the columns that are read back; columns of text are for people."""
+    """Return the columns that are read back; columns in words are only for human readers."""
     return [name for name in there if not name.endswith("_text")]
 
 

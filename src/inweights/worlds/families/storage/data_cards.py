@@ -1,9 +1,9 @@
-"""Describe files as a data set: a card for Hugging Face, and metadata in Croissant.
+"""Describe files as a data set: a card for Hugging Face, and Croissant metadata.
 
 :func:`write_cards` writes ``README.md`` and ``croissant.json`` into the folder of a
-:class:`DataSet`, with the hash, the size and the columns of each. Hugging Face reads
-the first lines of the card (https://huggingface.co/docs/hub/datasets-cards), other
-tools read Croissant 1.0 (https://docs.mlcommons.org/croissant).
+:class:`DataSet`, with the hash, the size and the columns of each file. Hugging Face
+reads the first lines of the card (https://huggingface.co/docs/hub/datasets-cards),
+other tools read Croissant 1.0 (https://docs.mlcommons.org/croissant).
 """
 
 import hashlib
@@ -41,11 +41,12 @@ class DataFile(NamedTuple):
     """A file of a data set.
 
     Attributes:
-        path: Where it is in the folder, with ``/``.
+        path: Path relative to the folder, with ``/`` as separator.
         says: Description of its content, one sentence.
-        part: Part of the data set whose tables have the same columns (a *config* of
-            Hugging Face); empty for a file that is no table.
-        split: Split of the part.
+        part: Name of the configuration to which Hugging Face assigns the file; all
+            tables of one configuration have the same columns. Empty for a file that is
+            not a table.
+        split: Split to which the file belongs.
     """
 
     path: str
@@ -59,13 +60,14 @@ class DataSet:
     """Description of a folder of files, for its card.
 
     Attributes:
-        name: Short name, in small letters with hyphens.
+        name: Short name, in lower case with hyphens.
         title: Title.
         says: Description of the data set, one sentence for a general reader.
-        body: More of it, as Markdown: how it was made, what it is for, its limits.
+        body: Further description, as Markdown: how the data was made, its purpose, its
+            limits.
         files: Its files; tables are Parquet.
-        columns: Meaning of the columns, by name.
-        tags: Words by which it is found.
+        columns: Meaning of each column, by name.
+        tags: Keywords for searching.
         published: Date of its content, ``YYYY-MM-DD``; empty if unknown.
     """
 
@@ -80,7 +82,7 @@ class DataSet:
 
 
 class _Facts(NamedTuple):
-    """What is measured of a file."""
+    """Measured properties of a file."""
 
     hash: str
     bytes: int
@@ -89,12 +91,12 @@ class _Facts(NamedTuple):
 
 
 def write_cards(folder: Path, data: DataSet) -> None:
-    """Write card and Croissant metadata of files into their folder.
+    """Write card and Croissant metadata of a data set into its folder.
 
     Args:
-        folder: The folder, with all files of the data set; a card that is there is
+        folder: The folder, with all files of the data set; an existing card is
             replaced.
-        data: What the files are.
+        data: Description of the files.
 
     Example:
         >>> import tempfile
@@ -121,7 +123,7 @@ def _facts_of(file: Path) -> _Facts:
 
 
 def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
-    """The text of ``README.md``."""
+    """Return the text of ``README.md``."""
     rows = sum(fact.rows or 0 for fact in facts.values())
     size = next((name for most, name in _SIZES.items() if rows < most), "n>1M")
     front = {
@@ -158,12 +160,12 @@ def _card(data: DataSet, facts: Mapping[str, _Facts]) -> str:
 
 
 def _tables(data: DataSet, facts: Mapping[str, _Facts]) -> list[DataFile]:
-    """Files that are tables with rows: Hugging Face reads no split without one."""
+    """Return the files that are tables with rows; Hugging Face cannot read an empty split."""
     return [file for file in data.files if file.part and facts[file.path].rows]
 
 
 def _configs(files: Sequence[DataFile]) -> list[dict[str, Any]]:
-    """Parts and splits of the tables, as Hugging Face names them."""
+    """Return configurations and splits of the tables, in the form that Hugging Face reads."""
     parts: dict[str, list[dict[str, str]]] = {}
     for file in files:
         if file.part:
@@ -173,7 +175,7 @@ def _configs(files: Sequence[DataFile]) -> list[dict[str, Any]]:
 
 
 def _croissant(data: DataSet, facts: Mapping[str, _Facts]) -> dict[str, Any]:
-    """The content of ``croissant.json``."""
+    """Return the content of ``croissant.json``."""
     tables = _tables(data, facts)
     about = {
         "@context": _CONTEXT,
@@ -208,7 +210,7 @@ def _object(file: DataFile, fact: _Facts) -> dict[str, Any]:
 
 
 def _records(file: DataFile, fact: _Facts, data: DataSet) -> dict[str, Any]:
-    """The columns of a table."""
+    """Return the Croissant description of the columns of a table."""
     name = f"{file.part}/{file.split}"
     fields = []
     for column, kind in fact.schema.items():
@@ -236,7 +238,7 @@ def _records(file: DataFile, fact: _Facts, data: DataSet) -> dict[str, Any]:
 
 
 def _type_of(kind: pl.DataType) -> str:
-    """Type of a column in Croissant; of a list that of its items."""
+    """Return the Croissant type of a column; for a list, the type of its items."""
     inner = kind.inner if isinstance(kind, pl.List) else kind
     if inner.is_integer():
         return "sc:Integer"

@@ -1,6 +1,6 @@
-"""Say in a card what a stored world is: its facts, its queries and their columns.
+"""Describe a stored world in a card: its facts, its queries and their columns.
 
-:func:`described_world` serves :func:`inweights.worlds.save_world` and ``make cards``.
+:func:`inweights.worlds.save_world` and ``make cards`` use :func:`described_world`.
 """
 
 from collections.abc import Sequence
@@ -54,9 +54,9 @@ def world_files(folder: str, part: str) -> list[DataFile]:
     """Return the files of a stored world.
 
     Args:
-        folder: Their folder within the data set, with ``/`` at its end; empty for the
-            top.
-        part: Part of the data set that they are.
+        folder: Folder of the world within the data set, with ``/`` at its end; empty
+            for the top folder.
+        part: Name of the configuration to which Hugging Face assigns the files.
     """
     says: dict[str, str] = _TEXT["files"]
     return [
@@ -67,6 +67,6 @@ def world_files(folder: str, part: str) -> list[DataFile]:
 
 
 def _example(world: World) -> str:
-    """A fact in words."""
+    """Return a fact of the world in words."""
     words, fact = world.vocabulary, world.facts[0]
     return f"{words.text(fact.prompt)} → {words.text(fact.answer)}"

@@ -1,5 +1,5 @@
 """Checks of a user's facts that need only the facts: remarks on names, values and relations.
 
-``remarks`` yields them all; the other modules recognise dates, placeholders, damaged
+``remarks`` yields all remarks; the other modules recognise dates, placeholders, damaged
 names and cells with several values.
 """

@@ -1,7 +1,7 @@
 """Dates as people and spreadsheets write them: the format, the day, and whether that day exists.
 
-:func:`written_date` recognises a date; remarks on a user's values (``values``) and
-corrections of them are made with it.
+:func:`written_date` recognises a date. Remarks on a user's values (``values``) and
+corrections of these values use it.
 """
 
 import re
@@ -55,9 +55,9 @@ class Written(NamedTuple):
     """A date as it is written.
 
     Attributes:
-        form: Name of its format.
-        day: The day as ``YYYY-MM-DD``; empty where the format is ambiguous or there is
-            a time.
+        form: Name of its format, such as ``YYYY-MM-DD`` or ``April 1, 2019``.
+        day: The day as ``YYYY-MM-DD``; empty if the format is ambiguous or contains a
+            time.
         exists: Whether there is such a day.
     """
 
@@ -69,8 +69,11 @@ class Written(NamedTuple):
 def written_date(name: str) -> Written | None:
     """Recognise a date.
 
+    Args:
+        name: A name or value from a file.
+
     Returns:
-        Its format and day; ``None`` if the name is not a date.
+        Its format and day; None if the name is not a date.
 
     Example:
         >>> written_date("Apr 1, 2019")

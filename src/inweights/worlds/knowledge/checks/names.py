@@ -1,6 +1,6 @@
-"""Kinds of names: placeholders, dates and numbers, and several spellings of one name.
+"""Recognise kinds of names: placeholders, dates and numbers, and several spellings of a name.
 
-Remarks on facts and predictions use them to decide which names are entities.
+Remarks on facts and predictions use these functions to decide which names are entities.
 """
 
 import re
@@ -61,10 +61,16 @@ def is_literal(name: str) -> bool:
 
 
 def alias_groups(names: Sequence[str]) -> list[list[int]]:
-    """Return groups of names that differ only in case, accents, spaces or punctuation, by index.
+    """Group names that differ only in case, accents, spaces or punctuation.
 
-    Dates and numbers are never in a group, and signs at the end count: ``A+`` is not
-    ``A-``.
+    Dates and numbers are never in a group, and a sign at the end is significant: ``A+``
+    is not ``A-``.
+
+    Args:
+        names: Names to compare.
+
+    Returns:
+        Indices of the names in each group of two or more.
 
     Example:
         >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
@@ -80,12 +86,16 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Return which names are dates or numbers rather than entities, although some may be subjects.
 
-    Where a tenth of all subjects look like numbers, numbers are names of entities
-    there, and none is a literal.
+    If at least a tenth of all subjects look like numbers, numbers are taken for names
+    of entities, and the result is False for all names.
 
     Args:
-        entities: Names.
-        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+        entities: ``N`` names.
+        triples: Subject, relation and object of each of ``M`` triples, as indices,
+            ``[M, 3]``.
+
+    Returns:
+        Whether each name is a date or number, ``[N]``.
 
     Example:
         >>> literals(("Ann", "1980", "Rome"), np.array([[0, 0, 1], [0, 1, 2]])).tolist()

@@ -47,9 +47,10 @@ def remarks_on(
     Args:
         entities: Names of entities.
         relations: Names of relations.
-        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` triples, as indices,
+            ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
-        aliases: Other names of entities, where the file has any.
+        aliases: Other names of entities, if the file contains any.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
@@ -66,7 +67,13 @@ def remarks_on(
 
 
 def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
-    """Return the first line of each of ``n`` entities, by the entities of each triple."""
+    """Return the first line in which each of ``n`` entities occurs.
+
+    Args:
+        columns: Entities of each triple, ``[M, K]``.
+        lines: Line of each triple, ``[M]``.
+        n: Number of entities.
+    """
     first = np.full(n, np.iinfo(np.int64).max)
     for ends in columns.T:
         np.minimum.at(first, ends, lines)
@@ -93,12 +100,13 @@ class Contradiction(NamedTuple):
 def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradiction]:
     """Yield subjects with several values of a relation that normally has one value per subject.
 
-    At least three subjects have one value then, and at most one subject, or a tenth,
-    has several.
+    A relation normally has one value if at least three subjects have one value, and at
+    most one in ten subjects (or a single subject) has several.
 
     Args:
         entities: Names of entities.
-        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` triples, as indices,
+            ``[M, 3]``.
     """
     for relation, rows in enumerate(_by_relation(triples)):
         subjects, starts, counts = np.unique(
@@ -138,7 +146,7 @@ def _by_relation(triples: Ids) -> list[Ids]:
 
 
 def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
-    """Yield remarks on placeholders, which would chain facts that have nothing in common."""
+    """Yield remarks on placeholders, which would connect facts that have nothing in common."""
     for name, line in zip(entities, first, strict=True):
         if is_nothing(name):
             text = f"line {line}: '{name}' is an entity here; leave facts out that are not known"
@@ -146,7 +154,7 @@ def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
 
 
 def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Remark]:
-    """Yield remarks on dates and numbers that end facts and begin others, perhaps by chance."""
+    """Yield remarks on dates and numbers that are an object and a subject, perhaps by chance."""
     both = np.intersect1d(triples[:, 0], triples[:, 2])
     begin, end = (_first_lines(triples[:, [k]], lines, len(entities)) for k in (0, 2))
     for i in both[literals(entities, triples)[both]].tolist():
@@ -183,7 +191,7 @@ def _known_aliases(
 def _one_sided(
     entities: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Yield remarks on entities that only end, or begin, facts where most of their kind do both."""
+    """Yield remarks on entities that are only objects, or subjects, unlike most of their kind."""
     real = triples[:, 0] != triples[:, 2]
     begins = np.zeros(len(entities), bool)
     ends = np.zeros(len(entities), bool)
@@ -209,9 +217,10 @@ def _one_sided(
 def _inverses(
     relations: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Yield remarks on pairs of inverse relations; triples of an entity with itself are left out.
+    """Yield remarks on pairs of inverse relations.
 
-    A symmetric relation is its own inverse.
+    Triples with the same subject and object are ignored. A symmetric relation is its
+    own inverse.
     """
     both, first = _both_directions(triples, lines)
     size = list(map(len, groups.values()))
@@ -244,7 +253,7 @@ def _inverses(
 def _both_directions(
     triples: Ids, lines: Ids
 ) -> tuple[Counter[tuple[int, int]], dict[tuple[int, int], tuple[int, int]]]:
-    """Count pairs of relations that join two entities in both directions.
+    """Count pairs of relations that connect the same two entities in both directions.
 
     Returns:
         The count of every pair of relations, the smaller index first, and the lines of

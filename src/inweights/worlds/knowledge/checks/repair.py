@@ -1,7 +1,7 @@
-"""Corrections of damaged names that show their damage, such as ``Quill &amp; Co``.
+"""Correct damaged names whose damage is recognisable, such as ``Quill &amp; Co``.
 
 :func:`repaired` returns the corrected name, :func:`parts_of` the values of a cell with
-several. Remarks on values and the correction of a user's facts are made with them.
+several. Remarks on values and the correction of a user's facts use both.
 """
 
 import html
@@ -28,6 +28,9 @@ _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 @lru_cache(maxsize=2**16)
 def repaired(name: str) -> tuple[str, str]:
     """Return a name with its damage corrected, and a description of the damage.
+
+    Args:
+        name: A name from a file.
 
     Returns:
         The corrected name and the damage in words; the name itself and an empty text if
@@ -59,14 +62,15 @@ def repaired(name: str) -> tuple[str, str]:
 def parts_of(
     name: str, known: Container[str], *, sure: bool = False
 ) -> tuple[str, ...]:
-    """Return the values that a cell seems to have; empty if it has only one.
+    """Return the values that a cell seems to contain; empty if there is only one.
 
     Args:
         name: The cell.
-        known: Names that occur elsewhere: a name is split at a comma or stroke only if
-            each part is one of them.
-        sure: Whether to split only lists and at semicolons and bars, and only if each
-            part is known. *Paris, France* is one place, although both parts are names.
+        known: Names that occur elsewhere. A cell is split at a comma or slash only if
+            each part is one of these names.
+        sure: Whether to split only lists, and only at semicolons and bars, and only if
+            each part is known. *Paris, France* is one place, although both parts are
+            names.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
@@ -93,12 +97,12 @@ def parts_of(
 def _if_known(
     parts: tuple[str, ...], known: Container[str], *, sure: bool
 ) -> tuple[str, ...]:
-    """Return the parts; with ``sure`` only if all are known."""
+    """Return the parts; if ``sure``, only if all of them are known, otherwise empty."""
     return () if sure and not all(part in known for part in parts) else parts
 
 
 def _parted(separator: str, name: str) -> tuple[str, ...]:
-    """Split a name; empty if it has only one part."""
+    """Split a name at a separator; empty if it has only one part."""
     found = tuple(part.strip() for part in re.split(separator, name) if part.strip())
     return found if len(found) > 1 else ()
 
@@ -119,7 +123,7 @@ def _listed(name: str, inner: str) -> tuple[str, ...]:
 
 
 def _unescaped(name: str) -> str:
-    """Resolve character references of HTML, such as ``&amp;``."""
+    """Replace HTML character references, such as ``&amp;``, by the characters."""
     return html.unescape(name) if _REFERENCE.search(name) else name
 
 
@@ -139,19 +143,19 @@ def _visible(name: str) -> str:
 
 
 def _unlinked(name: str) -> str:
-    """Return the text of a link of a wiki, such as ``[[Leeds]]``."""
+    """Return the text of a wiki link, such as ``[[Leeds]]``."""
     found = _LINK.fullmatch(name)
     return (found[2] or found[1]) if found else name
 
 
 def _plain(name: str) -> str:
-    """Return a name without markup around it, such as ``**Leeds**``."""
+    """Return a name without enclosing markup, such as ``**Leeds**``."""
     found = _STRONG.fullmatch(name)
     return (found[1] or found[2] or found[4]) if found else name
 
 
 def _unquoted(name: str) -> str:
-    """Return a name without quotes around it."""
+    """Return a name without enclosing quotes."""
     end = _QUOTES.get(name[:1])
     if end is None or len(name) < 3 or not name.endswith(end):
         return name
@@ -160,7 +164,7 @@ def _unquoted(name: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """Decode letters that are encoded as in an address, such as ``S%C3%A3o``."""
+    """Decode percent-encoded letters, such as ``S%C3%A3o``."""
     if not _ENCODED.search(name) or " " in name or "://" in name:
         return name
     found = unquote(name, errors="replace")

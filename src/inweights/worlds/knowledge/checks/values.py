@@ -1,8 +1,8 @@
-"""Remarks on values that were damaged by a program, or that occur in several forms.
+"""Remarks on values that a program damaged, or that occur in several forms.
 
-:func:`value_remarks` yields one remark of each kind for each relation: the problem, its
-place, and what to do. Names are corrected in :mod:`.repair`, dates are recognised in
-:mod:`.dates`.
+:func:`value_remarks` yields one remark for each kind of problem and relation: the
+problem, where it occurs, and what to do. :mod:`.repair` corrects names, :mod:`.dates`
+recognises dates.
 """
 
 import re
@@ -43,7 +43,8 @@ def value_remarks(
     Args:
         entities: Names of entities.
         relations: Names of relations.
-        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+        triples: Subject, relation and object of each of ``M`` triples, as indices,
+            ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
     """
     columns: defaultdict[tuple[int, int], dict[str, list[int]]] = defaultdict(dict)
@@ -65,7 +66,7 @@ def value_remarks(
 
 
 def _markup(first: dict[str, int]) -> Iterator[Remark]:
-    """Yield remarks on damaged names, by the kind of damage."""
+    """Yield a remark for each kind of damage to names."""
     found: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for name, line in first.items():
         new, why = repaired(name)
@@ -83,7 +84,7 @@ def _markup(first: dict[str, int]) -> Iterator[Remark]:
 def _several(
     what: str, cells: Sequence[Cell], known: frozenset[str]
 ) -> Iterator[Remark]:
-    """Yield a remark on cells that seem to have several values."""
+    """Yield a remark on cells that seem to contain several values."""
     found = []
     parts: set[str] = set()
     for name, line in cells:
@@ -200,5 +201,5 @@ def _listed(cells: Sequence[Cell]) -> str:
 
 
 def _more(items: Sequence[object]) -> str:
-    """Say how many further names there are."""
+    """Return a text with the number of items that are not shown."""
     return f" … and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""

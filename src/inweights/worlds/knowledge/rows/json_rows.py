@@ -1,6 +1,6 @@
-"""Facts from files of JSON: one value in a file, or one in each line.
+"""Facts from JSON files: one value in a file, or one in each line.
 
-:func:`json_rows` decides which, and gives the values to
+:func:`json_rows` decides which form a file has, and passes the values to
 :class:`~inweights.worlds.knowledge.rows.records.Records`.
 """
 
@@ -19,12 +19,12 @@ from inweights.worlds.knowledge.rows.row import Row
 
 
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
-    """Yield the facts of a file of JSON: one value in ``.json``, otherwise one value per line.
+    """Yield the facts of a JSON file: one value in ``.json``, otherwise one value per line.
 
     Args:
-        path: The file, whose ending decides.
-        text: Its content.
-        records: Reads the records.
+        path: The file; its extension decides the form.
+        text: Content of the file.
+        records: Converts JSON values to facts.
 
     Raises:
         DataError: The text is not JSON, or has no facts; the message states the line.
@@ -55,7 +55,7 @@ def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
 
 
 def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
-    """Return the values of all lines; ``None`` if a line is not JSON."""
+    """Return the values of all lines with their numbers; None if a line is not JSON."""
     try:
         return [*_lines(path, text)]
     except DataError:

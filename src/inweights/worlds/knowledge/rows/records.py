@@ -1,6 +1,6 @@
-"""Facts from JSON: objects with three keys, lists of three, and forms of published sets.
+"""Facts from JSON: objects with three keys, lists of three, and formats of published sets.
 
-:func:`json_rows` reads a file with :class:`Records`, which decides what each record is;
+:class:`Records` decides what each record is. :func:`json_rows` reads files with it, and
 rows of the hub go through the same class.
 """
 
@@ -44,11 +44,11 @@ class Records:
     """Reads facts from JSON records.
 
     Args:
-        path: File that errors name.
-        layout: What the caller states about columns.
-        remarks: Remarks on what was assumed are appended to this list.
-        edited: Whether to read the facts after their edit, where a published set has
-            edits.
+        path: File, for error messages.
+        layout: Columns, as stated by the caller.
+        remarks: List to which remarks on assumptions are appended.
+        edited: Whether to read edited facts instead of the original ones, in a
+            published set that contains both.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Records:
 
         Args:
             records: Number and value of each record.
-            unit: Unit of the numbers in messages: ``line`` or ``case``.
+            unit: Unit of the numbers in error messages: ``line`` or ``case``.
 
         Raises:
             DataError: A record is not a fact; the message states its keys and what is
@@ -87,14 +87,15 @@ class Records:
                 )
 
     def whole(self, found: Any) -> Iterator[Row]:
-        """Yield the facts of the value of a whole file: a list, or an object with one.
+        """Yield the facts of the value of a whole file: a list, or an object that contains one.
 
         Args:
-            found: A list of records; an object that has a list under one usual key
-                (``triples``, ``triplets``, ``triple_list``, ``facts``, ``statements``,
-                ``relations``, ``data`` or ``rows``), or only one list, under any key; a
-                graph of nodes and links; results of a SPARQL query; or an object of
-                objects, whose keys are subjects and theirs relations.
+            found: One of the following: a list of records; an object with a list under
+                one of the keys ``triples``, ``triplets``, ``triple_list``, ``facts``,
+                ``statements``, ``relations``, ``data`` or ``rows``, or with a single
+                list under any key; a graph of nodes and links; results of a SPARQL
+                query; or an object of objects, whose keys are subjects and whose inner
+                keys are relations.
 
         Raises:
             DataError: The value has no facts.
@@ -113,8 +114,8 @@ class Records:
 
         Args:
             record: Value of the record.
-            number: Number of the record, which its facts get as their line.
-            where: File and number, which errors name.
+            number: Number of the record, which becomes the line of its facts.
+            where: File and number, for error messages.
 
         Raises:
             DataError: The record is not a fact.
@@ -133,7 +134,7 @@ class Records:
             yield Row(number, fact)
         elif not isinstance(record, Mapping):
             raise DataError(
-                f"{where}: not a JSON object, but {json.dumps(record)[:40]}"
+                f"{where}: expected a JSON object, got {json.dumps(record)[:40]}"
             )
         else:
             yield from self._of_object(record, number, where)
@@ -173,10 +174,12 @@ class Records:
         elif isinstance(part, Mapping):
             yield from self._of_object(part, number, where)
         else:
-            raise DataError(f"{where}: no fact of three, but {json.dumps(part)[:40]}")
+            raise DataError(
+                f"{where}: expected a fact of three values, got {json.dumps(part)[:40]}"
+            )
 
     def _places(self, keys: tuple[str, ...]) -> Mapping[str, int] | None:
-        """Return the index of subject, relation and object among the keys of an object."""
+        """Return the index of subject, relation and object among the keys of an object, or None."""
         if not self.layout.columns:
             return _places(keys)
         lower = list(map(str.casefold, keys))
@@ -186,7 +189,17 @@ class Records:
         return dict(zip(FACTS, map(lower.index, named), strict=True))
 
     def _field(self, value: Any, role: str, where: str) -> str:
-        """Return the text of a value; of an object, its name."""
+        """Return a value as text; for an object, its name.
+
+        Args:
+            value: The value.
+            role: Role of the value in the fact, for error messages.
+            where: File and number, for error messages.
+
+        Raises:
+            DataError: The value is neither a string or number nor an object with a
+                name.
+        """
         if isinstance(value, Mapping):  # a node with a name of its own
             found = node_name({str(key).lower(): v for key, v in value.items()}, "")
             found = found or _text(value.get("value", value.get("str")))
@@ -199,7 +212,7 @@ class Records:
         return _text(value)
 
     def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the list of facts in an object, or facts constructed from its keys and values."""
+        """Return the list of facts in an object, or a list made of its keys and values."""
         full = {key: value for key, value in found.items() if value}
         lists = {key: value for key, value in full.items() if isinstance(value, list)}
         # A list under a usual name, or the only list, whatever it is called.
@@ -224,7 +237,7 @@ class Records:
         )
 
     def _remark(self, kind: str, text: str) -> None:
-        """Add a remark, once."""
+        """Add a remark, unless it was added before."""
         if text not in self._remarked:
             self._remarked.add(text)
             self.remarks.append(Remark(kind, (), text))
@@ -232,7 +245,7 @@ class Records:
 
 @lru_cache(maxsize=256)
 def _places(keys: tuple[str, ...]) -> Mapping[str, int] | None:
-    """Return :func:`places_of` of some keys; cached, as most objects have the same keys."""
+    """Return :func:`places_of` for some keys; cached, as most objects have the same keys."""
     return places_of(keys)
 
 

@@ -1,6 +1,6 @@
 """Errors for data that are not facts: known formats, such as instructions, and missing columns.
 
-:func:`refusal_of` makes the error; readers of tables and of JSON raise it.
+:func:`refusal_of` makes the error, which readers of tables and of JSON raise.
 """
 
 import tomllib
@@ -24,7 +24,7 @@ def _formats() -> Sequence[Mapping[str, Any]]:
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return name and advice of a known format without facts, by its keys; ``None`` if unknown.
+    """Return name and advice of a known format that contains no facts; None if it is unknown.
 
     Args:
         keys: Keys of an object, or names of columns.
@@ -45,7 +45,7 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
 
     Args:
         keys: Keys of the object, or columns of the table.
-        where: File and line, which the message names.
+        where: File and line, for the message.
         what: Name of ``keys`` in the message: ``keys`` or ``columns``.
     """
     known = known_format(keys)

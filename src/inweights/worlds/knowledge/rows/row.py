@@ -1,4 +1,4 @@
-"""One fact of a file with its line: :class:`Row`, constructed from the fields of a text row."""
+"""A fact of a file with its line: :class:`Row`, constructed from the fields of a text row."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Row(NamedTuple):
     """A fact of a file.
 
     Attributes:
-        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a
-            JSON list, triple of RDF.
-        fact: A triple, with its line and other information from the file.
+        line: Line of the file; for other sources, the number of the row (Parquet,
+            Arrow, databases), the case (JSON lists) or the triple (RDF).
+        fact: The triple, with further information from the file.
         stage: Stage of training.
-        chain: Whether the fact is part of a chain that the file has as one row.
+        chain: Whether the fact is part of a chain that the file stores in one row.
     """
 
     line: int
@@ -29,17 +29,17 @@ class Row(NamedTuple):
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Return a row of three fields and a stage.
+    """Return a row made of three fields and a stage.
 
     Args:
         fields: Subject, relation and object as text.
         stage: Stage of training as text; empty for 0.
         line: Line of the row.
-        where: File and line, which errors name.
+        where: File and line, for error messages.
 
     Raises:
-        DataError: There are not three fields, one is blank, or the stage is not a
-            number.
+        DataError: There are not three fields, one of them is blank, or the stage is not
+            a number.
     """
     if len(fields) != 3 or not all(map(str.strip, fields)):
         shown = str([field[:40] for field in fields[:8]])
@@ -58,16 +58,19 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
 def fields_at(
     cells: Sequence[str], places: Mapping[str, int], *, exact: bool = False
 ) -> tuple[list[str], str]:
-    """Return the three fields of a row in order, and its stage.
+    """Select subject, relation and object, and the stage, from the cells of a row.
 
     Args:
         cells: Cells of the row.
-        places: Index of each role's column.
-        exact: Whether the row must have three cells.
+        places: Index of the column of each role: ``subject``, ``relation``, ``object``,
+            and ``stage`` if the table has one.
+        exact: Whether a row that does not have exactly three cells is invalid.
 
     Returns:
-        Subject, relation and object, and the stage, empty if there is none. Where the
-        row lacks a column, all its cells, which :func:`row_of` then refuses.
+        Subject, relation and object as a list; and the stage as text, empty if there is
+        none. For an invalid row, which lacks a column or does not have three cells
+        although ``exact`` is set: all its cells and an empty stage. :func:`row_of`
+        raises an error for such a list, or for a blank field.
     """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):

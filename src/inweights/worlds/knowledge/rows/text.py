@@ -1,7 +1,7 @@
 """Facts from delimited text, such as CSV, row by row.
 
-:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a
-fact with its line, as all readers of ``files`` return it.
+:func:`text_rows` reads a file, :func:`table_rows` any table of cells. Both yield
+:class:`Row` objects, as do all readers that ``files`` calls.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ def text_rows(
     """Yield the facts of delimited text.
 
     Args:
-        path: File that errors name.
-        text: Its content.
-        layout: What the caller states about header and columns.
-        remarks: Remarks on what was assumed are appended to this list.
+        path: File, for error messages.
+        text: Content of the file.
+        layout: Header and columns, as stated by the caller.
+        remarks: List to which remarks on assumptions are appended.
 
     Raises:
         UnclearHeaderError: The first row may be a header or a fact.
@@ -52,7 +52,7 @@ def text_rows(
 
 
 def _without_brackets(text: str, remarks: list[Remark]) -> str:
-    """Return text without brackets around every line, as Python writes tuples."""
+    """Return text without brackets around every line, such as those of Python tuples."""
     lines = list(map(str.strip, text.split("\n")))
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
@@ -69,7 +69,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
 
 
 def _is_balanced(line: str) -> bool:
-    """Return whether the first bracket of a line is closed by its last: not in ``[a],in,[b]``."""
+    """Return whether the last bracket of a line closes the first one; False for ``[a],in,[b]``."""
     depth = 0
     for letter in line[1:-1]:
         if letter == line[0]:
@@ -89,13 +89,13 @@ def table_rows(
     *,
     line: str = "line",
 ) -> Iterator[Row]:
-    """Yield the facts of a table: one for each row, or with ``layout.wide`` one for each cell.
+    """Yield the facts of a table: one per row, or with ``layout.wide`` one per cell.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         rows: Line and cells of each row.
-        layout: What the caller states about header and columns.
-        remarks: Remarks on what was assumed are appended to this list.
+        layout: Header and columns, as stated by the caller.
+        remarks: List to which remarks on assumptions are appended.
         line: Unit of the row numbers in messages.
 
     Raises:
@@ -144,7 +144,19 @@ def _joined(
     where: str,
     joined: list[int],
 ) -> list[str]:
-    """Return the cells of a row; parts of a name after a comma and a space are joined again."""
+    """Return the cells of a row; a name that was split at a comma and a space is joined again.
+
+    Args:
+        cells: Cells of the row.
+        width: Number of cells of a valid row.
+        places: Index of the column of each role.
+        where: File and line, for error messages.
+        joined: List to which the line is appended if cells were joined.
+
+    Raises:
+        DataError: The row has a wrong number of cells that cannot be explained this
+            way.
+    """
     extra = cells[width:]
     if not any(map(str.strip, extra)):
         return cells[:width]
@@ -153,8 +165,8 @@ def _joined(
         joined.append(int(where.rsplit(" ", 1)[1]))
         return [*cells[: width - 1], ",".join(cells[width - 1 :])]
     raise DataError(
-        f"{where}: {len(cells)} field(s), expected {width}; a name with the delimiter in it must "
-        "stand in double quotes"
+        f"{where}: {len(cells)} field(s), expected {width}; put a name that contains the "
+        "delimiter in double quotes"
     )
 
 
@@ -165,7 +177,7 @@ def _some(lines: Sequence[int]) -> str:
 
 
 def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> bool:
-    """Return whether a row is a title above a table: one cell where others have three or more."""
+    """Return whether a row is a title above a table: one cell, unlike the other rows."""
     number, cells = row
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
@@ -176,7 +188,7 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
 
 
 def _quotes(arranged: Arranged) -> tuple[str, str] | None:
-    """Return the quotes around every name, if there are such."""
+    """Return the quotes that enclose every name; None if there are none."""
     if len(arranged.rows) < 2:
         return None
     places = [arranged.places[role] for role in FACTS]
@@ -187,7 +199,7 @@ def _quotes(arranged: Arranged) -> tuple[str, str] | None:
 
 
 def _all_within(rows: Rows, places: Sequence[int], begin: str, end: str) -> bool:
-    """Return whether the given columns hold quoted names in every row."""
+    """Return whether all cells of the given columns are names in quotes."""
     for _, cells in rows:
         for place in places:
             if place >= len(cells) or not _is_within(cells[place].strip(), begin, end):
@@ -203,7 +215,7 @@ def _is_within(cell: str, begin: str, end: str) -> bool:
 def _wide_rows(
     path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark]
 ) -> Iterator[Row]:
-    """Yield a fact for each cell: the first column is the subject, others are relations."""
+    """Yield a fact for each cell: the first column is the subject, all others are relations."""
     if not rows:
         return
     line, header = rows[0]

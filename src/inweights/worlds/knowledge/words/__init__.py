@@ -1,4 +1,4 @@
-"""English words for a user's facts: senses of relations' names, sentences and questions.
+"""English words for a user's facts: phrases for names of relations, sentences and questions.
 
-:class:`~inweights.worlds.Wording` (``wording``) is the public face.
+The public class is :class:`~inweights.worlds.Wording`.
 """

@@ -1,4 +1,4 @@
-"""Whether a wording fits the facts that it is for: :func:`check_wording`."""
+"""Check whether a wording fits the facts that it is for: :func:`check_wording`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def check_wording(words: Wording, path: str | Path, facts: Knowledge) -> None:
-    """Refuse relations and entities that the facts do not have, and aliases that clash.
+    """Refuse relations and entities that the facts do not have, and ambiguous aliases.
 
     Args:
         words: The wording.
-        path: Its file, which errors name.
+        path: File of the wording, for error messages.
         facts: The facts that it is for.
 
     Raises:

@@ -1,7 +1,7 @@
-"""English phrases for the names of relations: nouns, as ``country``, or verbs, as ``reports_to``.
+"""English phrases for the names of relations: nouns (``country``) or verbs (``reports_to``).
 
-:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes
-sentences with it.
+:func:`sense` decides which of them a name is; :class:`~inweights.worlds.Wording` makes
+sentences from the phrase.
 """
 
 import re
@@ -34,7 +34,7 @@ def _words() -> _Words:
 
 
 class Sense(NamedTuple):
-    """A relation's name as a noun, a verb or both.
+    """The phrase for a relation's name: a noun, a verb or both.
 
     Attributes:
         noun: As in ``the NOUN of Ann``; empty if there is only a verb.
@@ -46,7 +46,10 @@ class Sense(NamedTuple):
 
 
 def sense(name: str) -> Sense:
-    """Return the noun and the verb that a relation's name reads as.
+    """Return the noun and the verb as which a relation's name can be read.
+
+    Args:
+        name: Name of the relation.
 
     Example:
         >>> sense("reports_to"), sense("bornIn")
@@ -97,7 +100,7 @@ def question(subject: str, verb: str) -> str:
     """Return a question for the object of a verb.
 
     Args:
-        subject: Who or what the question is about.
+        subject: Person or thing that the question is about.
         verb: Verb phrase, such as ``reports to``.
 
     Example:
@@ -121,7 +124,7 @@ def question(subject: str, verb: str) -> str:
 
 
 def _plural(verb: str) -> str:
-    """Return a verb in -s in the form that follows ``does``."""
+    """Return a verb that ends in -s in the form that follows ``does``."""
     if verb.endswith("ies") and len(verb) > 4:
         return f"{verb[:-3]}y"
     if verb.endswith(("ches", "shes", "sses", "xes", "oes")):

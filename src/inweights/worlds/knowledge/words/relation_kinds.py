@@ -13,7 +13,7 @@ from inweights.errors import ConfigError
 
 
 class KindOfRelation(Config):
-    """Questions of relations whose objects are of one kind, such as persons.
+    """Question templates for relations whose objects are of one kind, such as persons.
 
     Attributes:
         relations: Nouns (``spouse``) and verbs (``reports to``) of the kind.
@@ -23,7 +23,7 @@ class KindOfRelation(Config):
         ask_verb: First words of a question with a verb, such as ``Who``.
 
     Raises:
-        ConfigError: A template lacks one of these places.
+        ConfigError: A template lacks one of these placeholders.
     """
 
     relations: tuple[str, ...] = ()

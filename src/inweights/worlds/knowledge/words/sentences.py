@@ -10,14 +10,14 @@ from inweights.worlds.knowledge.words.english import Sense, a
 
 
 def stations(senses: Sequence[Sense], subject: str) -> list[str]:
-    """Describe the entities of a chain one by one.
+    """Describe each entity of a chain in terms of the one before it.
 
     Args:
         senses: Noun and verb of each relation.
         subject: Name of the entity at the start.
 
     Returns:
-        A noun phrase for each entity that a relation leads to.
+        A noun phrase for each entity to which a relation leads.
 
     Example:
         >>> stations([Sense("birthplace", ""), Sense("", "lies in")], "Ann")
@@ -37,6 +37,9 @@ def stations(senses: Sequence[Sense], subject: str) -> list[str]:
 def relative_clauses(senses: Sequence[Sense]) -> str:
     """Return a description of a chain of at least two relations in relative clauses.
 
+    Args:
+        senses: Noun and verb of each relation.
+
     Example:
         >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])
         'has a birthplace whose country is'
@@ -50,7 +53,7 @@ def relative_clauses(senses: Sequence[Sense]) -> str:
 
 
 def ended(thing: str, stop: str = ".") -> str:
-    """Return a name with the full stop of its sentence, unless it ends in one, as ``Inc.`` does.
+    """Return a name with the full stop of its sentence, unless it ends with one, as ``Inc.`` does.
 
     Args:
         thing: The name.
@@ -62,15 +65,19 @@ def ended(thing: str, stop: str = ".") -> str:
 def fill(
     templates: Sequence[str], subject: str, thing: str, index: int
 ) -> tuple[str, str]:
-    """Return prompt and completion of a template, which is cut before its object.
+    """Fill in a template, and split it into prompt and completion before its object.
 
-    The completion begins with the space before the object, as models learn it.
+    The completion begins with the space before the object, as in the training of
+    language models.
 
     Args:
         templates: Templates with ``{subject}``, then ``{object}``.
         subject: Name in place of the subject.
         thing: Name in place of the object.
-        index: Number of the template, from 0; after the last one they start again.
+        index: Index of the template; indices beyond the last one start again from 0.
+
+    Returns:
+        The prompt and the completion.
 
     Example:
         >>> fill(["{subject} is in {object}."], "Rome", "Italy", 0)

@@ -1,8 +1,7 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
 :class:`Wording` makes them from templates: a user's own (TOML) or the built-in
-``wording.toml`` and ``kinds.toml``. Data sets for language models are written, and
-models are queried, in these words.
+``wording.toml`` and ``kinds.toml``. Data sets and queries for language models use it.
 """
 
 import re
@@ -143,7 +142,7 @@ class Wording(Config):
         return "other"
 
     def plain(self, relation: str) -> bool:
-        """Return whether a relation has no template and uses the generic ones."""
+        """Return whether a relation has no template of its own, so that generic ones are used."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
@@ -176,9 +175,9 @@ class Wording(Config):
 
         Args:
             relation: Name of the relation.
-            subject: Name of the subject; further wordings use its aliases, too.
+            subject: Name of the subject; further wordings also use its aliases.
             thing: Name of the object.
-            index: Number of the wording, from 0; after the last one they start again.
+            index: Index of the wording; indices beyond the last one start again from 0.
         """
         names = (subject, *self.aliases.get(subject, ()))
         return fill(self.templates(relation), names[index % len(names)], thing, index)
@@ -188,7 +187,7 @@ class Wording(Config):
 
         Args:
             entity: Name of the entity.
-            index: Number of the wording, from 0; after the last one they start again.
+            index: Index of the wording; indices beyond the last one start again from 0.
         """
         return fill(IDENTITY, entity, entity, index)
 
@@ -201,7 +200,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject, which becomes the completion.
             thing: Name of the object.
-            index: Number of the wording, from 0; after the last one they start again.
+            index: Index of the wording; indices beyond the last one start again from 0.
         """
         noun, verb = self.sense(relation)
         if not noun:
@@ -269,8 +268,8 @@ class Wording(Config):
             relations: Relations of the chain, from the subject on; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
-            index: Number of the wording, from 0; after :data:`DERIVED` they start
-                again.
+            index: Index of the wording; indices from :data:`DERIVED` on start again
+                from 0.
 
         Example:
             >>> path = ["born_in", "country"]

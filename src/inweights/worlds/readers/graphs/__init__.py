@@ -1,1 +1,1 @@
-"""Readers of graphs: edge lists, formats of networkx, and nodes with links."""
+"""Readers of graphs: edge lists, file formats of networkx, and nodes with links."""

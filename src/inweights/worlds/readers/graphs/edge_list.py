@@ -16,10 +16,11 @@ class EdgeList:
 
     Attributes:
         links: Ordered pairs of labels, without repetitions.
-        nodes: All labels, in the order in which they first occur; some may be in no
+        nodes: All labels, in the order of their first occurrence; some may have no
             link.
-        paths: Whole paths, each a tuple of labels from its root to its leaf.
-        remarks: How the file was read; what is not ``sure`` was guessed.
+        paths: Paths from a root to a leaf, each a tuple of labels.
+        remarks: Remarks on how the file was read; those that are not ``sure`` are
+            guesses.
     """
 
     links: tuple[tuple[str, str], ...]
@@ -41,13 +42,13 @@ class EdgeList:
         paths: Iterable[tuple[str, ...]] = (),
         remarks: Iterable[Remark] = (),
     ) -> Self:
-        """Make an edge list of links, without repetitions, and list its nodes.
+        """Make an edge list from links, without repetitions, and list its nodes.
 
         Args:
             links: Ordered pairs of labels.
-            lone: Labels of further nodes.
-            paths: Whole paths, from root to leaf.
-            remarks: How the file was read.
+            lone: Labels of nodes without edges.
+            paths: Paths from a root to a leaf, as tuples of labels.
+            remarks: Remarks on how the file was read.
 
         Example:
             >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes

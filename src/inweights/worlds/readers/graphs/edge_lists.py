@@ -45,23 +45,26 @@ _LABELS = 'two labels \'u,v\', a label with a comma or a quote as "a, ""b"""'
 def read_edges(
     path: str | Path, *, header: bool | None = None, columns: str = ""
 ) -> EdgeList:
-    """Read a file of edges in one of many forms.
+    """Read a file of edges in one of many formats.
 
-    Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``,
-    ``.adjlist`` and ``.json`` (nodes and links) are read as ``networkx`` writes them.
-    Any other file is text: lines ``u=v``, or a table with two columns, separated by
-    comma, tab, semicolon, bar or space. Weights and other attributes are ignored, as
-    are columns to which a header gives other names. :attr:`EdgeList.remarks` lists the
-    guesses.
+    The extension decides the format: ``.graphml``, ``.gexf``, ``.gml``, ``.net``,
+    ``.g6``, ``.s6``, ``.adjlist`` and ``.json`` (nodes and links) are read as
+    ``networkx`` writes them. Any other file is text: lines ``u=v``, or a table with two
+    columns, separated by comma, tab, semicolon, bar or space. Weights and other
+    attributes are ignored, as are columns to which a header gives other names.
+    :attr:`EdgeList.remarks` lists the guesses.
 
     Args:
         path: The file.
-        header: Whether the first row of a table is a header; by default decided by its
-            words (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows
-            below, and refused where they do not show it.
+        header: Whether the first row of a table is a header. By default this is
+            inferred from its words (``source,target``, ``from,to``, ``node1,node2``, …)
+            and from the rows below, with an error if it is unclear.
         columns: The two columns with the ends of an edge, by name or by number from 1,
             separated by a comma; by default the columns that a header names, or the
             first two.
+
+    Returns:
+        The edges, nodes and paths of the file.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge.
@@ -120,10 +123,9 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
 
 
 def _refuse_multiline(file: Path, text: str) -> None:
-    """Refuse a multiline adjacency list: a label and a number, then as many lines of neighbours.
+    """Refuse a multiline adjacency list: a label and a number, then that number of neighbours.
 
-    Its lines have two words each, as those of edges have. Neighbours have attributes in
-    braces.
+    Like edges, its lines have two words each; neighbours may have attributes in braces.
     """
     written = [line for line in text.split("\n") if line.strip()]
     lines = [line.split() for line in written if line[0] != "#"]
@@ -209,7 +211,11 @@ def _is_label(value: Any) -> bool:
 def from_graph(graph: Any) -> EdgeList:
     """Return the nodes and edges of a ``networkx`` graph of any class.
 
-    Labels become text. Parallel edges count once; weights and keys are ignored.
+    Labels are converted to text. Parallel edges count once; weights and keys are
+    ignored.
+
+    Args:
+        graph: The graph.
 
     Raises:
         DataError: The value is not a graph, two labels are equal as text, or there is

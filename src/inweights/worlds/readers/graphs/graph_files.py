@@ -1,8 +1,8 @@
 """Graphs in files of other programs, read by ``networkx``.
 
-They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes
-and links. :func:`read_graph` returns a networkx graph. Its edges become a graph
-(:mod:`.edge_lists`), or facts where they have a relation (:mod:`.linked`).
+Supported are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of
+nodes and links. :func:`read_graph` returns a networkx graph. Its edges become a graph
+(:mod:`.edge_lists`), or facts if they have a relation (:mod:`.linked`).
 """
 
 import json
@@ -47,7 +47,7 @@ def own_graphs() -> dict[str, Path]:
 
 
 def read_graph(file: Path) -> Any:
-    """Read a graph as ``networkx`` represents it; the ending of the file decides on the format.
+    """Read a graph with ``networkx``; the extension of the file decides the format.
 
     Raises:
         DataError: The file is missing, too large, or not of this format.
@@ -77,17 +77,17 @@ def read_graph(file: Path) -> Any:
 
 
 def _article(name: str) -> str:
-    """Return a name with its article."""
+    """Return the name of a format with its indefinite article."""
     return name if name.startswith(("a ", "an ")) else f"a {name}"
 
 
 def _gml_label(file: Path) -> str:
-    """Return the attribute that names nodes: the label if all have one, otherwise the number."""
+    """Return the attribute that names nodes: the label if all nodes have one, otherwise the id."""
     return "label" if "label" in read_text(file) else "id"
 
 
 def is_linked(found: Mapping[str, Any]) -> bool:
-    """Return whether an object of JSON is a graph: nodes, and links between them.
+    """Return whether a JSON object is a graph: nodes, and links between them.
 
     Example:
         >>> is_linked({"nodes": [{"id": 1}], "links": []}), is_linked({"data": []})
@@ -98,11 +98,11 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
-    """Return the links of an object of nodes and links; ``None`` if it has none.
+    """Return the links of a JSON object of nodes and links; None if it has none.
 
     Args:
-        found: The object; its links are the list under ``links``, ``edges``,
-            ``relationships``, ``rels`` or ``relations``, whichever comes first.
+        found: The object. Its links are the list under the first of these keys that it
+            has: ``links``, ``edges``, ``relationships``, ``rels`` or ``relations``.
     """
     return next(
         (found[key] for key in _LINKS if isinstance(found.get(key), list)), None
@@ -126,10 +126,10 @@ def read_json(file: Path) -> Any:
 
 
 def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
-    """Return the graph of an object that ``networkx.adjacency_data`` made.
+    """Return the graph of a JSON object that ``networkx.adjacency_data`` made.
 
     Args:
-        file: File that errors name.
+        file: File, for error messages.
         found: The object.
 
     Raises:
@@ -146,7 +146,7 @@ def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
 
 
 def refuse_entities(file: Path) -> None:
-    """Refuse XML with entities, which can expand to huge texts or name another file.
+    """Refuse XML with entities, which can expand to huge texts or refer to another file.
 
     Raises:
         DataError: An entity is declared.

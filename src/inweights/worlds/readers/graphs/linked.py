@@ -1,7 +1,7 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node's name is its name, title or label, otherwise its number; the relation is the
-edge's label, type or relation, whichever word of :mod:`.headers` comes first.
+A node is named by its name, title or label, or else by its id. The relation is the
+label, type or relation of the edge, in the order of the words of :mod:`.headers`.
 :func:`graph_facts` reads files, and :func:`linked_facts` JSON objects.
 """
 
@@ -22,7 +22,7 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
 
     Args:
         path: The file.
-        remarks: Remarks on how it was read are appended to this list.
+        remarks: List to which remarks on how the file was read are appended.
 
     Raises:
         DataError: The file is damaged, or an edge has no relation.
@@ -45,12 +45,12 @@ def linked_facts(
     """Yield the links of a JSON object of nodes and links as facts, numbered from 1.
 
     Args:
-        path: File that errors name.
-        found: The object. It has ``nodes`` (texts, or objects with an ``id`` and maybe
-            a name), and ``links`` or ``edges``: objects that have their ends under a
-            pair of words such as ``source`` and ``target``, and their relation under
-            one such as ``relation``, ``label`` or ``type``.
-        remarks: Remarks on how it was read are appended to this list.
+        path: File, for error messages.
+        found: The object. It has ``nodes`` (texts, or objects with an ``id`` and
+            optionally a name), and ``links`` or ``edges``: objects with their two ends
+            under a pair of keys such as ``source`` and ``target``, and their relation
+            under a key such as ``relation``, ``label`` or ``type``.
+        remarks: List to which remarks on how the file was read are appended.
 
     Raises:
         DataError: A link lacks an end or a relation.
@@ -67,7 +67,7 @@ def links_with_names(
     """Return the links of a JSON object of nodes and links, by names of nodes.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         found: The object, as for :func:`linked_facts`; links need no relation.
 
     Returns:
@@ -114,7 +114,7 @@ def _facts(
     links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield links as facts; the attribute that is their relation becomes a remark."""
+    """Yield links as facts, and add a remark on the attribute that became the relation."""
     read = set()
     for number, (u, v, data) in enumerate(links, start=1):
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
@@ -126,7 +126,7 @@ def _facts(
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
             raise DataError(
-                f"{path}, edge {number}: it says no relation, which a fact needs (its attributes: "
+                f"{path}, edge {number}: it has no relation, as a fact needs (its attributes: "
                 f"{keys}); 'inweights atlas {path}' reads the file as a graph"
             )
         key = list(texts)[place]
@@ -156,7 +156,7 @@ def _lower(record: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _key(value: Any) -> Any:
-    """Return the value by which a link names a node; of an object, its id."""
+    """Return the value by which a link refers to a node; for an object, its id."""
     if isinstance(value, Mapping):
         value = value.get("id", value.get("name"))
     return value if isinstance(value, str | int | float) else str(value)

@@ -28,6 +28,9 @@ def is_plain(text: str) -> bool:
 def read_paths(path: str | Path) -> EdgeList:
     """Read plain text with paths; the steps of paths are edges as well.
 
+    Args:
+        path: The file.
+
     Raises:
         DataError: The file is missing, has no paths, or has a damaged line.
     """
@@ -46,9 +49,9 @@ def read_plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     """Read lines ``u=v``, ``u=`` and ``leaf=root,…,leaf``.
 
     Args:
-        file: File that errors name.
-        text: Its content.
-        complete: Whether the steps of paths need edges that are listed.
+        file: File, for error messages.
+        text: Content of the file.
+        complete: Whether each step of a path must be one of the listed edges.
 
     Raises:
         DataError: A line is damaged, or a step of a path is not an edge.

@@ -1,8 +1,8 @@
-"""Header and columns of a table of facts or edges: :func:`arrange` decides which are which.
+"""Find the header and the columns of a table of facts or edges: :func:`arrange`.
 
-It decides by the words of the first row, by cells that occur again, and by the form of
-the cells below. If it cannot decide, it raises an error that names the option to set;
-its guesses become remarks. Readers of text (``graphs``, ``knowledge/rows``) call it.
+It uses the words of the first row, cells that occur again, and the form of the cells
+below. If these do not decide, it raises an error that names the option to set; its
+guesses become remarks. Readers of text (``graphs``, ``knowledge/rows``) call it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ _DIRECTIONS = {"directed", "undirected", "mutual"}
 
 
 class Layout(NamedTuple):
-    """Information about the columns of a table, as stated by the caller.
+    """Header and columns of a table, as stated by the caller.
 
     Attributes:
-        header: Whether the first row is a header; ``None``: decided by the rows.
+        header: Whether the first row is a header; None to infer it from the rows.
         columns: Names or numbers (from 1) of the columns of subject, relation and
-            object, or of both ends of an edge. Empty: decided by the rows.
-        wide: Whether the first column has subjects, and each further column is a
+            object, or of both ends of an edge; empty to infer them.
+        wide: Whether the first column contains subjects, and each further column is a
             relation.
     """
 
@@ -39,15 +39,15 @@ class Layout(NamedTuple):
 
 
 class Arranged(NamedTuple):
-    """The rows of a table that hold facts or edges, and their columns.
+    """The rows of a table that contain facts or edges, and their columns.
 
     Attributes:
         places: Index of the column (from 0) of each role: ``subject``, ``relation`` and
-            ``object``, or of an edge ``subject`` and ``object``.
+            ``object``, or for edges ``subject`` and ``object``.
         header: Cells of the header; empty if there is none.
         rows: All other rows, as pairs of the number of the line in the file (from 1)
             and the list of its cells.
-        remarks: What was assumed.
+        remarks: Remarks on assumptions.
     """
 
     places: Mapping[str, int]
@@ -57,7 +57,7 @@ class Arranged(NamedTuple):
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return names or numbers of columns from text that separates them by commas.
+    """Split a text at commas into names or numbers of columns.
 
     Example:
         >>> parse_columns("head, tail,relation")
@@ -69,16 +69,16 @@ def parse_columns(text: str) -> tuple[str, ...]:
 def arrange(
     path: str | Path, rows: Rows, layout: Layout, needed: Sequence[str] = FACTS
 ) -> Arranged:
-    """Decide on the header and the columns of a table.
+    """Find the header and the columns of a table.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         rows: Line and cells of each row, the first one included.
-        layout: What the caller states.
+        layout: Header and columns, as stated by the caller.
         needed: Roles of the needed columns: :data:`.FACTS` or :data:`.EDGES`.
 
     Returns:
-        The columns, the header, all other rows, and remarks on what was assumed.
+        The columns, the header, all other rows, and remarks on assumptions.
 
     Raises:
         UnclearHeaderError: The first row may be a header or not.
@@ -119,7 +119,10 @@ def arrange(
 def _known_places(
     header: Sequence[str], rows: Rows, needed: Sequence[str]
 ) -> dict[str, int] | None:
-    """Return columns by the words of a header; a column of directions is not a relation."""
+    """Return columns by the words of a header; None if these are unknown.
+
+    A column of edge directions is not taken for a relation.
+    """
     found = places_of(header, needed)
     if found and "relation" in needed:
         place = found["relation"]
@@ -134,7 +137,7 @@ def _known_places(
 
 
 def _refuse_narrow(path: str | Path, rows: Rows, needed: Sequence[str]) -> None:
-    """Refuse a table of facts with fewer than three columns, whatever its first row is."""
+    """Refuse a table of facts with fewer than three columns, with or without a header."""
     width = max(len(cells) for _, cells in rows)
     if width < len(needed):
         found = order_of([[""] * width], tuple(needed), named=False)
@@ -173,7 +176,7 @@ def _by_content(
     needed: Sequence[str],
     remarks: list[Remark],
 ) -> dict[str, int]:
-    """Return the columns by their cells, where no header names them."""
+    """Return the columns by their cells, if no header names them."""
     found = order_of([cells for _, cells in rows], tuple(needed), named=bool(header))
     if found.why:
         remarks.append(Remark("order", (), found.why))

@@ -1,7 +1,7 @@
-"""Whether the first row of a table is a header: :func:`is_header` decides, or refuses to.
+"""Decide whether the first row of a table is a header: :func:`is_header`.
 
-It goes by the words of the row, by cells that occur again below, and by the form of the
-cells below. ``arrange.py`` calls it.
+It uses the words of the row, cells that occur again below, and the form of the cells
+below. ``arrange.py`` calls it.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ def is_header(
     """Return whether the first row of a table is a header, why, and whether that is sure.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         rows: Line and cells of each row; at least one.
-        given: What the caller states; ``None`` to decide.
+        given: The caller's answer; None to infer it.
         needed: Roles of the needed columns: ``FACTS`` (``subject``, ``relation``,
             ``object``) or ``EDGES`` (``subject``, ``object``).
 
     Returns:
         Whether the row is a header; the reason in words, for a remark; and whether this
-        is certain. It is not sure where the reason is good, but a table could be
-        thought of for which it is wrong: the caller should show the remark.
+        is certain. If it is not, the decision is a good guess, and the caller should
+        show the remark.
 
     Raises:
-        UnclearHeaderError: There is no reason for either.
+        UnclearHeaderError: There is no evidence for either.
     """
     line, cells = rows[0]
     first = list(map(str.strip, cells))
@@ -109,7 +109,7 @@ def is_header(
 def _unclear(
     path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
 ) -> UnclearHeaderError:
-    """Return the error for a first row that may be a header."""
+    """Return the error for a first row that may be a header or not."""
     wide = ""
     if needed == FACTS:
         wide = ", or --wide if each column is a relation of the first"
@@ -122,12 +122,12 @@ def _unclear(
 
 
 def called(needed: Sequence[str]) -> str:
-    """Return the name of a row in messages."""
+    """Return what a row is called in messages: a fact or an edge."""
     return "an edge" if tuple(needed) == EDGES else "a fact"
 
 
 def listed(cells: Sequence[str]) -> str:
-    """List some cells for a message."""
+    """Return the first cells of a row as text, for a message."""
     shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
     return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
 
@@ -138,7 +138,7 @@ def _shaped(cell: str) -> bool:
 
 
 def _only_here(cells: Sequence[str], again: Sequence[bool]) -> list[str]:
-    """Return the cells of the first row that occur in no other."""
+    """Return the cells of the first row that occur in no other row."""
     return [cell for cell, there in zip(cells, again, strict=True) if not there]
 
 

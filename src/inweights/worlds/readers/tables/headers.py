@@ -1,6 +1,6 @@
-"""Columns of subject, relation and object of a table, by the words of its header.
+"""Find the columns of subject, relation and object of a table by the words of its header.
 
-:func:`places_of` finds them. One table of names, ``headers.toml``, serves facts
+The main name is :func:`places_of`. One list of words, ``headers.toml``, serves facts
 (:data:`FACTS`) and edges (:data:`EDGES`).
 """
 
@@ -28,7 +28,7 @@ _ENDS = (("1", "2"), ("a", "b"))
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Any]:
-    """Read the words of headers."""
+    """Read the words of headers from ``headers.toml``."""
     text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)
     relation = found["relation"]
@@ -38,7 +38,7 @@ def _table() -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Mapping[str, int]]:
-    """Return the rank of every plain name of a role, by role; the best rank is 0."""
+    """Return, for each role, the rank of every name in its plain form; 0 is the best rank."""
     known = {}
     for role, part in _table().items():
         if "words" in part:
@@ -47,7 +47,7 @@ def _known() -> Mapping[str, Mapping[str, int]]:
 
 
 def _ranks(words: Sequence[str]) -> dict[str, int]:
-    """Return the first place of each word, by its plain form."""
+    """Return the index of the first occurrence of each word, in its plain form."""
     ranks: dict[str, int] = {}
     for rank, word in enumerate(words):
         ranks.setdefault(" ".join(_tokens(word)), rank)
@@ -70,7 +70,7 @@ def _tokens(name: str) -> list[str]:
 def places_of(
     names: Sequence[str], needed: Sequence[str] = FACTS
 ) -> dict[str, int] | None:
-    """Return the index of each column by the words of a header.
+    """Return the index of the column of each role, by the words of a header.
 
     Args:
         names: Cells of a header, or keys of an object.
@@ -78,7 +78,7 @@ def places_of(
 
     Returns:
         Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if
-        they exist; ``None`` if the names are not a known header.
+        they exist; None if the names are not a known header.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])
@@ -113,7 +113,17 @@ def without_accents(name: str) -> str:
 
 
 def found_roles(names: Sequence[str]) -> dict[str, int]:
-    """Return the index of each column that words of a header name; some roles may be missing.
+    """Return the index of the column of each role that a header names, without guesses.
+
+    Unlike :func:`places_of`, it neither requires that all roles are found nor infers a
+    missing role from the remaining column.
+
+    Args:
+        names: Cells of a header, or keys of an object.
+
+    Returns:
+        Index of the column by role: ``subject``, ``relation``, ``object``, ``stage``,
+        ``weight`` or ``number``. Roles that no name fits are left out.
 
     Example:
         >>> found_roles(["subject", "prompt", "answer"])
@@ -123,13 +133,13 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def has_clear_word(names: Sequence[str]) -> bool:
-    """Return whether a cell is a word that means only a relation, such as *predicate*."""
+    """Return whether a name is a word that can only mean a relation, such as *predicate*."""
     clear = {" ".join(_tokens(word)) for word in _table()["relation"]["clear"]}
     return any(" ".join(_tokens(name)) in clear for name in names)
 
 
 def is_numbered(names: Sequence[str]) -> bool:
-    """Return whether names only number columns: ``col1, col2, col3``, or ``0, 1, 2``.
+    """Return whether names only number the columns: ``col1, col2, col3``, or ``0, 1, 2``.
 
     Example:
         >>> is_numbered(["V1", "V2", "V3"]), is_numbered(["0", "1", "2"]), is_numbered(["a1", "b2"])
@@ -145,7 +155,7 @@ def is_numbered(names: Sequence[str]) -> bool:
 
 
 def _by_words(names: Sequence[str]) -> dict[str, int]:
-    """Return the best column of each role; a column has one role."""
+    """Return the index of the best column of each role; a column has at most one role."""
     ranked: list[tuple[tuple[int, int], int, str]] = []
     for place, name in enumerate(names):
         ranked += [(quality, place, role) for role, quality in _roles(name)]
@@ -157,7 +167,7 @@ def _by_words(names: Sequence[str]) -> dict[str, int]:
 
 
 def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield roles that a name may have, with the quality of the match: lower is better."""
+    """Yield roles that a name may have, each with the quality of the match (lowest is best)."""
     words = _tokens(name)
     known = _known()
     beside = _table()["beside"]
@@ -184,7 +194,7 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _by_endings(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Find subject and object in two numbered columns of one kind: ``person1, person2``."""
+    """Find subject and object in two numbered columns of one stem: ``person1, person2``."""
     words = list(map(_tokens, names))
     for first, second in _ENDS:
         for place, own in enumerate(words):

@@ -1,8 +1,8 @@
-"""The order of columns by their values, where no header names them: :func:`order_of`.
+"""Infer the order of columns from their values if no header names them: :func:`order_of`.
 
-The relation of a table of facts has few values, which are not names of things; the
-weight of an edge is a number. Where columns do not show it, the usual order is assumed:
-subject, relation, object.
+The relation of a table of facts has few values, which are not names of entities; the
+weight of an edge is a number. If the columns do not show it, the usual order is
+assumed: subject, relation, object.
 """
 
 import re
@@ -41,14 +41,17 @@ class Order(NamedTuple):
 def order_of(
     rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: bool
 ) -> Order:
-    """Return the order of columns by their values.
+    """Infer the order of columns from their values.
 
     Args:
         rows: Cells of each row, without a header.
         needed: Roles of the columns: subject, relation and object; or subject and
             object, for edges.
-        named: Whether there is a header with other words. A table whose columns seem to
-            be relations is then refused.
+        named: Whether there is a header with unknown words. A table whose columns seem
+            to be relations is then refused.
+
+    Returns:
+        The order, or the reason why it cannot be decided.
 
     Example:
         >>> facts = ("subject", "relation", "object")
@@ -74,7 +77,7 @@ def _column(rows: Sequence[Sequence[str]], place: int) -> list[str]:
 
 
 def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
-    """Return the order of columns of edges."""
+    """Return the order of the columns of edges."""
     numbers = [all(map(_NUMBER.fullmatch, column)) for column in columns]
     if len(columns) == 3 and numbers[2]:
         return Order(usual, "the third column, of numbers, is a weight and is not read")
@@ -94,7 +97,7 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
 def _facts(
     columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool
 ) -> Order:
-    """Return the order of columns of facts."""
+    """Return the order of the columns of facts."""
     if len(columns) < 3:
         return Order(
             usual,

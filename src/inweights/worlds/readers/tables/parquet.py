@@ -1,6 +1,6 @@
 """Read Parquet and Arrow files, after estimating how much memory they need.
 
-A few kilobytes may hold millions of equal rows, or one long text a million times.
+A few kilobytes may contain millions of equal rows, or one long text a million times.
 :func:`read_parquet` therefore counts rows and bytes first.
 """
 
@@ -23,7 +23,8 @@ def read_parquet(
 
     Args:
         path: The file.
-        columns: Chooses some of the names of its columns; by default all are read.
+        columns: Function that takes the names of all columns and returns those to read;
+            by default all are read.
 
     Raises:
         DataError: The file is missing, damaged, has too many rows or would need too
@@ -61,7 +62,7 @@ def read_parquet(
 
 
 def _content(name: str, kind: pl.DataType) -> pl.Expr:
-    """Return the bytes in the cells of a column; deeper nesting counts by its number of entries."""
+    """Return the number of bytes in a column; deeper nested values count by number of entries."""
     column = pl.col(name)
     if kind == pl.String:
         return column.str.len_bytes().cast(pl.Float64).sum()

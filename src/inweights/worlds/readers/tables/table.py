@@ -1,6 +1,7 @@
-"""Delimited text as rows of cells: the delimiter is detected, comments and rulers are left out.
+"""Split delimited text into rows of cells; the delimiter is detected, comments are left out.
 
-:func:`read_cells` serves facts and edges. Its assumptions are :class:`.Remark` objects.
+:func:`read_cells` reads files of facts and edges. It returns its assumptions as
+:class:`.Remark` objects.
 """
 
 import csv
@@ -33,9 +34,9 @@ class Cells(NamedTuple):
     """Rows of a file.
 
     Attributes:
-        rows: Line where each row begins, and its cells.
+        rows: Number of the line where each row begins, and its cells.
         delimiter: Character between cells.
-        remarks: What was assumed.
+        remarks: Remarks on assumptions.
     """
 
     rows: list[tuple[int, list[str]]]
@@ -46,17 +47,17 @@ class Cells(NamedTuple):
 def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cells:
     """Split delimited text into rows and cells; blank rows are left out.
 
-    Lines that begin with ``#`` are comments where they have another number of cells
-    than most rows; the ruler ``---|---`` of a table in Markdown is left out.
+    Lines that begin with ``#`` are comments if their number of cells differs from that
+    of most rows. The line ``---|---`` below the header of a Markdown table is left out.
 
     Args:
-        path: File that errors name.
+        path: File, for error messages.
         text: Content of the file.
         least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
         expected: Description of a valid row, for the message about a damaged one.
 
     Returns:
-        The rows, the delimiter, and remarks on what was assumed.
+        The rows, the delimiter, and remarks on assumptions.
 
     Raises:
         DataError: A quoted cell does not end; the message states the line.
@@ -125,7 +126,7 @@ def delimiter_of(text: str, least: int) -> str:
 
 
 def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """Return the first rows of some lines, split by a delimiter."""
+    """Return the first lines, split by a delimiter."""
     try:
         return list(islice(csv.reader(lines, delimiter=delimiter), _SAMPLE))
     except csv.Error:  # such as a cell that is too long
@@ -161,7 +162,7 @@ def _parsed(
 
 
 def _next(reader: Iterator[list[str]], most: int) -> list[str]:
-    """Return the next row; cells may be as long as ``most``, as some list all aliases."""
+    """Return the next row, with cells of up to ``most`` characters."""
     before = csv.field_size_limit(most)  # a global limit, which is reset at once
     try:
         return next(reader)
@@ -170,7 +171,7 @@ def _next(reader: Iterator[list[str]], most: int) -> list[str]:
 
 
 def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Return the rows of a table in Markdown without its outer bars, and without its ruler."""
+    """Return the rows of a Markdown table without outer bars and without the line ``---|---``."""
     if all(cells[0].strip() == "" == cells[-1].strip() for _, cells in rows):
         rows = [(number, cells[1:-1]) for number, cells in rows]
     return [row for row in rows if not all(map(_RULER.fullmatch, row[1]))]
