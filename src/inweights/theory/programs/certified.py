@@ -1,7 +1,7 @@
-"""What the solvers of programs share: results with a certificate, and limits.
+"""Results with a certificate, and checks of limits, which all solvers of programs share.
 
-:class:`Certified` is the result, :func:`check_limits` refuses limits that make no
-sense. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+:class:`Certified` is the result, :func:`check_limits` refuses invalid limits. Shapes:
+``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ class Certified:
     """Result of a solver, with a certificate of how close to the optimum it is.
 
     Attributes:
-        program: The constraints that were solved for.
+        program: The constraints under which it was solved.
         status: ``certified`` if ``gap`` is at most the requested one, otherwise ``not
-            certified``. Trust the gap, not the word.
-        templates: ``W``, one row of logits for each input token.
+            certified``. The gap is valid in both cases.
+        templates: The logit matrix ``W``, ``[P, K]``: one row of logits for each input
+            token.
         optimum: The objective at ``W``: an upper bound on the least value.
         bound: Certified lower bound on the least value.
-        dual: Dual variables that prove the bound.
+        dual: Dual variables that prove the bound, ``[M, K]``.
         gap: Relative duality gap, ``(optimum - bound) / optimum``.
-        iterations: Iterations made.
-        seconds: Wall-clock time taken.
+        iterations: Number of iterations.
+        seconds: Wall-clock time, in seconds.
         rank: Numerical rank of ``templates``.
     """
 
@@ -62,16 +63,16 @@ class Certified:
         """Make a solution from the final state of a solver's run.
 
         Args:
-            program: The constraints that were solved for.
+            program: The constraints under which it was solved.
             run: Any object with the attributes ``templates``, ``optimum``, ``bound``,
                 ``dual``, ``gap`` and ``rank``.
             gap: Relative gap that was requested; decides the ``status``.
-            iterations: Iterations made.
+            iterations: Number of iterations.
             began: Value of :func:`time.perf_counter` when the run began.
             **more: Further attributes, of a subclass.
 
         Returns:
-            An instance of the class that this is called on.
+            An instance of the class on which this method is called.
         """
         names = ("templates", "optimum", "bound", "dual", "gap", "rank")
         return cls(
@@ -91,18 +92,18 @@ def check_limits(
     seconds: float | None,
     start: Float[Floats, "P K"] | None,
 ) -> None:
-    """Raise an error if a solver's limits are invalid; return nothing otherwise.
+    """Raise an error if a solver's limits are invalid.
 
     Args:
-        program: Decides the shape of ``start``.
+        program: Constraints, which determine the shape of ``start``.
         gap: Requested relative duality gap, from 1e-7 to below 1.
         iterations: Maximum number of iterations, at least 1.
-        seconds: Time limit, at least 0; None: no limit.
-        start: Templates ``[P, K]`` to start from; None: the solver's own.
+        seconds: Time limit in seconds, at least 0; None for no limit.
+        start: Templates ``[P, K]`` to start from; None for the solver's own start.
 
     Raises:
         ConfigError: A limit is out of range, or ``start`` does not have the shape of
-        ``W``.
+            ``W``.
 
     Example:
         >>> from inweights.worlds import TwoHop

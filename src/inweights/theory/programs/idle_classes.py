@@ -1,4 +1,4 @@
-"""Compute what outputs that are never right do to a tied softmax at the start of training (ours).
+"""Compute how classes that are never right affect a tied softmax at the start of training (ours).
 
 :func:`idle_drive` compares the prediction with the exact gradient operator; recipes on
 the geometry of graph memories use it. Shapes: ``N`` nodes, ``M`` facts, ``V = N + k``
@@ -13,22 +13,24 @@ from inweights.worlds.families.graphs.graph import Graph
 
 
 def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Return the gradient's drive on node embeddings at zero logits, along and across their mean.
+    """Return the growth rates of node embeddings at zero logits, along and across their mean.
 
-    There each class has probability ``1/V``, so that the loss of logits ``e_u · e_w``
-    pushes the nodes' vectors by ``S E``, ``S`` the symmetric part of ``(A − d 1ᵀ/V) N /
-    M`` with adjacency ``A`` and degrees ``d``. Along the constant direction, the nodes'
-    mean, ``1ᵀ S 1 / N = 1 − N/V = k / (N + k)``: nothing without idle classes. Across
-    it the term ``d 1ᵀ`` vanishes, so that ``k`` has no effect there.
+    At zero logits each class has probability ``1/V``, so that the loss of logits ``e_u
+    · e_w`` moves the node vectors ``E`` by ``S E``. Here ``S`` is the symmetric part of
+    ``(A − d 1ᵀ/V) N / M``, with adjacency matrix ``A`` and degrees ``d``. Along the
+    constant direction (the mean of the nodes) the rate is ``1ᵀ S 1 / N = 1 − N/V = k /
+    (N + k)``, which is 0 without idle classes. Across it the term ``d 1ᵀ`` vanishes, so
+    that ``k`` has no effect there.
 
     Args:
         world: Config of a graph; its ``idle_tokens`` is ``k``.
         seed: Root seed of the graph's labels.
 
     Returns:
-        One row: ``mean`` (the drive along the mean), ``predicted`` (``k / (N + k)``),
-        ``fastest`` (the largest across it), ``moved`` (largest change across it, beside
-        no idle tokens). All are growth rates per unit of training time.
+        A table of one row: ``mean`` (growth rate along the mean), ``predicted`` (``k /
+        (N + k)``), ``fastest`` (largest growth rate across the mean), ``moved``
+        (largest change of the rates across the mean that idle tokens cause). Rates are
+        per unit of training time.
 
     Raises:
         DataError: The graph is too large for a dense adjacency matrix.

@@ -61,12 +61,12 @@ class Solution(Certified):
     output, are feasible: the least margin of all facts is exactly 1. ``optimum`` is
     their nuclear norm, and ``dual``, ``[M, K]`` with a row for each distinct prompt, is
     ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``. ``scale`` is the unit in which margins are
-    measured, 1 here.
+    measured, here 1.
 
     Attributes:
-        another: A second feasible matrix of nearly the same norm, where the solver has
-            one (:func:`~.large_scale.solve_large`). Where the two answer a query
-            differently, the gap is too large to tell.
+        another: A second feasible matrix of nearly the same norm, if the solver has one
+            (:func:`~.large_scale.solve_large`), otherwise None. If the two answer a
+            query differently, the gap is too large to decide it.
     """
 
     another: Float[Floats, "P K"] | None = None
@@ -81,8 +81,8 @@ class Solution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]``, in units of the least margin over all training facts, which is 1.
-            Positive: the optimum answers rightly.
+            ``[Q]``, in units of the least margin over all training facts, which is 1. A
+            positive margin means that the optimum answers rightly.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -200,7 +200,7 @@ def _iterate(
 
 
 class _Iteration(Splitting):
-    """State of the splitting, with the best certified bounds so far and a balanced penalty."""
+    """State of the splitting, with the best certified bounds so far and an adaptive penalty."""
 
     def __init__(self, program: Program, start: Floats | None) -> None:
         super().__init__(program)
@@ -218,7 +218,7 @@ class _Iteration(Splitting):
         self.split()
 
     def advance(self) -> None:
-        """Make one iteration, and remember the point before it."""
+        """Make one iteration, and store the previous point."""
         self._former = self.z, self.s
         super().advance()
 
@@ -228,7 +228,7 @@ class _Iteration(Splitting):
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_bounds(self) -> None:
-        """Evaluate both bounds at the current point, and keep better ones."""
+        """Evaluate both bounds at the current point, and store those that are better."""
         least = float(self.program.least_margins(self.x_counts @ self.z).min())
         if least > 0 and self.values.sum() / least < self.optimum:
             self.optimum = float(self.values.sum()) / least
@@ -246,10 +246,10 @@ class _Iteration(Splitting):
         self._marker = self.s_price.copy()
 
     def interpolate(self) -> None:
-        """Take the least-squares matrix for one-hot targets, if it has positive margins.
+        """Use the least-squares matrix for one-hot targets if it has positive margins.
 
-        It has wherever the prompts are independent; the iteration may not have come so
-        far.
+        It has positive margins if the prompts are linearly independent, even when the
+        iteration has not yet found a feasible matrix.
         """
         counts = self.x_counts.toarray()
         w = np.linalg.lstsq(counts, self.program.right.astype(float), rcond=None)[0]
@@ -261,11 +261,11 @@ class _Iteration(Splitting):
             self.rank = int((values > 1e-9 * values[0]).sum())
 
     def _size(self, above: Floats, below: Floats) -> float:
-        """Norm in which the iteration contracts."""
+        """Return the norm in which the iteration contracts."""
         return float(np.sqrt(np.sum(above**2) + self.coupling * np.sum(below**2)))
 
     def balance(self) -> None:
-        """Change the penalty so that primal and dual residuals become of one size."""
+        """Change the penalty so that primal and dual residuals have the same size."""
         moved = self.z - self._former[0], self.s - self._former[1]
         primal = self._size(*self.apart) / max(float(np.linalg.norm(self.z)), 1e-12)
         dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)
@@ -283,7 +283,7 @@ class _Iteration(Splitting):
 
 
 def _excluded(program: Program, run: _Iteration) -> str:
-    """Return an error message that names the facts with most of the proof of infeasibility."""
+    """Return an error message with the facts that contribute most to the proof of infeasibility."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
     by_weight = np.argsort(-weight, kind="stable")
     heavy = [m for m in by_weight if weight[m] > 0.1 * weight.max()]

@@ -1,8 +1,8 @@
-"""Shrink singular values and project on margins: the proximal operators of the splitting.
+"""Shrink singular values and project onto margins: the proximal operators of the splitting.
 
-:func:`shrink` and :class:`MarginProjection` are one iteration of :mod:`~.splitting`;
-:func:`operator_norm` and :func:`few_threads` serve all solvers of this package.
-Shapes: ``M`` prompts, ``P`` inputs, ``K`` outputs.
+:mod:`~.splitting` applies :func:`shrink` and :class:`MarginProjection` in each
+iteration; all solvers of this package use :func:`operator_norm` and
+:func:`few_threads`. Shapes: ``M`` prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def shrink(
 ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
     """Reduce all singular values by a threshold, to at least 0: the proximal map of ``‖·‖_*``.
 
-    Works on the eigenvectors of the smaller Gram matrix, which takes half the time of a
-    singular value decomposition; what it loses lies 1e-8 below the largest value, and
-    is shrunk away.
+    The eigenvectors of the smaller Gram matrix are used, which takes half the time of a
+    singular value decomposition. Values below 1e-8 of the largest one are lost, but
+    these would be shrunk to 0 anyway.
 
     Args:
         matrix: ``[P, K]``.
@@ -66,17 +66,18 @@ def operator_norm(matrix: Float[Floats, "P K"]) -> float:
 
 
 class MarginProjection:
-    """Project logits on the nearest ones whose margins are at least 1, row by row.
+    """Project logits onto the nearest ones whose margins are at least 1, row by row.
 
     A row's right answers are raised to at least ``t`` and its wrong ones lowered to at
-    most ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds
-    it exactly in a few steps (the balance is concave and piecewise linear), and the
-    last ``t`` is a good start.
+    most ``t - 1``; ``t`` balances the two changes. With one right answer, Newton's
+    method finds ``t`` exactly in a few steps (the balance is concave and piecewise
+    linear), starting from the ``t`` of the previous call.
 
-    Calling an instance takes and returns logits ``[M, K]`` (Euclidean distance).
+    Calling an instance takes and returns logits ``[M, K]``; distances are Euclidean.
 
     Args:
-        program: Which outputs are right for each of the ``M`` prompts.
+        program: Program that says which outputs are right for each of the ``M``
+            prompts.
         rows: The prompts whose logits are projected; all by default.
 
     Example:
@@ -150,11 +151,11 @@ def _libraries() -> ThreadpoolController:
 def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
     """Return a context in which BLAS uses one thread for matrices with sides below 512.
 
-    Two threads gain little there, and lose a factor of 20 on busy cores.
+    For small matrices, two threads gain little, and are 20 times slower on busy cores.
 
     Args:
-        shape: Rows and columns of the matrices; larger ones leave the threads as they
-            are.
+        shape: Rows and columns of the matrices; for larger ones the number of threads
+            is not changed.
 
     Example:
         >>> with few_threads((10, 10)):

@@ -49,12 +49,12 @@ class Program:
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1.
 
-    Two facts with the same prompt are one row. With several right answers each of them
-    has to beat every output that is *not* right by the margin; they are not compared
-    with each other.
+    Facts with the same prompt are one row. If a prompt has several right answers, each
+    of them has to beat every output that is *not* right by the margin; right answers
+    are not compared with each other.
 
     Attributes:
-        world: The world whose facts the constraints are.
+        world: The world whose facts are the constraints.
         counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``.
         stated: How many facts state each output as the answer to each prompt, ``[M,
             K]``.
@@ -82,10 +82,12 @@ class Program:
             world: Facts and queries with answers of one token each.
             answers: Meaning of several answers to one prompt. ``one`` (default): they
                 contradict each other, which is an error. ``several``: all are right.
-                ``any``: all are right, and nothing else is refused either: prompts that
-                differ in their order only count as one, and no output need be wrong.
-                That is for a soft program, which no facts contradict.
-            held: Bytes that the solver takes for each fact and output.
+                ``any``: all are right, and further facts that program (2) refuses are
+                accepted, too: prompts that differ only in their order count as one
+                prompt, and no output needs to be wrong. Use ``any`` for the soft
+                program, which always has a solution.
+            held: Number of bytes that the solver needs for each pair of a fact and an
+                output, for the check of the memory.
 
         Returns:
             The constraints; prompts are in the order of their first facts.
@@ -133,7 +135,7 @@ class Program:
 
     @cached_property
     def single(self) -> Int[Ids, " M"]:
-        """Column of the right answer of each prompt, ``[M]``; -1 where there are several."""
+        """Column of the right answer of each prompt, ``[M]``; -1 if there are several."""
         return np.where(self.right.sum(1) == 1, self.right.argmax(1), -1)
 
     @property
@@ -143,7 +145,7 @@ class Program:
 
     @property
     def constraints(self) -> int:
-        """Number of bounded margins: pairs of a right and a wrong output, over all prompts."""
+        """Number of constrained margins: pairs of a right and a wrong output, over all prompts."""
         answers = self.right.sum(1)
         return int((answers * (self.right.shape[1] - answers)).sum())
 
@@ -154,7 +156,7 @@ class Program:
             logits: ``[M, K]``, one row for each distinct prompt.
 
         Returns:
-            ``[M]``, in units of the logits; infinite where every output is right.
+            ``[M]``, in units of the logits; infinite if every output is right.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -211,10 +213,10 @@ class Program:
             statements: Facts or queries of the program's world.
 
         Returns:
-            Logits ``[Q, K]``; the column of each answer ``[Q]`` (of several right
-            answers the one with the largest logit); and a mask ``[Q, K]`` of its
-            rivals, which are all outputs that no statement gives as an answer to the
-            same prompt.
+            Logits ``[Q, K]``; the column of each answer ``[Q]`` (if several are right,
+            of the one with the largest logit); and a mask ``[Q, K]`` of its rivals,
+            which are all outputs that no statement gives as an answer to the same
+            prompt.
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -1,8 +1,8 @@
-"""Prompts as bags of tokens: how often each token occurs, which prompts are one, what is refused.
+"""Prompts as bags of tokens: counts of tokens, groups of equal prompts, and checks of facts.
 
-:class:`~inweights.theory.programs.program.Program` is made of these;
+:class:`~inweights.theory.programs.program.Program` uses these functions;
 :func:`check_facts` refuses facts that no matrix of logits can represent. Shapes: ``Q``
-statements, ``P`` input tokens.
+statements, ``M`` distinct prompts, ``P`` input tokens, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
     """Return how often each input token occurs in each prompt.
 
     Args:
-        world: Its ``inputs`` are the columns.
+        world: The world; its ``inputs`` are the columns.
         statements: Facts or queries of the world; their prompts are the rows.
 
     Returns:
@@ -49,7 +49,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def prompt_groups(statements: Statements) -> Ids:
-    """Return a number for every statement's prompt, the same for all with the same tokens."""
+    """Return a number for every statement's prompt, equal for prompts with the same tokens."""
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
     # Prompts are bags: sorted rows, filled up with -1 in front, are equal for equal bags.
@@ -63,12 +63,12 @@ def prompt_groups(statements: Statements) -> Ids:
 
 
 def in_words(world: World, statements: Statements, index: int) -> str:
-    """Return a fact or query as text that people read: ``(prompt) → answer``.
+    """Return a fact or query as readable text: ``(prompt) → answer``.
 
     Args:
-        world: Its vocabulary names the tokens.
+        world: The world, whose vocabulary names the tokens.
         statements: Facts or queries of the world.
-        index: Which of the statements.
+        index: Index of the statement.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -82,14 +82,14 @@ def in_words(world: World, statements: Statements, index: int) -> str:
 
 
 def check_single_answers(statements: Statements, kind: str) -> None:
-    """Refuse statements with answers of several tokens, or of none.
+    """Refuse statements whose answer does not have exactly one token.
 
     Args:
         statements: Facts or queries.
-        kind: Name of the facts in messages: ``fact`` or ``query``.
+        kind: Name of the statements in messages: ``fact`` or ``query``.
 
     Raises:
-        DataError: There is one.
+        DataError: There is such a statement.
     """
     lengths = np.diff(statements.answer_ends, prepend=0)
     if (lengths != 1).any():
@@ -105,14 +105,15 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     """Raise an error if facts contradict each other, or if there are no constraints.
 
     Args:
-        world: Holds the facts.
-        row: Number of the distinct bag of tokens that each fact's prompt is.
-        right: Which outputs are right answers of each such bag, ``[M, K]``.
-        answers: How many right answers a prompt may have.
+        world: The world with the facts.
+        row: Index of the distinct bag of tokens of each fact's prompt, ``[facts]``.
+        right: Which outputs are right answers to each such bag, ``[M, K]``.
+        answers: Whether a prompt may have several right answers: ``one``, ``several``
+            or ``any``, as in :meth:`.Program.of`.
 
     Raises:
-        DataError: Two facts differ in the order of their prompts only, a prompt has
-            several answers where it may have one, or every output is right.
+        DataError: The prompts of two facts differ only in their order, a prompt has
+            several answers although ``answers`` is ``one``, or every output is right.
     """
     facts = world.facts
     named = partial(in_words, world, facts)

@@ -19,7 +19,7 @@ WEAK = 1e-8
 
 @dataclass(frozen=True)
 class Point:
-    """Point with its certificate, and the gradient that shows how to widen its factors.
+    """A point with its certificate, and the gradient from which further factors are derived.
 
     Attributes:
         templates: ``W``, ``[P, K]``.
@@ -49,10 +49,10 @@ class Problem:
 
     Factors are one array ``[P + K, F]``: ``L`` ``[P, F]`` above ``R`` ``[K, F]``, where
     ``P`` is the number of input tokens, ``K`` that of candidate answers, and ``F`` the
-    number of factors. ``M`` is the number of different prompts.
+    number of factors. ``M`` is the number of distinct prompts.
 
     Args:
-        program: The facts, as prompts and the answers that each has.
+        program: The facts, as prompts with their answers.
         decay: ``λ``, the weight of the nuclear norm, above 0.
 
     Example:
@@ -78,8 +78,8 @@ class Problem:
             logits: ``[M, K]``.
 
         Returns:
-            The cross-entropy in nats, weighted by how many facts each prompt has; and
-            the softmax ``[M, K]``.
+            The cross-entropy in nats, with each prompt weighted by its number of facts;
+            and the softmax ``[M, K]``.
         """
         own = (self.shares * logits).sum(1)
         top = logits.max(1, keepdims=True)
@@ -101,14 +101,14 @@ class Problem:
         return self.weights[:, None] * (probabilities - self.shares)
 
     def objective(self, x: Floats) -> tuple[float, Floats]:
-        """Return the objective on the factors and its gradient, as SciPy's optimisers want them.
+        """Return the objective on the factors and its gradient, in the form of SciPy's optimisers.
 
         Args:
-            x: Factors, flattened.
+            x: Factors ``[P + K, F]``, flattened.
 
         Returns:
             Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the
-            gradient, of the shape of ``x``.
+            gradient, with the shape of ``x``.
         """
         factors = x.reshape(sum(self.shape), -1)
         left = factors[: self.shape[0]]
@@ -125,8 +125,8 @@ class Problem:
         """Return the factors of one step of steepest descent from zero.
 
         Returns:
-            ``[P + K, F]``; with ``F = 0`` where zero is the optimum, as the decay is
-            too large.
+            ``[P + K, F]``. ``F`` is 0 if the decay is so large that zero is the
+            optimum.
         """
         _, even = self.entropy(np.zeros(self.shares.shape))
         downhill = -(self.turned @ self.slope(even))
@@ -139,10 +139,13 @@ class Problem:
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
     def factors(self, templates: Floats) -> Floats:
-        """Return balanced factors of templates, ``[P + K, F]``: of all factors those of least norm.
+        """Return the balanced factors of templates, which have the least norm of all factors.
 
         Args:
             templates: ``W``, ``[P, K]``.
+
+        Returns:
+            ``[P + K, F]``.
         """
         left, values, right = np.linalg.svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
@@ -184,14 +187,14 @@ class Problem:
         )
 
     def widen(self, factors: Floats, point: Point) -> Floats | None:
-        """Add the directions in which the objective would still fall.
+        """Add columns to the factors along which the objective decreases.
 
         Args:
             factors: ``[P + K, F]``.
-            point: The point that they are of.
+            point: Result of :meth:`certify` for these factors.
 
         Returns:
-            Factors with more columns; None where no direction lowers the objective.
+            Factors with more columns; None if no direction lowers the objective.
         """
         left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
         promising = values > self.decay * (1 + 1e-9)
@@ -208,7 +211,7 @@ def better(one: Point, other: Point) -> Point:
 
     Args:
         one: A point.
-        other: Another of the same problem; preferred where they tie.
+        other: Another point of the same problem; preferred if the objectives are equal.
 
     Returns:
         A point whose gap is at most that of either.

@@ -53,7 +53,7 @@ ROUNDING = 1e-6
 class SoftSolution(Certified):
     """Optimum of the soft program, as :func:`solve_soft` returns it.
 
-    ``dual`` are the distributions that prove the bound, ``[M, K]``. The other
+    ``dual`` contains the distributions that prove the bound, ``[M, K]``. The other
     attributes are those of :class:`~.nuclear_norm.Certified`.
 
     Attributes:
@@ -71,16 +71,16 @@ class SoftSolution(Certified):
     def scale(self) -> float:
         """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
 
-        1 where no prompt is answered rightly.
+        It is 1 if no prompt is answered rightly.
         """
         sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
         return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
     def stored(self) -> Bool[Bools, " facts"]:
-        """Mask ``[facts]`` of facts that are answered rightly: right answers above wrong ones.
+        """Mask of the facts that are answered rightly, with all right answers above all wrong ones.
 
-        These facts do not exclude each other; ``templates`` prove it.
+        ``[facts]``. These facts do not exclude each other, as ``templates`` prove.
         """
         won: Bools = (self._least > ROUNDING)[self.program.row]
         return won
@@ -92,8 +92,8 @@ class SoftSolution(Certified):
             statements: Queries or facts of the program's world.
 
         Returns:
-            ``[Q]``, in units of :attr:`scale`: 1 is the margin of a typical stored
-            fact.
+            ``[Q]``, in units of :attr:`scale`, so that 1 is the margin of a typical
+            stored fact.
         """
         return self.program.margins(self.templates, statements) / self.scale
 
@@ -110,16 +110,17 @@ def solve_soft(
 ) -> SoftSolution:
     """Minimise the mean cross-entropy of the facts plus ``decay`` times the nuclear norm of ``W``.
 
-    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding
-    may separate them: at a gap of 1e-3 by margins of 1e-4 on some processors.
+    At the optimum, tokens for which the facts are symmetric have the same logits.
+    Before the optimum is reached, rounding may break the symmetry: at a gap of 1e-3, by
+    differences of 1e-4 in the margins on some processors.
 
     Args:
-        program: Facts; ``Program.of(world, "any")`` takes all.
+        program: Facts; ``Program.of(world, "any")`` accepts all facts.
         decay: ``λ``, above 0.
         gap: Requested relative duality gap, from 1e-7 to below 1.
-        iterations: Maximum number of iterations. When they are used up the best point
-            so far is returned, with the status ``not certified``.
-        seconds: Time limit, with the same effect. No limit by default.
+        iterations: Maximum number of iterations. After these, the best point so far is
+            returned, with the status ``not certified``.
+        seconds: Time limit in seconds, with the same effect. No limit by default.
         start: Templates ``[P, K]`` to start from, such as a solution for another decay;
             by default one step of steepest descent from zero.
         progress: Called with the iterations made and the certified gap so far, every 50
@@ -161,13 +162,13 @@ def decay_path(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Iterator[SoftSolution]:
-    """Solve the soft program for several decays, each from the solution before (``λ → 0``).
+    """Solve the soft program for several decays, each from the previous solution (``λ → 0``).
 
     Args:
         program: Facts.
-        decays: Values of ``λ``, above 0; from large to small is quickest.
+        decays: Values of ``λ``, above 0; descending order is the fastest.
         gap: Requested relative duality gap of each solution.
-        seconds: Time limit for each solution. No limit by default.
+        seconds: Time limit for each solution, in seconds. No limit by default.
         progress: Called with the iterations made and the gap, as in :func:`solve_soft`.
 
     Yields:
@@ -200,10 +201,10 @@ def _descend(
     late: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Point, int]:
-    """Descend in chunks; between them evaluate the certificate and fit the rank of the factors.
+    """Descend in several runs of L-BFGS, with a certificate and a change of rank after each.
 
     Returns:
-        The best point, and the number of iterations made.
+        The best point, and the number of iterations.
     """
     from scipy.optimize import minimize
 

@@ -1,4 +1,4 @@
-"""Make one iteration of the splitting that solves program (2); its solvers share it.
+"""Make one iteration of the splitting that solves program (2), for all its solvers.
 
 :class:`Splitting` holds the state and :class:`Anderson` accelerates it;
 :mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the
@@ -28,17 +28,17 @@ MEMORY = 2 * 2**30
 
 
 class Splitting:
-    """State of the alternating direction method.
+    """State of the alternating direction method of multipliers.
 
-    ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own. A subclass sets
-    ``x`` and ``penalty``, and calls :meth:`split` once.
+    ``x`` is ``Z`` plus its multiplier, stacked on ``S`` plus its multiplier. A subclass
+    sets ``x`` and ``penalty``, and calls :meth:`split` once.
 
     Args:
         program: Constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers, or anything that
-            multiplies by it; a dense ``[P, P]`` by default.
-        memory: Past steps that the acceleration combines; as many as fit its memory by
-            default.
+        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers, or a callable
+            that multiplies by it; computed as a dense matrix ``[P, P]`` by default.
+        memory: Number of past steps that the acceleration combines; by default as many
+            as fit in its memory.
 
     Attributes:
         x: Iterated matrix, ``[P + M, K]``.
@@ -46,8 +46,8 @@ class Splitting:
         z: ``Z``, the shrunk templates, ``[P, K]``.
         values: Positive singular values of ``z``.
         s: ``S``, the projected logits, ``[M, K]``.
-        z_price: Multiplier of ``Z = W``, over the penalty.
-        s_price: Multiplier of ``S = X W``, over the penalty.
+        z_price: Multiplier of ``Z = W``, divided by the penalty, ``[P, K]``.
+        s_price: Multiplier of ``S = X W``, divided by the penalty, ``[M, K]``.
         apart: The two residuals ``W − Z`` and ``X W − S`` of the last iteration.
     """
 
@@ -109,16 +109,16 @@ class Anderson:
     """Accelerate a fixed-point iteration ``x ← x + f(x)`` by Anderson's method, with a safeguard.
 
     Type II: the next point is the combination of the last ones whose residuals cancel
-    best (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). A first-order method that has
-    found the rank and the active constraints of its solution is then as quick as a
-    Newton method.
+    best (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). Once a first-order method has
+    found the rank and the active constraints of its solution, it is then as fast as
+    Newton's method.
 
     Args:
         memory: Number of past differences that are combined; 0 turns the acceleration
             off.
-        first: Number of differences there have to be before anything is combined.
-        growth: A step is undone when the residual after it is more than ``growth``
-            times the one before it.
+        first: Number of differences that must be available before they are combined.
+        growth: A step is undone if the residual after it is more than ``growth`` times
+            the previous one.
 
     Example:
         >>> x, accelerated = np.array([0.5]), Anderson(memory=2, first=1)
@@ -137,7 +137,7 @@ class Anderson:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the past, as after a change of the iteration itself."""
+        """Discard all past steps, as is needed when the iteration itself changes."""
         self._held = 0
         self._last: tuple[Floats, Floats] | None = None
         self._plain: tuple[float, Floats] | None = None
@@ -148,11 +148,12 @@ class Anderson:
         """Return the next point of the iteration.
 
         Args:
-            x: The present point, of any shape, always the same.
-            residual: ``f(x)``, of the same shape.
+            x: The current point, an array of any shape that stays the same over all
+                calls.
+            residual: ``f(x)``, with the same shape.
 
         Returns:
-            The next point, of the same shape.
+            The next point, with the same shape.
         """
         shape = x.shape
         f = residual.ravel()
@@ -201,10 +202,11 @@ class Anderson:
 
 
 def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
-    """Return ``(I + κ Xᵀ X)⁻¹``, which each iteration multiplies by; the size decides ``κ``.
+    """Return ``(I + κ Xᵀ X)⁻¹``, by which each iteration multiplies.
 
     Args:
-        program: Its token counts are ``X``.
+        program: The program, whose token counts are ``X``; :func:`coupling_of` gives
+            ``κ``.
 
     Returns:
         Dense ``[P, P]``.
@@ -233,14 +235,15 @@ def coupling_of(program: Program) -> float:
 def multipliers(
     direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]
 ) -> Float[Floats, "M K"]:
-    """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``: signs by side, rows sum to 0.
+    """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``.
 
     Args:
         direction: ``[M, K]``.
         right: Mask of the right answers, ``[M, K]``.
 
     Returns:
-        ``[M, K]``: at least 0 at right answers, at most 0 elsewhere.
+        ``[M, K]``: non-negative at right answers and non-positive elsewhere; rows sum
+        to 0.
 
     Example:
         >>> multipliers(np.array([[0.0, -1.0, 2.0]]), np.array([[True, False, False]])).tolist()

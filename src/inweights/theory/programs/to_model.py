@@ -1,7 +1,6 @@
-"""Turn the optimum of program (2) into a model, for use with all probes.
+"""Convert the optimum of program (2) into a model, for use with all probes.
 
-:func:`to_model` is the bridge from :func:`~.nuclear_norm.solve` to
-:mod:`inweights.probes`.
+:func:`to_model` connects :func:`~.nuclear_norm.solve` to :mod:`inweights.probes`.
 """
 
 import numpy as np
@@ -20,14 +19,14 @@ def to_model(solution: Solution) -> EmbMLP:
 
     The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with
     this product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how
-    program (1) becomes program (2) (Identity Bridge §4.3). Tokens that are in no prompt
-    have zero embeddings.
+    program (1) becomes program (2) (Identity Bridge §4.3). Tokens that occur in no
+    prompt have zero embeddings.
 
     Args:
         solution: A solution of :func:`~.nuclear_norm.solve`.
 
     Returns:
-        A model of one replica, with as many hidden units as ``W`` has singular values.
+        A model of one replica, with one hidden unit for each singular value of ``W``.
         Its parameters do not require gradients.
 
     Example:

@@ -1,4 +1,7 @@
-"""The margin with which a value follows for a member of a group: :func:`transfer_margin`."""
+"""Give the margin with which a group's value follows for an untrained member (ours).
+
+The only function is :func:`transfer_margin`.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ def transfer_margin(members: int, told: int) -> float:
     nuclear norm with which each trained fact has a margin of at least 1.
 
     All ``members`` of a group share a value of one relation; for ``told`` of them a
-    second value is trained, too. For the others it follows, rightly or not, with a
-    margin of ``min(1, √(told / (members - told)))``, whatever the number of groups: one
-    example is enough for any group, and with half of the group trained the rest has the
-    margin of a trained fact. Counter-examples that name another group's value turn the
-    sign where they outnumber the examples. Ours, found on certified optima and tested
-    against them; there is no proof. The world is :class:`~inweights.worlds.Implication`
-    without counter-examples.
+    second value is trained, too. For the others the second value follows, rightly or
+    not, with a margin of ``min(1, √(told / (members - told)))``, for any number of
+    groups. One example is therefore enough for any group, and if half of the group is
+    trained, the rest has the margin of a trained fact. If counter-examples, which state
+    another group's value, outnumber the examples, the sign changes. This formula is
+    ours: it was found on certified optima and is tested against them, but there is no
+    proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
 
     Args:
         members: Number of members of one group, at least 2.

@@ -1,6 +1,6 @@
 """Program (2) of Identity Bridge for thousands of facts, solved as one program.
 
-:func:`solve_large` solves it, :func:`expected_seconds` says before how long that takes.
+:func:`solve_large` solves it, :func:`expected_seconds` estimates how long that takes.
 """
 
 from inweights.theory.programs.large_scale.solver import (

@@ -1,9 +1,9 @@
-"""Mix multipliers of several iterations into ones that prove more than each of them.
+"""Combine multipliers of several iterations into multipliers that prove a better bound.
 
-The multipliers of a large program swing long around their limit in a few directions,
-each iteration elsewhere. Sums of multipliers with weights of at least 0 are
-multipliers, too, so :class:`Mixture` looks for the weights whose sum proves the largest
-lower bound. Shapes: ``P`` inputs, ``K`` outputs, ``C`` cuts.
+The multipliers of a large program oscillate around their limit for a long time, in a
+few directions and differently in each iteration. Sums of multipliers with non-negative
+weights are multipliers, too, so :class:`Mixture` looks for the weights whose sum proves
+the largest lower bound. Shapes: ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ ENOUGH = 5e-4
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Multipliers of an iteration, or some of them.
+    """Multipliers of an iteration, or a part of them.
 
     Attributes:
-        name: Says to the caller which multipliers they are.
+        name: Key by which the caller identifies the multipliers: number of the
+            iteration, and index of the part.
         slope: ``Xᵀ U`` of the multipliers, ``[P, K]``.
-        total: Their sum, which the bound is proportional to.
+        total: Sum of the multipliers, to which the bound is proportional.
     """
 
     name: tuple[int, int]
@@ -45,15 +46,15 @@ class Part:
 
 
 class Mixture:
-    """The parts so far, with the weights that prove most.
+    """A sum of multipliers with the weights that prove the largest lower bound found so far.
 
     Args:
-        most: Parts that are kept.
+        most: Largest number of parts that are stored.
 
     Attributes:
-        bound: The lower bound that is proved.
-        weights: Weight of each part of the best sum, by its name.
-        parts: The parts that are kept.
+        bound: The proved lower bound.
+        weights: Weight of each part of the best sum, by the name of the part.
+        parts: The stored parts.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -88,7 +89,7 @@ class Mixture:
             old -= 1
 
     def mix(self) -> None:
-        """Look for the weights that prove most: cutting planes, from the best weights so far."""
+        """Look for weights that prove a larger bound, by cutting planes from the best weights."""
         totals = np.array([part.total for part in self.parts])
         if not totals.sum() > 0:
             return
@@ -110,7 +111,7 @@ class Mixture:
             self.weights = dict(zip(names, self._weights.tolist(), strict=True))
 
     def _cut(self, weights: Floats) -> float:
-        """Return the norm of a sum, and note the directions in which it is large."""
+        """Return the operator norm of a weighted sum, and add cuts along its largest directions."""
         total = np.zeros_like(self.parts[0].slope)
         for part, weight in zip(self.parts, weights, strict=True):
             if weight > 0:
@@ -126,7 +127,7 @@ class Mixture:
         return float(np.sqrt(max(values.max(), 1e-30)))
 
     def _program(self, totals: Floats) -> tuple[float, Floats]:
-        """Return the upper limit of the bound by the current cuts, and its weights."""
+        """Return the largest bound that the current cuts allow, and its weights."""
         from scipy.optimize import linprog
 
         cuts, count = self._cuts, len(totals)

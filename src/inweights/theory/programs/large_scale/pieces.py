@@ -1,7 +1,7 @@
 """Parts of the solver of large programs: a start near the optimum, and norms.
 
-:mod:`~.large_scale.iteration` and :mod:`~.large_scale.bounds` use them.
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+:mod:`~.large_scale.iteration` and :mod:`~.large_scale.bounds` use them. Shapes: ``M``
+distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,18 @@ from inweights.worlds.arrays import Float, Floats, Ids
 
 
 def own_inputs(program: Program) -> tuple[Ids, Ids, Ids, Floats]:
-    """Return prompts, their rarest inputs and right answers, and the share of each input.
+    """Return the own inputs of each prompt with its right answers.
 
-    A prompt's own inputs are those that occur in the fewest prompts: the subject of a
-    fact, and not its relation.
+    A prompt's own inputs are those that occur in the fewest prompts: usually the
+    subject of a fact, not its relation.
+
+    Args:
+        program: The program.
+
+    Returns:
+        Four arrays with one entry for each prompt, own input and right answer: index of
+        the prompt, index of the input, column of the answer, and the share of the
+        prompt's logit that the input has to contribute.
     """
     counts = program.counts.tocsr()
     used = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -46,6 +54,9 @@ def start_near(
     Args:
         program: The program.
         own: Result of :func:`own_inputs`.
+
+    Returns:
+        Templates ``[P, K]``, in single precision.
     """
     prompts, inputs, outputs, share = own
     start: Any = np.zeros(program.shape, np.float32)
@@ -70,11 +81,15 @@ def largest_of_gram(
 ) -> tuple[Float[Floats, " k"], Float[Floats, "K k"]]:
     """Return the largest eigenvalues of a Gram matrix with their vectors, by Lanczos' method.
 
-    They may be too small; the final bound does not use them.
+    The values may be too small, since the method is iterative; the certified bound does
+    not use them.
 
     Args:
         gram: The matrix.
-        count: Number of eigenvalues; a smaller matrix has fewer.
+        count: Number ``k`` of eigenvalues, limited to the size of the matrix.
+
+    Returns:
+        Eigenvalues ``[k]`` and eigenvectors ``[K, k]``.
     """
     # A large subspace, since these values lie close together.
     size = 10 * count

@@ -16,10 +16,10 @@ def average(templates: Float[Floats, "P K"]) -> Parameters:
         templates: ``W``, ``[2n + 2, 2n]``, in the order of :meth:`Parameters.matrix`.
 
     Returns:
-        The parameters of the average, which has the form (3).
+        The parameters of the average, which has the form of equation (3).
 
     Raises:
-        DataError: The shape does not fit any ``n``.
+        DataError: The shape is not ``[2n + 2, 2n]`` for any ``n``.
 
     Example:
         >>> point = Parameters(a1=1, b2=-0.5, g=2)

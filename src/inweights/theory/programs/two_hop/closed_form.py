@@ -1,22 +1,22 @@
 """Give the optimum of program (2) for the two-hop world of complexity one in closed form (ours).
 
-:func:`closed_form` returns the optimum and dual multipliers that prove it, for any
+:func:`closed_form` returns the optimum, and dual multipliers that prove it, for any
 number of entities; :func:`transfer_margin` gives the margin of an untrained fact about
 a group. The numeric solvers (:func:`~.nuclear_norm.solve`,
 :func:`~.symmetric_solver.solve_symmetric`) are tested against them, and recipes compare
 trained models with them.
 
 The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under
-assumptions on the optimum. The optimum itself can be written down; with identity facts
-up to one number ``b`` between 1 and 2, the root of a monotone equation.
+assumptions on the optimum. The optimum itself has a closed form. With identity facts,
+it depends on one number ``b`` between 1 and 2, the root of a monotone equation.
 ``docs/theory.md`` has the proofs.
 
 Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with
 identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
 
-Kinds of constraints are named by prompt and competing output, such as
-``"first hop, other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output
-``b_j``). *Own* means that the output has the prompt's index, *other* that it has not; a
+Kinds of constraints are named by prompt and competing output, such as ``"first hop,
+other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output ``b_j``).
+*Own* means that the output has the prompt's index, *other* that it has another index; a
 star marks constraints that the paper leaves out.
 """
 
@@ -46,9 +46,9 @@ class ClosedForm:
         n: Number of subjects, of bridges and of objects: the paper's ``N``.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
         parameters: The optimum in the symmetric form of equation (3).
-        multipliers: Lagrange multiplier of one constraint of each kind, by the kind's
-            name. Kinds with a positive one are tight at every optimum; kinds that are
-            missing have 0.
+        multipliers: Lagrange multiplier of one constraint of each kind, by the name of
+            the kind. Kinds with a positive multiplier are tight at every optimum; kinds
+            that are missing have the multiplier 0.
 
     Example:
         >>> known = closed_form(3)
@@ -70,10 +70,10 @@ class ClosedForm:
 
     @cached_property
     def totals(self) -> dict[str, float]:
-        """Sum of the multipliers over all constraints of each kind, by the kind's name.
+        """Sum of the multipliers over all constraints of each kind, by the name of the kind.
 
-        These are the multipliers of the program in twelve parameters, where a kind is
-        one constraint.
+        These are the multipliers of the program in twelve parameters, in which a kind
+        is one constraint.
         """
         return {
             name: self._count(name) * value for name, value in self.multipliers.items()
@@ -90,7 +90,7 @@ class ClosedForm:
 
     @property
     def gap(self) -> float:
-        """Relative duality gap, ``1 - bound / norm``: rounding error only, for any ``n``."""
+        """Relative duality gap, ``1 - bound / norm``; for any ``n`` it is only rounding error."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
@@ -99,7 +99,7 @@ class ClosedForm:
         return max(float(np.linalg.svd(m, compute_uv=False)[0]) for m in self._blocks())
 
     def _blocks(self) -> tuple[Floats, Floats]:
-        """Return the blocks of ``Xᵀ U``: on vectors that sum to 0, 2 by 2, and on means, 4 by 2."""
+        """Return the blocks of ``Xᵀ U``: ``[2, 2]`` on vectors of sum 0, ``[4, 2]`` on means."""
         n = self.n
         value = dict.fromkeys(constraints(), 0.0) | self.multipliers
         first = _hop_multipliers(
@@ -131,9 +131,9 @@ class ClosedForm:
         """Return the design matrix ``X`` of all training prompts.
 
         Returns:
-            Token counts ``[M, P]``. Rows: first hops, second hops, then identities if
-            they are
-            trained. Columns: subjects, bridges, ``r1``, ``r2``.
+            Token counts ``[M, P]``. The rows are first hops, second hops, and
+            identities if they are trained. The columns are subjects, bridges, ``r1``,
+            ``r2``.
         """
         n = self.n
         eye = np.eye(n)
@@ -156,8 +156,9 @@ class ClosedForm:
         """Return the multiplier of every single constraint.
 
         Returns:
-            ``[M, K]``: row ``m``, column ``k`` has the multiplier of "the answer of
-            prompt ``m`` beats output ``k`` by 1"; 0 at the right answer itself.
+            ``[M, K]``. The entry at row ``m`` and column ``k`` is the multiplier of the
+            constraint that the answer to prompt ``m`` beats output ``k`` by 1; it is 0
+            at the right answer itself.
         """
         n = self.n
         multipliers = np.zeros((len(self.answers()), 2 * n))
@@ -185,12 +186,12 @@ class ClosedForm:
 
 
 class _Hop(NamedTuple):
-    """What the multipliers of one hop's prompts add up to in the blocks of ``Xᵀ U``.
+    """Sums of the multipliers of one hop's prompts, as they occur in the blocks of ``Xᵀ U``.
 
     Attributes:
         diagonal: Coefficient of the block of right answers, on vectors that sum to 0.
-        off_diagonal: The same of the block of the other kind of outputs, with its sign
-            changed.
+        off_diagonal: Negative coefficient of the block of the other kind of outputs, on
+            the same vectors.
         other_kind: Sum of one prompt's multipliers over the outputs of the other kind.
     """
 
@@ -202,7 +203,7 @@ class _Hop(NamedTuple):
 def _hop_multipliers(
     value: dict[str, float], n: int, hop: str, *, right_kind: str, wrong_kind: str
 ) -> _Hop:
-    """Add up the multipliers of a hop whose answers are of ``right_kind`` (bridge or object)."""
+    """Sum the multipliers of a hop whose answers are of ``right_kind`` (bridge or object)."""
     same_kind = value[f"{hop} hop, other {right_kind}"]
     own = value[f"{hop} hop, own {wrong_kind}"]
     other = value[f"{hop} hop, other {wrong_kind}*"]
@@ -213,8 +214,8 @@ def _hop_multipliers(
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
     """Return the optimum of program (2) at complexity one, for any number of entities.
 
-    The program is the least nuclear norm of ``W`` under a margin of 1 for every
-    training fact (Identity Bridge, program (2), §4.3). The form is ours;
+    The program asks for the least nuclear norm of ``W`` under a margin of 1 for every
+    training fact (Identity Bridge, program (2), §4.3). The closed form is ours;
     ``docs/theory.md`` proves it.
 
     Args:
@@ -223,7 +224,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
     Returns:
         Parameters, multipliers and a certified gap. Time and memory do not depend on
-        ``n``, but for the methods that return full matrices.
+        ``n``, except for the methods that return full matrices.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -241,7 +242,7 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
 
 def _without(n: int) -> ClosedForm:
-    """Without identity facts: all multipliers are ``(1-k)/n`` or ``k/n``, ``k = 1/(2√(n+1))``."""
+    """Return the optimum without identities; multipliers use ``k = 1/(2√(n+1))``."""
     x = 0.5 / (n + 1)
     k = 0.5 / float(np.sqrt(n + 1))
     own = (x - 1.0) / n
@@ -256,7 +257,7 @@ def _without(n: int) -> ClosedForm:
 
 
 def _with(n: int) -> ClosedForm:
-    """With identity facts: five kinds of constraints have positive multipliers; ``b`` is a root."""
+    """Return the optimum with identities: five kinds of multipliers, and ``b`` is a root."""
     from scipy.optimize import brentq
 
     b = float(brentq(lambda b: 1 - b**-2 - _pull(n, b)[2], 1.0, 2.0, xtol=1e-15))

@@ -1,6 +1,7 @@
 """The kinds of constraints of program (2) for the two-hop world, in the twelve parameters of (3).
 
-:data:`CONSTRAINTS` has their coefficients, :func:`constraints` their names.
+:data:`CONSTRAINTS` contains their coefficients, :func:`constraints` returns their
+names.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     nuclear norm with which each trained fact has a margin of at least 1.
 
     Args:
-        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them
-            their kinds are left out.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained; if not, their
+            kinds are left out.
         complete: Whether to return all kinds, as by default, or only those that the
-            paper writes down in (4), (5), (35) and (37). The others end with a star.
+            paper states in (4), (5), (35) and (37). The names of all others end with a
+            star.
 
     Example:
         >>> constraints(identity=False, complete=False)[:2]

@@ -1,11 +1,10 @@
 """Minimise a sum of nuclear norms of a few small matrices under linear constraints, accurately.
 
-:func:`least_norms` solves ``min Σ_j ‖W_j‖_* s.t. ⟨K_k, W⟩ ≥ 1``, and serves
-:func:`~.symmetric_solver.solve_symmetric`. The dual is
-``max Σ λ_k s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``, with as few variables as there are
-constraints. Newton's method follows the central path of the dual; on the path a
-strictly feasible primal point can be read off, so that both bounds are exact at every
-step. Shapes: ``C`` constraints.
+:func:`least_norms` solves ``min Σ_j ‖W_j‖_* s.t. ⟨K_k, W⟩ ≥ 1``, as
+:func:`~.symmetric_solver.solve_symmetric` needs it. The dual program is ``max Σ λ_k
+s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``, with one variable per constraint. Newton's method
+follows the central path of the dual. Each point of the path gives a strictly feasible
+primal point, so that both bounds are exact at every step. Shapes: ``C`` constraints.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class SmallSolution:
     """Result of :func:`least_norms`.
 
     Attributes:
-        matrices: ``W_j``, feasible.
-        multipliers: ``λ``, feasible for the dual.
+        matrices: The matrices ``W_j``, which are feasible.
+        multipliers: ``λ``, feasible for the dual, ``[C]``.
         value: Sum of the nuclear norms of ``matrices``, plus the tilt.
         bound: Lower bound on the least value, certified by the multipliers.
-        iterations: Newton steps made.
+        iterations: Number of Newton steps.
     """
 
     matrices: tuple[Float[Reals, "_ _"], ...]
@@ -53,11 +52,11 @@ def least_norms(
     """Solve ``min Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
 
     Args:
-        coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: of the
-            matrix's size, for each of ``C`` constraints.
-        tilt: ``T_j``, of the matrices' sizes, with operator norms well below 1. A small
-            one picks a corner of the set of optima where there are several; without it
-            (the default) the solution is their middle.
+        coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: one
+            matrix of the size of ``W_j`` for each of ``C`` constraints.
+        tilt: ``T_j`` for every matrix, with the size of ``W_j`` and an operator norm
+            well below 1. If there are several optima, a small tilt selects a corner of
+            their set; without it (the default) the solution is a point in the middle.
         gap: Requested relative duality gap.
         iterations: Maximum number of Newton steps.
 
@@ -65,8 +64,8 @@ def least_norms(
         Matrices, multipliers and the certified bound.
 
     Raises:
-        SolverError: The gap was not reached, as when the constraints exclude each
-            other.
+        SolverError: The gap was not reached, for instance because the constraints
+            exclude each other.
 
     Example:
         >>> first_entry = np.array([[[1.0, 0.0], [0.0, 0.0]]])  # W[0, 0] must be at least 1
@@ -120,7 +119,7 @@ def least_norms(
 def _derivatives(
     multipliers: Reals, barrier: float, bases: Sequence[Reals], blocks: Sequence[Reals]
 ) -> tuple[Reals, Reals]:
-    """Gradient and negative Hessian of the dual objective with its logarithmic barrier."""
+    """Return gradient and negative Hessian of the dual objective with its logarithmic barrier."""
     gradient = np.ones(len(multipliers)) + barrier / multipliers
     hessian = np.diag(barrier / multipliers**2)
     for base, block in zip(bases, blocks, strict=True):
@@ -131,7 +130,7 @@ def _derivatives(
 
 
 def _failed(best: SmallSolution | None, gap: float, steps: int) -> str:
-    """Return the message of a path that ended before its gap was reached."""
+    """Return the message for a path that ended before the gap was reached."""
     reached = "none" if best is None else f"{best.gap:.1e}"
     return (
         f"the central path ended at a gap of {reached}, not {gap:.1e}, after {steps} steps; "
@@ -140,7 +139,10 @@ def _failed(best: SmallSolution | None, gap: float, steps: int) -> str:
 
 
 def _lift(matrices: Reals) -> Reals:
-    """``-[[0, K], [Kᵀ, 0]]`` of every matrix: ``I + Σ λ_k lift_k`` is positive inside the ball."""
+    """Return ``-[[0, K], [Kᵀ, 0]]`` of every matrix ``K``.
+
+    ``I + Σ λ_k lift_k`` is positive definite if the operator norm is below 1.
+    """
     count, rows, columns = matrices.shape
     lifted = np.zeros((count, rows + columns, rows + columns))
     lifted[:, :rows, rows:] = -matrices
@@ -151,7 +153,7 @@ def _lift(matrices: Reals) -> Reals:
 def _is_feasible(
     multipliers: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]
 ) -> bool:
-    """Whether multipliers are strictly feasible for the dual."""
+    """Return whether multipliers are strictly feasible for the dual."""
     if (multipliers <= 0).any():
         return False
     try:
@@ -168,7 +170,7 @@ def _step_length(
     bases: Sequence[Reals],
     blocks: Sequence[Reals],
 ) -> float:
-    """Return 1 for a full Newton step, or as much of it as stays well inside the feasible set."""
+    """Return the largest step, at most 1, that stays well inside the feasible set."""
     length = 1.0
     while not _is_feasible(multipliers + length / 0.95 * direction, bases, blocks):
         length *= 0.7
@@ -186,7 +188,7 @@ def _primal_point(
     barrier: float,
     steps: int,
 ) -> SmallSolution:
-    """Return the primal point that the path offers, made feasible, and both bounds."""
+    """Return the feasible primal point that belongs to a point of the path, and both bounds."""
     matrices: list[Reals] = []
     margins = np.zeros(len(multipliers))
     for k, e, b in zip(coefficients, bases, blocks, strict=True):

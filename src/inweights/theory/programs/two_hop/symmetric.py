@@ -1,9 +1,9 @@
 """Reduce program (2) for the two-hop world of complexity one to twelve parameters (App. A).
 
-By symmetry the optimum of Identity Bridge's program (2) can be sought among matrices of
-equation (3), :class:`Parameters`; :func:`average` maps any matrix to one, and
+By symmetry, Identity Bridge's program (2) has an optimum among the matrices of equation
+(3), :class:`Parameters`. :func:`average` maps any matrix to one of these, and
 :func:`constraints` names the margins. The closed form and
-:func:`~.symmetric_solver.solve_symmetric` build on it.
+:func:`~.symmetric_solver.solve_symmetric` build on them.
 
 Here the rows of ``W`` are inputs (subjects ``a``, bridges ``b``, then ``r1``, ``r2``)
 and the columns are outputs (bridges ``b``, objects ``c``): the paper's ``Wᵀ``. ``I`` is
@@ -15,10 +15,10 @@ the identity, ``E`` all ones, ``n × n``::
 A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that
 (Lemma 2)::
 
-    ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_* + ‖[[A, B, √n e, √n f], [C, D, √n g, √n
-    h]]‖_*
+    ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_*
+            + ‖[[A, B, √n e, √n f], [C, D, √n g, √n h]]‖_*
 
-with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
+with ``A = a1 + n a2`` and so on. The cost is the same for any ``n``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Parameters:
         )
 
     def row(self, line: str, n: int) -> Float[Floats, " K"]:
-        """Return one row of ``W``, without making the matrix.
+        """Return one row of ``W``, without computing the whole matrix.
 
         Args:
             line: ``a`` (the first subject), ``b`` (the first bridge), ``r1`` or ``r2``.
@@ -125,13 +125,14 @@ class Parameters:
         """Return the margin of a prompt's right answer over all other outputs.
 
         Args:
-            prompt: Tokens ``a``, ``b`` (of number 1), ``r1``, ``r2``, separated by
-                blanks.
-            right: The right answer: ``b`` or ``c``, of number 1.
+            prompt: Tokens separated by spaces: ``a`` and ``b`` (the first subject and
+                the first bridge), ``r1``, ``r2``.
+            right: The right answer: ``b`` (the first bridge) or ``c`` (the first
+                object).
             n: Number of entities of each kind.
 
         Returns:
-            The margin, in logits; negative where another output wins.
+            The margin, in logits; negative if another output has a larger logit.
 
         Example:
             >>> Parameters(a1=1, a2=-0.5, e=0.25, g=-0.25).margin("a r1", "b", 4)
@@ -176,7 +177,7 @@ class Parameters:
         return (n - 1) * _nuclear_norm(one) + _nuclear_norm(means)
 
     def lemma_2(self, n: int) -> float:
-        """Return the nuclear norm as Lemma 2 (7) writes it, with the coefficients of (6).
+        """Return the nuclear norm by formula (7) of Lemma 2, with the coefficients of (6).
 
         Args:
             n: Number of entities of each kind.
@@ -214,10 +215,10 @@ class Parameters:
         return float((n - 1) * first + second)
 
     def slack(self, name: str) -> float:
-        """Return by how much the margin of a constraint exceeds 1; negative where it is violated.
+        """Return by how much the margin of a constraint exceeds 1; negative if it is violated.
 
         Args:
-            name: One of :func:`constraints`.
+            name: Name of the constraint, as :func:`constraints` returns it.
 
         Raises:
             KeyError: There is no such constraint.
@@ -236,7 +237,7 @@ class Parameters:
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return the image under ``τ`` of Lemma 4: hops change places, and bridges with objects.
+        """Return the image under ``τ`` of Lemma 4, which swaps the hops, and bridges with objects.
 
         Example:
             >>> Parameters(a1=1, g=2).swapped() == Parameters(d1=1, f=2)

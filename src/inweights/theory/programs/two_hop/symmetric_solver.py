@@ -1,9 +1,9 @@
 """Solve program (2) of Identity Bridge in its twelve parameters: closed form or central path.
 
 :func:`solve_symmetric` returns a :class:`SymmetricSolution` in milliseconds for any
-``n``. The whole program has a closed form (:mod:`~.closed_form`); the paper's reduced
-programs (8), (11), (36) and corners of a set of optima are found on the central path
-(:mod:`~.small_sdp`). The steps of the paper's proofs
+``n``. The whole program has a closed form (:mod:`~.closed_form`). The paper's reduced
+programs (8), (11) and (36), and corners of a set of optima, are found on the central
+path (:mod:`~.small_sdp`). The steps of the paper's proofs
 (:mod:`inweights.theory.identity_bridge.proof`) are evaluated at these optima.
 """
 
@@ -26,16 +26,16 @@ class SymmetricSolution:
 
     Attributes:
         n: Number of entities of each kind.
-        parameters: The optimum, feasible to rounding.
+        parameters: The optimum, feasible up to rounding.
         optimum: Its nuclear norm.
         gap: Certified relative duality gap.
-        multipliers: ``λ`` by the name of the constraint: sums over all constraints of a
-            kind.
-        kkt: Largest of: violation of a margin, product of a multiplier with its slack,
-            both relative to the optimum, and excess of the dual's operator norms over
-            1.
-        iterations: Newton steps; 0 for the closed form.
-        seconds: Wall-clock time taken.
+        multipliers: ``λ`` by the name of the constraint, summed over all constraints of
+            a kind.
+        kkt: Violation of the optimality conditions: the largest of the violation of a
+            margin and the product of a multiplier with its slack, both relative to the
+            optimum, and the excess of the dual's operator norms over 1.
+        iterations: Number of Newton steps; 0 for the closed form.
+        seconds: Wall-clock time, in seconds.
     """
 
     n: int
@@ -60,35 +60,35 @@ def solve_symmetric(
 ) -> SymmetricSolution:
     """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
 
-    Program (2) of Identity Bridge (§4.3): the matrix of logits ``W`` (input tokens by
-    output tokens) of least nuclear norm with which each trained fact has a margin of at
-    least 1. In the world of complexity one each subject ``a_i`` leads by one relation to
-    its own bridge ``b_i``, and that by the other to its own object ``c_i``, so that
-    twelve parameters make the whole matrix
+    Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` (input
+    tokens by output tokens) of least nuclear norm with which each trained fact has a
+    margin of at least 1. In the world of complexity one, each subject ``a_i`` leads by
+    ``r1`` to its own bridge ``b_i``, which leads by ``r2`` to its own object ``c_i``,
+    so that twelve parameters determine the whole matrix
     (:class:`~inweights.theory.programs.two_hop.symmetric.Parameters`).
 
-    The whole program has one optimum, which is known
-    (:func:`~.closed_form.closed_form`): margins are then right to rounding. On the
-    central path the gap certifies the norm and no parameter: one whose share of the
-    norm falls with ``n`` is known less and less well (at ``n = 10**9`` and a gap of
-    2e-8 the margin came out as .39 where .541 is right).
+    The whole program has a unique optimum in closed form
+    (:func:`~.closed_form.closed_form`), whose margins are exact up to rounding. On the
+    central path, the gap certifies the norm but not each parameter: a parameter whose
+    share of the norm decreases with ``n`` becomes inaccurate (at ``n = 10**9`` and a
+    gap of 2e-8, the margin was .39 instead of .541).
 
     Args:
         n: Number of entities of each kind, at least 2.
         identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
         complete: Whether all constraints of (2) are imposed, or only those that the
-            paper writes down in (4), (5), (35) and (37). These leave out the margin over
-            the *other* wrong objects of a first hop or an identity, and over other
-            bridges of a second hop
+            paper states in (4), (5), (35) and (37). These leave out the margin over the
+            *other* wrong objects of a first hop or an identity, and over other bridges
+            of a second hop
             (:data:`~inweights.theory.programs.two_hop.constraints.CONSTRAINTS`, with a
             star). ``complete=False, zero_sum=True`` is problem (8), which is (11), with
             identity, and problem (36) without.
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum
             to 0.
         tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which
-            picks a corner where the optimum is not unique. None by default.
+            selects a corner if the optimum is not unique. None by default.
         gap: Requested relative duality gap, on the central path.
-        closed: Whether to return the closed form where there is one (``complete``, no
+        closed: Whether to return the closed form if there is one (``complete``, no
             ``tilt``).
 
     Returns:
@@ -167,7 +167,7 @@ def _kkt(
 
 
 def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
-    """Linear forms in the parameters, as forms in the matrices of Lemma 2.
+    """Convert linear forms in the parameters to linear forms in the matrices of Lemma 2.
 
     ``α1 a1 + α2 a2`` is ``(α1 - α2/n) a1 + (α2/n) A``, and ``ε e`` is ``(ε/√n) √n e``.
     """
@@ -198,7 +198,7 @@ def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
 
 
 def _coefficients(names: tuple[str, ...]) -> Reals:
-    """Coefficients of the twelve parameters in the named constraints, one row per constraint."""
+    """Return the coefficients of the twelve parameters in each named constraint, ``[C, 12]``."""
     rows = np.zeros((len(names), len(NAMES)))
     for row, name in zip(rows, names, strict=True):
         for parameter, coefficient in CONSTRAINTS[name].items():
@@ -207,7 +207,7 @@ def _coefficients(names: tuple[str, ...]) -> Reals:
 
 
 def _parameters(one: Reals, means: Reals, n: int) -> Parameters:
-    """The twelve parameters whose matrices of Lemma 2 are ``one`` and ``means``."""
+    """Return the twelve parameters whose matrices of Lemma 2 are ``one`` and ``means``."""
     two = (means[:, :2] - one) / n
     relations = means[:, 2:] / np.sqrt(n)
     values: dict[str, float] = {}
