@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.optimizers.direct import loading_anew, stepping_directly
 from inweights.training.steps.optimizers.spans import (
     Span,
     decays_of,
@@ -214,9 +215,10 @@ def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
     process.
     """
     own: dict[str, object] = {}
-    for name in ("add_param_group", "state_dict", "load_state_dict"):
+    for name in ("add_param_group", "state_dict"):
         own[name] = inspect.unwrap(getattr(kind, name))
-    own["step"] = torch.no_grad()(inspect.unwrap(kind.step))
+    own["load_state_dict"] = loading_anew(inspect.unwrap(kind.load_state_dict))
+    own["step"] = stepping_directly(torch.no_grad()(inspect.unwrap(kind.step)))
     return type(kind.__name__, (kind,), own)
 
 

@@ -1,0 +1,126 @@
+"""Steps of a fused optimizer by its kernels alone, on a CPU: :func:`stepping_directly`.
+
+At every step ``torch.optim`` collects the tensors of all groups anew, which takes longer
+than the kernel of a small model. The tensors of ``fused.py`` stay the same, so that they
+are collected once, after the first step has made the optimizer's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+#: Where an optimizer keeps its kernels; without them, its next step is PyTorch's own.
+_KERNELS = "_direct_kernels"
+
+
+def stepping_directly(whole_step: Callable[..., Any]) -> Callable[..., None]:
+    """Return a method ``step`` that calls only the optimizer's kernels after its first call.
+
+    On other devices than a CPU, it is PyTorch's own method.
+
+    Args:
+        whole_step: The method ``step`` of a class of ``torch.optim`` that is built with
+            ``fused=True``.
+    """
+    hooked = torch.optim.Optimizer.profile_hook_step(whole_step)
+
+    def step(optimizer: torch.optim.Optimizer) -> None:
+        kernels = getattr(optimizer, _KERNELS, None)
+        if kernels is None:
+            hooked(optimizer)
+            if optimizer.param_groups[0]["params"][0].device.type == "cpu":
+                setattr(optimizer, _KERNELS, _kernels_of(optimizer))
+            return
+        for hook in optimizer._optimizer_step_pre_hooks.values():
+            hook(optimizer, (), {})
+        for kernel in kernels:
+            kernel()
+        for hook in optimizer._optimizer_step_post_hooks.values():
+            hook(optimizer, (), {})
+
+    step.hooked = True  # type: ignore[attr-defined]  # so that PyTorch does not wrap it again
+    return step
+
+
+def loading_anew(load_state_dict: Callable[..., None]) -> Callable[..., None]:
+    """Return a method ``load_state_dict`` after which a step collects the tensors again.
+
+    Args:
+        load_state_dict: The method of a class of ``torch.optim``.
+    """
+
+    def load(optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+        load_state_dict(optimizer, state)
+        setattr(optimizer, _KERNELS, None)
+
+    return load
+
+
+def _kernels_of(optimizer: torch.optim.Optimizer) -> list[Callable[[], None]]:
+    """Return a function for each group, which calls its kernel with its present rate."""
+    kernels: list[Callable[[], None]] = []
+    for group in optimizer.param_groups:
+        # Without autograd's part, so that they can be changed in place.
+        values = [parameter.detach() for parameter in group["params"]]
+        gradients = [parameter.grad for parameter in group["params"]]
+        states = [optimizer.state[parameter] for parameter in group["params"]]
+        if isinstance(optimizer, torch.optim.SGD):
+            moments = []
+            if group["momentum"]:
+                moments = [state["momentum_buffer"] for state in states]
+            kernels.append(partial(_descend, group, values, gradients, moments))
+            continue
+        means = [state["exp_avg"] for state in states]
+        squares = [state["exp_avg_sq"] for state in states]
+        parts = [values, gradients, means, squares]
+        steps = [state["step"] for state in states]
+        # AdamW is a subclass of Adam, which is told by its groups.
+        decoupled = group["decoupled_weight_decay"]
+        kernel = torch._fused_adamw_ if decoupled else torch._fused_adam_
+        kernels.append(partial(_adapt, group, kernel, parts, steps))
+    return kernels
+
+
+def _descend(
+    group: dict[str, Any], values: list[Any], gradients: list[Any], moments: list[Any]
+) -> None:
+    """Make a step of gradient descent with the settings of a group."""
+    torch._fused_sgd_(
+        values,
+        gradients,
+        moments,
+        weight_decay=group["weight_decay"],
+        momentum=group["momentum"],
+        lr=group["lr"],
+        dampening=group["dampening"],
+        nesterov=group["nesterov"],
+        maximize=group["maximize"],
+        is_first_step=False,
+    )
+
+
+def _adapt(
+    group: dict[str, Any],
+    kernel: Callable[..., None],
+    parts: list[list[Any]],
+    steps: list[Any],
+) -> None:
+    """Make a step of Adam or AdamW with the settings of a group."""
+    beta1, beta2 = group["betas"]
+    torch._foreach_add_(steps, 1)
+    kernel(
+        *parts,
+        [],  # the largest second moments, which only AMSGrad has
+        steps,
+        amsgrad=False,
+        lr=group["lr"],
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=group["weight_decay"],
+        eps=group["eps"],
+        maximize=group["maximize"],
+    )
