@@ -12,9 +12,10 @@ import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.experiments.engine.attempts.together import build_model
-from inweights.experiments.studies import cost, part_steps
+from inweights.experiments.studies import cost, part_steps, timed_steps
 from inweights.experiments.studies.part_steps import Tried, facts_of, part_of
 from inweights.training import Curriculum, Optimizer, Phase, Stop
+from inweights.training.steps.recording import recorded
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
@@ -113,11 +114,16 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
     )
     study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
     whole = study.forecast()
-    monkeypatch.setattr("inweights.experiments.studies.cost.NUMBERS", 1)
+    monkeypatch.setattr(cost, "ARITHMETIC", 1)
     few = study.forecast()
     assert tried == [6, 1]
     assert (few.trained, few.steps) == (whole.trained, whole.steps)
     assert few.memory >= whole.memory
+
+
+def test_a_step_is_timed_after_its_kernels_were_recorded() -> None:
+    assert timed_steps.RECORDED_AFTER == recorded.WARM_UP + 1 + recorded.COMPARED
+    assert cost.STEPS > timed_steps.RECORDED_AFTER
 
 
 @pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])

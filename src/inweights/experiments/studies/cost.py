@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from math import prod
-from statistics import median
 
 import numpy as np
 
@@ -27,16 +26,25 @@ from inweights.experiments.studies.part_steps import (
     H100_STEP,
     Tried,
     count_steps,
+    facts_of_a_step,
     is_large,
     try_parts,
 )
-from inweights.experiments.studies.timed_steps import time_part, time_steps
+from inweights.experiments.studies.timed_steps import (
+    RECORDED_AFTER,
+    clock_of,
+    of_phase,
+    time_part,
+    time_steps,
+)
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.training.learners.kinds import Curriculum
 
-#: Steps of each phase that are tried out.
-STEPS = 3
+#: Steps of each phase that are tried out: some after its kernels were recorded, and few
+#: where one takes so long that recording gains nothing.
+STEPS = RECORDED_AFTER + 3
+FEW_STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size; no other is
 #: begun after so many processor seconds, or such a share of what the whole takes, if
 #: that is longer.
@@ -45,9 +53,9 @@ BUDGET = 0.4
 SHARE = 1 / 300
 #: Processor seconds after which no further group is begun, however long the whole takes.
 MOST = 6.0
-#: Numbers of which the runs that are tried together consist at most: beyond these a
-#: step takes as long as its arithmetic, and so grows with the runs.
-NUMBERS = 2**20
+#: Parameters times facts of a step of the runs that are tried together, at most: beyond
+#: these a step takes as long as its arithmetic, and so grows with the runs.
+ARITHMETIC = 2**26
 #: Seconds of a core from which the arithmetic of a training is counted, and from which
 #: it is said what all take on one H100.
 COUNTED = 60.0
@@ -205,10 +213,12 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
         blocks_of,
         build_model,
         capacity,
-        first_steps,
     )
+    from inweights.training.steps.machine import use_threads
 
-    few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
+    facts = facts_of_a_step(task, task.runs[0].world)
+    of_a_run = max(1, numbers * facts)
+    few = max(1, ARITHMETIC // of_a_run) if device == "cpu" else len(task.runs)
     block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
     model = build_model(block, device)
     runs = len(block.runs)
@@ -225,25 +235,21 @@ def _try(task: LearnTask, numbers: int, device: str) -> Tried:
             h100=parts.h100 * every_run,
         )
     # A GPU's first ones are not captured yet.
-    steps = STEPS if device == "cpu" else 3 * STEPS
-    short = [first_steps(phase, min(phase.steps, steps)) for phase in whole.phases]
-
-    def look(clock: Callable[[], float]) -> float:
-        looking = 0.0
+    steps = 3 * FEW_STEPS
+    if device == "cpu":
+        steps = STEPS if of_a_run < ARITHMETIC else FEW_STEPS
+    seconds = 0.0
+    most = 0
+    for phase in whole.phases:
+        taken, held = time_steps(model, block, phase, steps, device)
+        seconds += of_phase(taken, phase.steps)
+        most = max(most, held)
+    with use_threads(1):
         for measure in task.measures:
             times = 1 + whole.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
             see = partial(measure_model, measure, block.worlds, model)
-            looking += wanted * times * _seconds(see, clock)
-        return looking
-
-    taken, most, seconds = time_steps(model, block, short, device, look)
-    first = 0
-    for phase, tried in zip(whole.phases, short, strict=True):
-        own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
-        # The first one makes the batches, too.
-        seconds += phase.steps * median(own[1:] or own)
-        first += tried.steps
+            seconds += wanted * times * _seconds(see, clock_of(device))
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
     counts = device == "cpu" and seconds * every_run >= COUNTED
     return Tried(

@@ -108,9 +108,19 @@ def is_large(task: LearnTask, numbers: int, world: World) -> bool:
         numbers: Number of parameters of one run.
         world: World of the training.
     """
+    return numbers * facts_of_a_step(task, world) > LARGE
+
+
+def facts_of_a_step(task: LearnTask, world: World) -> int:
+    """Return how many facts a step of a training takes, in the phase that takes most.
+
+    Args:
+        task: The training.
+        world: Its world.
+    """
     assert isinstance(task.learner, Curriculum)
     steps = (sum(facts_of(phase, world).values()) for phase in task.learner.phases)
-    return numbers * max(steps, default=0) > LARGE
+    return max(steps, default=0)
 
 
 def try_parts(

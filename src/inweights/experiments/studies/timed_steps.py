@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
 
 
+#: Steps of a phase before those that run recorded kernels alone
+#: (``training/steps/recording/recorded.py``).
+RECORDED_AFTER = 5
+
+
+class _EnoughStepsError(Exception):
+    """So many steps as are timed are made."""
+
+
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
     """Return the seconds of one step of a phase, and the bytes of memory that its gradient needs.
 
@@ -28,64 +38,88 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
         phase: A phase of two steps, of which the second is timed; the first also makes
             the batches.
     """
-    from inweights.experiments.engine.attempts.together import first_steps
-
-    short = [first_steps(phase, phase.steps)]
-    taken, most, _ = time_steps(model, block, short, "cpu", lambda _: 0.0)
+    taken, most = time_steps(model, block, phase, phase.steps, "cpu")
     return median(taken[1:] or taken or [0.0]), most
 
 
 def time_steps(
-    model: Model,
-    block: LearnTask,
-    short: Sequence[Phase],
-    device: str,
-    look: Callable[[Callable[[], float]], float],
-) -> tuple[list[float], int, float]:
-    """Time the steps of some phases, and measure the memory that their gradients need.
+    model: Model, block: LearnTask, phase: Phase, steps: int, device: str
+) -> tuple[list[float], int]:
+    """Time the first steps of a phase, and measure the memory that its gradients need.
 
     Args:
         model: The model of the block.
         block: The runs.
-        short: Phases with few steps.
+        phase: The phase.
+        steps: Number of steps, at most.
         device: Torch device of the model.
-        look: Function that is called after the steps with a clock, to time a
-            measurement.
 
     Returns:
-        Three values: the seconds of each step, the bytes that are stored for gradients,
-        and the result of ``look``.
+        The seconds of each step, and the bytes that are stored for gradients.
     """
     import torch
 
-    from inweights.experiments.engine.attempts.together import train_block
+    from inweights.experiments.engine.attempts.together import first_steps, train_block
     from inweights.training.steps.machine import use_threads
 
     held: dict[int, int] = {}
     most = 0
-    clock = time.thread_time if device == "cpu" else time.perf_counter
+    clock = clock_of(device)
     stamps = [clock()]
 
     def keep(tensor: Tensor) -> Tensor:
         held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
         return tensor
 
-    def tick(_step: int) -> None:
+    def tick(step: int) -> None:
         nonlocal most
         most = max(most, sum(held.values()))
         held.clear()
         if device != "cpu":
             torch.cuda.synchronize()
         stamps.append(clock())
+        if step >= steps:
+            raise _EnoughStepsError
 
+    # The phase keeps its length, as the kernels of short ones are not recorded.
+    whole = Curriculum(phases=(first_steps(phase, phase.steps),))
     with (
         use_threads(1),
         torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+        suppress(_EnoughStepsError),
     ):
         # Whoever is found to diverge would take no more steps: nobody looks before the
         # last one.
-        few_steps = Curriculum(phases=tuple(short))
-        every = max(1, sum(phase.steps for phase in short) + 1)
-        train_block(model, block, few_steps, every=every, progress=tick)
-        looked = look(clock)
-    return [later - earlier for earlier, later in pairwise(stamps)], most, looked
+        train_block(model, block, whole, every=phase.steps + 1, progress=tick)
+    return [later - earlier for earlier, later in pairwise(stamps)], most
+
+
+def clock_of(device: str) -> Callable[[], float]:
+    """Return the clock by which work on a device is timed: of the thread on a CPU.
+
+    Args:
+        device: Where models live.
+    """
+    return time.thread_time if device == "cpu" else time.perf_counter
+
+
+def of_phase(taken: Sequence[float], steps: int) -> float:
+    """Return the seconds of a phase by those of its first steps.
+
+    The first one makes the batches, too, and the next ones compute as PyTorch does,
+    until the kernels are recorded and compared; those after it are like all others.
+
+    Args:
+        taken: Seconds of each step that was tried.
+        steps: Number of steps of the phase.
+
+    Example:
+        >>> of_phase([9.0, 2.0, 8.0, 4.0, 4.0, 1.0, 1.0], steps=105)
+        120.0
+        >>> of_phase([9.0, 2.0, 2.0], steps=100)
+        200.0
+    """
+    before = taken[1:RECORDED_AFTER] or taken or [0.0]  # a phase may have no steps
+    later = taken[RECORDED_AFTER:] or before
+    first = min(steps, RECORDED_AFTER)
+    return first * median(before) + (steps - first) * median(later)
