@@ -3,5 +3,5 @@
 :mod:`~.predict` solves the programs of ``theory/programs`` for a world, in parts if it
 is large, and returns a :mod:`~.prediction`. :mod:`~.advice` and :mod:`~.remedies` find
 facts to add, :mod:`~.margin_bounds` proves intervals, :mod:`~.calibration` gives
-probabilities. ``audit`` and the command ``predict`` show all of it.
+probabilities. ``audit`` and the command ``predict`` show all of these results.
 """

@@ -1,7 +1,8 @@
-"""Find identities ``b → b`` to add so that failing compositions or chains follow.
+"""Find identities ``b → b`` whose addition makes failing compositions or chains follow.
 
 :func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities
-over which a query chains facts. :mod:`~.predict` calls them for each part of a world.
+through which a query chains facts. :mod:`~.predict` calls them for each part of a
+world.
 """
 
 from __future__ import annotations
@@ -36,19 +37,18 @@ class Advice:
     """Identities that would make failing queries follow, verified by solving again.
 
     Attributes:
-        identities: Tokens ``b`` whose identity ``b → b`` should be added.
-        mended: Queries that fail or are tied now, and would follow.
-        open: Queries that fail or are tied, and still would.
-        broken: Queries that follow now, and no longer would.
-        status: Status of the solution that verified it.
-        gap: Its certified gap.
-        solutions: How many programs were solved to find it.
-        why: Why not all identities that could help were considered; empty where they
-            were.
-        most: How many identities could help, and how many more queries follow with all
-            of them than without any.
-        parts: In how many of the parts of the world it was looked for, in each
-            separately.
+        identities: Names of the tokens ``b`` whose identity ``b → b`` should be added.
+        mended: Indices of queries that fail or are tied now, and would follow.
+        open: Indices of queries that fail or are tied now, and would not follow either.
+        broken: Indices of queries that follow now, and would no longer follow.
+        status: Status of the solution that verified the advice, ``certified`` or ``not
+            certified``.
+        gap: Certified gap of that solution.
+        solutions: Number of programs that were solved to find the advice.
+        why: Why not all identities that could help were considered; empty if all were.
+        most: Number of identities that could help, and how many more queries follow
+            with all of them than without any.
+        parts: Number of parts of the world for which advice was sought separately.
     """
 
     identities: tuple[str, ...]
@@ -75,17 +75,21 @@ def stated_identities(world: World) -> set[int]:
 def bridges(
     world: World, rows: Iterable[int] | None = None, late: float | None = None
 ) -> list[tuple[int, int]]:
-    """Return ``(query, bridge)`` for every query that chains facts.
+    """Find the bridges of every query that chains facts.
 
-    A query chains two facts over the bridge ``b`` when a part of its prompt is the
-    prompt of a fact with answer ``b``, and ``b`` with the rest is that of a fact with a
-    right answer of the query; and so on, where ``b`` with the rest chains facts itself.
+    A query chains two facts through the bridge ``b`` if some tokens of its prompt are
+    the prompt of a fact with answer ``b``, and ``b`` with the remaining tokens is the
+    prompt of a fact whose answer is right for the query. Longer chains are found in the
+    same way, if ``b`` with the remaining tokens chains facts itself.
 
     Args:
         world: Facts and queries.
-        rows: Queries to look at; by default all.
-        late: Time of :func:`time.perf_counter` after which no further query is looked
-            at; by default none.
+        rows: Indices of the queries to search; by default all.
+        late: Time of :func:`time.perf_counter` after which no further query is
+            searched; by default there is no limit.
+
+    Returns:
+        Pairs of the index of a query and a token ``b``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -111,7 +115,13 @@ def bridges(
 def _links(
     known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answers: set[int]
 ) -> set[int]:
-    """Return the bridges of all ways to come from a bag of tokens to any of some answers."""
+    """Return the bridges of all chains of facts from a bag of tokens to one of some answers.
+
+    Args:
+        known: Answers of the facts, by the sorted tokens of their prompt.
+        tokens: The bag of tokens, sorted.
+        answers: Tokens at which a chain may end.
+    """
     links = set[int]()
     parts: set[tuple[int, ...]] = set()
     for size in range(1, len(tokens)):
@@ -144,20 +154,21 @@ def advise_identities(
     late: float | None,
     lost: int = 0,
 ) -> Advice | None:
-    """Find few identities that make failing queries follow.
+    """Find a small set of identities that make failing queries follow.
 
-    An identity is scored by the total number of queries that follow, so that lost
-    queries count against it.
+    A set of identities is scored by the total number of queries that follow, so that
+    queries that no longer follow count against it.
 
     Args:
         world: Facts and queries.
-        queries: Table of their prediction.
-        forecast: Solves a world: its solution, the table of its queries, and why it is
-            not program (2).
-        late: Time of :func:`time.perf_counter` after which nothing further is tried;
+        queries: The table ``queries`` of their prediction.
+        forecast: Function that solves a world, given the world and a description. It
+            returns the solution, the table of its queries, and the reason if it did not
+            solve program (2).
+        late: Time of :func:`time.perf_counter` after which no further attempt is made;
             ``None`` for no limit.
-        lost: Identities with which more than so many facts are not stored are not
-            proposed.
+        lost: Largest number of facts that may be answered wrongly with the proposed
+            identities.
 
     Returns:
         The advice; ``None`` if no identity could help, or no time is left.
@@ -214,7 +225,7 @@ def advise_identities(
 
 
 class _Trial(NamedTuple):
-    """Identities that were tried: what follows with them, and whether all facts are stored."""
+    """A set of identities, the queries that follow with it, and whether all facts are stored."""
 
     tokens: tuple[int, ...]
     solution: Solution | SoftSolution
@@ -228,7 +239,7 @@ def _that_can_be_stored(
     attempt: Callable[[Sequence[int]], _Trial],
     more: Callable[[], bool],
 ) -> _Trial:
-    """Return the largest set that is found: parts that fit are joined, others are halved."""
+    """Search for a large set that can be stored, by joining parts that fit and halving others."""
     best: _Trial | None = None
     waiting = deque(_halves(everything))
     trial = None
@@ -243,7 +254,7 @@ def _that_can_be_stored(
 
 
 def _halves(tokens: Sequence[int]) -> list[Sequence[int]]:
-    """Return two halves of the tokens; none of a single one."""
+    """Return two halves of the tokens; nothing for a single token."""
     middle = len(tokens) // 2
     return [tokens[:middle], tokens[middle:]] if middle else []
 
@@ -254,7 +265,7 @@ def _fewer(
     attempt: Callable[[Sequence[int]], _Trial],
     more: Callable[[], bool],
 ) -> _Trial:
-    """Leave out identities, as long as no fewer queries follow in all."""
+    """Remove identities from a set while the number of queries that follow does not decrease."""
     size = len(best.tokens) // 2
     while size and more():
         for start in range(0, len(best.tokens), size):
@@ -277,10 +288,10 @@ def _fewer(
 
 
 def following(table: pl.DataFrame) -> set[int]:
-    """Return the queries of a prediction's table whose verdict is that they follow."""
+    """Return the indices of the queries with the verdict ``follows`` in a prediction's table."""
     return set(table.filter(verdict="follows")["query"].to_list())
 
 
 def in_time(late: float | None) -> bool:
-    """Return whether :func:`time.perf_counter` is before ``late``; ``None`` is no limit."""
+    """Return whether :func:`time.perf_counter` is before ``late``; always True for ``None``."""
     return late is None or time.perf_counter() < late

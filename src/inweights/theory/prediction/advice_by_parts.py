@@ -1,7 +1,7 @@
 """Find advice for facts that are solved in parts: for each part, within the time limit.
 
-:func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts, those
-with most failing queries first, and joins what they find.
+:func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts,
+beginning with those that have the most failing queries, and joins the results.
 """
 
 import time
@@ -29,19 +29,20 @@ def advise_parts(
     forecast: Callable[[World, str, float], Forecasted],
     late: float | None,
 ) -> tuple[Advice | None, tuple[Remedy, ...]]:
-    """Find advice for every part, the one with most failing queries first.
+    """Find advice for every part, beginning with the part that has the most failing queries.
 
     Args:
         parts: Solutions, one per part.
-        queries: Table of their queries, with the ``part`` and the place of each in the
-            whole.
-        forecast: Solves a world, in at most so many seconds.
-        late: Time of :func:`time.perf_counter` when all of it is to be done; ``None``
+        queries: Table of all queries, with the number of the ``part`` of each, and its
+            index in the whole world.
+        forecast: Function that solves a world, given the world, a description and a
+            time limit in seconds.
+        late: Time of :func:`time.perf_counter` by which all work must be done; ``None``
             for no limit.
 
     Returns:
-        The advice for all parts together, and the remedies of each, those that flip
-        most first.
+        The advice for all parts together (None if there is none), and the remedies of
+        all parts, those that change the most verdicts first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
     counts = failing["part"].value_counts(sort=True)
@@ -84,7 +85,7 @@ def advise_parts(
 
 
 def _together(advices: Sequence[Advice]) -> Advice | None:
-    """Join the advice for several parts, with the worst of their certificates."""
+    """Join the advice for several parts; the certificate is the weakest of theirs."""
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
@@ -121,7 +122,7 @@ def _together(advices: Sequence[Advice]) -> Advice | None:
 
 
 def _joined(found: Sequence[Remedy]) -> list[Remedy]:
-    """Return the remedies, equal ones of several parts joined."""
+    """Join equal remedies of several parts."""
     joined: dict[tuple[str, str], Remedy] = {}
     for one in found:
         known = joined.get((one.kind, one.against))

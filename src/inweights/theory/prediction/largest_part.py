@@ -1,11 +1,10 @@
-"""Divide a world into parts that a program can hold: whole components where they fit.
+"""Divide a world into parts that a program can solve, in whole components if they fit.
 
 A program over all facts has a row for each prompt and a column for each answer; beyond
-some size it takes too long. Facts without a common entity meet only in their relations
-and in the normalisation of the outputs, so that parts made of whole components predict
-best.
-:func:`parts_of` divides the facts, :func:`worlds_of` makes the worlds, which
-:mod:`~.predict` solves.
+some size it takes too long. Facts without a common entity interact only through their
+relations and the normalisation of the outputs, so that parts made of whole components
+predict best. :func:`parts_of` divides the facts; :func:`worlds_of` makes the worlds,
+which :mod:`~.predict` solves.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ _CHAINED = ("composition", "chain")
 
 
 def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]]:
-    """Return the part with most facts, as :func:`parts_of` divides the world.
+    """Return the part with the most facts, as :func:`parts_of` divides the world.
 
     Args:
         world: Facts and queries.
-        facts: Facts of a part, at most.
+        facts: Largest number of facts of a part.
 
     Returns:
-        The world of the part, and which facts of the whole it has.
+        The world of the part, and a mask of the facts of the whole world that it has.
 
     Raises:
         ConfigError: ``facts`` is not at least 1.
@@ -53,15 +52,18 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
 
 
 def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
-    """Yield the facts of parts of limited size, the largest first, and whether each is cut.
+    """Divide the facts into parts of limited size, and yield them, the largest first.
 
-    Components of facts that share an entity stay whole where they fit, several in one
-    part. A larger one is cut: its facts nearest to its busiest entity, then those next
-    to these. A cut part lacks facts of its entities.
+    Components of facts that share an entity stay whole if they fit, several of them in
+    one part. A larger component is cut: first its facts nearest to its busiest entity,
+    then the next nearest ones. A cut part lacks some facts about its entities.
 
     Args:
-        world: Its facts.
-        facts: Facts of a part, at most.
+        world: The world with the facts.
+        facts: Largest number of facts of a part.
+
+    Yields:
+        Indices of the facts of a part, ``[m]``, and whether the part was cut.
     """
     total = len(world.facts)
     if total <= facts:
@@ -95,15 +97,19 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
 def worlds_of(
     world: World, parts: Iterable[tuple[Int[Ids, " m"], bool]]
 ) -> Iterator[tuple[World, Int[Ids, " q"]]]:
-    """Yield the world of each part, and which queries of the whole it has.
+    """Yield the world of each part, and the indices of its queries in the whole world.
 
-    A part has the queries whose tokens all occur in its facts, or in no fact, and that
-    no earlier part has; a cut part has none that chains a fact which it lacks.
+    A query belongs to the first part that has all its tokens in its facts; tokens that
+    occur in no fact do not count. A cut part gets no query about a chain of which it
+    lacks a fact.
 
     Args:
         world: Facts and queries.
         parts: Facts of each part, and whether it is cut, as :func:`parts_of` yields
             them.
+
+    Yields:
+        The world of a part, and the indices of its ``q`` queries, ``[q]``.
     """
     which, tokens = _tokens(world.facts)
     nowhere = np.ones(len(world.vocabulary), dtype=bool)
@@ -134,7 +140,7 @@ def worlds_of(
 
 
 def _without_gaps(part: World) -> Ids:
-    """Return the queries of a cut part, without chains that lack a fact in the part."""
+    """Return the indices of a cut part's queries, without chains that lack a fact in the part."""
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))
@@ -143,7 +149,7 @@ def _without_gaps(part: World) -> Ids:
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:
-    """Return every token of prompts and answers, and the statement that it is in."""
+    """Return the index of the statement of each token, and all tokens of prompts and answers."""
     rows = np.arange(len(statements))
     which = [
         np.repeat(rows, np.diff(ends, prepend=0))

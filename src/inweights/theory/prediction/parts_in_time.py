@@ -1,8 +1,8 @@
 """Divide facts into parts that can be solved within a time limit, and solve one part.
 
 :mod:`~.predict` divides a world with :func:`parts_within`, and solves each part with
-:func:`solve_piece`; :func:`facts_within` serves readers of files, which sample larger
-ones.
+:func:`solve_piece`. Readers of files, which sample larger sets of facts, use
+:func:`facts_within`.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ PHRASED = 1e-2
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Check that a time limit is a number of seconds, or ``None``.
+    """Check that a time limit is a valid number of seconds, or ``None`` for no limit.
 
     Raises:
-        ConfigError: It is not, or is out of range.
+        ConfigError: The value is not a number, or is out of range.
     """
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
 
 
 def load_solvers() -> None:
-    """Load what solves programs, so that loading it takes nothing of a time limit."""
+    """Import the modules of the solvers, so that importing does not count in a time limit."""
     for module in ("scipy.optimize", "scipy.sparse.csgraph", "scipy.sparse.linalg"):
         import_module(module)
 
@@ -63,7 +63,7 @@ def facts_within(seconds: float | None) -> int:
     """Return how many facts a prediction can cover within a time limit, in parts.
 
     Args:
-        seconds: The limit; ``None`` represents ten minutes.
+        seconds: The time limit in seconds; ``None`` stands for ten minutes.
     """
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
@@ -72,15 +72,19 @@ def facts_within(seconds: float | None) -> int:
 def parts_within(
     world: World, seconds: float | None
 ) -> list[tuple[Int[Ids, " m"], bool]]:
-    """Return the facts of each program within a time limit, and whether a component was cut.
+    """Divide facts into parts that can be solved within a time limit.
 
-    A program's time grows with the cube of its facts, so that many small ones cover
-    more. But what a cut leaves of a component predicts worse the less it is: such parts
-    are as large as the time that one part may take allows.
+    The time of a program grows with the cube of its number of facts, so that many small
+    parts cover more facts. But a component that is cut into small parts is predicted
+    badly, so such parts are as large as the time for one part allows.
 
     Args:
-        world: Its facts.
-        seconds: The limit; ``None`` represents ten minutes.
+        world: The world with the facts.
+        seconds: The time limit in seconds; ``None`` stands for ten minutes.
+
+    Returns:
+        For each part, the indices of its facts, ``[m]``, and whether a component was
+        cut.
     """
     seconds = SECONDS if seconds is None else seconds
     least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))
@@ -109,16 +113,17 @@ def solve_piece(
     Args:
         world: The facts.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the soft program; None solves program (2) where it has a
+        decay: Weight decay of the soft program; None solves program (2) if it has a
             solution.
         gap: Relative gap that the solution has to certify.
-        iterations: Largest number of iterations of a solver.
-        seconds: Time limit; None has none. Program (2) has half of it.
+        iterations: Maximum number of iterations of a solver.
+        seconds: Time limit in seconds, half of which is for program (2); None for no
+            limit.
         progress: Called with the number of iterations and the gap.
 
     Returns:
-        The solution, and why it is that of the soft program: empty where it is not, or
-        where a decay was given.
+        The solution, and the reason why the soft program was solved: empty for program
+        (2), or if a decay was given.
 
     Raises:
         DataError: Facts contradict each other, and ``answers`` is ``one``.

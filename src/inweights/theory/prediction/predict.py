@@ -1,10 +1,10 @@
 """Predict from the facts alone which unseen queries a model will answer.
 
-:func:`predict` returns the prediction for a model without attention (Emb-MLP). Where
-all facts can be stored it is the optimum of program (2) (Identity Bridge §4.3);
-otherwise, or for training with weight decay, that of the soft program. Where it is
-wrong for another model, that is a finding: the recipe ``beyond/predicted-composition``
-measures how well it does.
+:func:`predict` returns the prediction for a model without attention (Emb-MLP). If all
+facts can be stored it is the optimum of program (2) (Identity Bridge §4.3); otherwise,
+or for training with weight decay, it is the optimum of the soft program. For other
+models it is a baseline: the recipe ``beyond/predicted-composition`` measures how often
+it is right.
 """
 
 import time
@@ -58,34 +58,35 @@ def predict(
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
 
-    There is a prediction for every world whose answers have one token. Where no matrix
-    satisfies all facts, it is that of the soft program, with the facts that had to be
-    dropped; where time or memory does not suffice for all facts, those of parts of
-    them, each separately. Thousands of facts are one program where the time suffices
-    (:mod:`~.whole`).
+    Every world whose answers have one token has a prediction. If no matrix satisfies
+    all facts, the soft program is solved, and the prediction lists the facts that it
+    drops. If time or memory does not suffice for all facts, they are divided into parts
+    that are solved separately. Thousands of facts are solved as one program if the time
+    suffices (:mod:`~.whole`).
 
     Args:
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the training that is predicted (soft program). ``None``:
-            the limit of long training without decay (program (2)), while all facts can
-            be stored, and identities are bare; otherwise the soft program with a decay
-            of 3e-4, or of 1e-2 where identities are phrased.
+        decay: Weight decay of the training that is predicted (soft program). ``None``
+            predicts the limit of long training without decay (program (2)), if all
+            facts can be stored and the prompts of identities are single tokens.
+            Otherwise it means the soft program with a decay of 3e-4, or of 1e-2 if
+            identities have longer prompts.
         gap: Relative gap that every solution has to certify.
-        seconds: Time limit of all solutions together, which decides how large their
-            parts are; ``None`` for no limit.
-        began: When the time limit began to run, by :func:`time.perf_counter`; by
-            default now.
-        iterations: Iteration limit of every solution.
-        tie: Margins of at most this size, up or down, are ties. A gap bounds the norm
-            and not the margins; at 1e-3 some margins have a far larger error.
+        seconds: Time limit of all solutions together, in seconds, which decides how
+            large their parts are; ``None`` for no limit.
+        began: Value of :func:`time.perf_counter` when the time limit began; by default
+            now.
+        iterations: Maximum number of iterations of every solution.
+        tie: Margins of at most this absolute value are ties. The gap bounds the norm,
+            not the margins; at a gap of 1e-3 some margins have a far larger error.
             :meth:`Prediction.with_intervals
             <inweights.theory.prediction.prediction.Prediction.with_intervals>` computes
             an interval for each.
         advise: Whether to search, in the remaining time, for statements whose addition
             makes failing queries follow.
-        progress: Called for every solution with a description, the iteration, and the
-            gap.
+        progress: Called during every solution with a description, the iteration, and
+            the gap.
 
     Returns:
         The answer, margin and verdict of every query, the facts that were dropped, and
@@ -184,7 +185,7 @@ def _advised(
     *,
     advise: bool,
 ) -> Prediction:
-    """Add the advice, if it is wanted and one more solution fits into the time left."""
+    """Add the advice, if it is requested and one more solution fits in the remaining time."""
     if not (advise and in_time(None if late is None else late - usual)):
         return made
     try:
@@ -202,7 +203,12 @@ def _put_together(
 ) -> Prediction:
     """Return the prediction of a world from the solutions of its parts.
 
-    The note says why the facts are in parts; it may be empty.
+    Args:
+        world: The whole world.
+        solved: For each part its solution, the table of its queries, the indices of its
+            facts, and why it is not program (2).
+        parts: Number of parts into which the facts were divided.
+        note: Why the facts are in parts; may be empty.
     """
     solutions, tables, facts, reasons = zip(*solved, strict=True)
     out = np.ones(len(world.facts), dtype=bool)
@@ -248,9 +254,9 @@ def predicted_queries(
 
     Returns:
         The table ``queries`` of the
-        :class:`~inweights.theory.prediction.prediction.Prediction`, and a column
-        ``trivial``: the prediction that any other has to beat, whether a bridge of the
-        query has an identity.
+        :class:`~inweights.theory.prediction.prediction.Prediction`, with a further
+        column ``trivial``: whether a bridge of the query has an identity, which is a
+        baseline for other predictions.
 
     Raises:
         DataError: Answers have several tokens, or facts contradict each other.

@@ -57,27 +57,29 @@ class Prediction:
     """A prediction for every query of a world.
 
     Attributes:
-        parts: The optima that it rests on, that of the largest part first; the queries
-            of each are those of its world, in order.
-        world: What was asked: ``query`` and ``fact`` are places in it.
-        queries: One row a query: ``query`` (its index in the world), ``part``,
-            ``prompt``, ``answer`` (where several are right, the first of them),
-            ``right_answers`` (their number), ``chance`` (the share of the outputs that
-            is right), ``predicted`` (the output with the largest logit), ``margin`` (of
-            the best right answer over the best wrong one; the facts have 1: the least
-            of them, or with decay the median), ``verdict``, ``tied`` (number of outputs
-            within the tolerance of the largest), ``expected`` (expected accuracy: the
-            share of those that are right), ``role``, ``pattern``,
-            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``;
-            queries of the role ``unstated`` have no right answer: they are ``asserted``
-            where the model answers all the same, by ``margin`` over the next best
-            output, otherwise ``open``, and nothing is ``expected`` of them.
-        let_go: Facts that the prediction does without: ``fact``, ``statement``,
-            ``instead`` (what the model answers), ``why`` (``answered otherwise by the
-            program``, a sum over tokens, as other facts are in the way; trained
-            networks may store them; or ``left out`` of a part).
+        parts: The optima on which it is based, that of the largest part first; the
+            queries of each are those of its own world, in order.
+        world: The world; ``query`` and ``fact`` in the tables are indices in it.
+        queries: One row per query: ``query`` (its index), ``part`` (index in
+            :attr:`parts`), ``prompt``, ``answer`` (the first right answer),
+            ``right_answers`` (their number), ``chance`` (fraction of the outputs that
+            are right), ``predicted`` (the output with the largest logit), ``margin``
+            (of the best right answer over the best wrong output, in units of the least
+            margin of the facts, or with decay of their median), ``verdict``, ``tied``
+            (number of outputs within the tolerance of the largest), ``expected``
+            (fraction of these outputs that are right: the expected accuracy), ``role``,
+            ``pattern`` (form of the prompt and answer), ``out_of_distribution``. The
+            verdict is ``follows``, ``tied`` or ``fails``. Queries of the role
+            ``unstated`` have no right answer; their ``margin`` is the lead over the
+            next best output, ``expected`` is null, and the verdict is ``asserted`` if
+            the lead is above the tolerance, otherwise ``open``.
+        let_go: Facts that are not used: ``fact`` (its index), ``statement``,
+            ``instead`` (what the model answers instead), ``why``: ``left out`` (the
+            fact is in no part) or ``answered otherwise by the program`` (the program,
+            whose logits are a sum over tokens, cannot store it with the other facts; a
+            trained network may).
         why: Why the program is not the one for all facts without decay; empty if it is.
-        advice: Identities to add, where something fails and they can help.
+        advice: Identities to add, if some queries fail and identities can help.
         remedies: Further statements to add, against other kinds of failure, each
             verified.
     """
@@ -119,17 +121,16 @@ class Prediction:
 
     @cached_property
     def probabilities(self) -> pl.DataFrame:
-        """How likely trained networks are to answer each query, a row per query, in order.
+        """Probability that trained networks answer each query, one row per query, in order.
 
-        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``…
-        probability``, null where none was fitted (queries that chain no facts), and
-        ``outlook``: ``likely``, ``open`` or ``unlikely`` for a GPT, otherwise by the
-        verdict of the program; ``uncalibrated`` where no family of trained worlds is
-        near, where the fit to the nearest was off by more than a third, and for chains
-        of three facts or more with several right answers, which were not fitted;
-        queries without a right answer are ``asserted`` or get ``no answer``. Where
-        queries have several right answers, no probability is below the chance of a
-        guess.
+        The columns are ``query`` (its index), ``MODEL probability`` for each of
+        :data:`~.calibration.fitted.MODELS` (null for queries that chain no facts, which
+        were not fitted) and ``outlook``: ``likely``, ``open`` or ``unlikely`` by the
+        probability for a GPT, or else by the verdict. The outlook is ``uncalibrated``
+        if the fit is too uncertain (:attr:`Nearest.vague`) or does not cover the query
+        (chains of three facts or more with several right answers). Queries without a
+        right answer are ``asserted`` or get ``no answer``. No probability is below the
+        chance of a guess if queries have several right answers.
 
         Example:
             >>> import inweights as iw
@@ -176,25 +177,28 @@ class Prediction:
 
     @cached_property
     def nearest(self) -> Nearest:
-        """The family of trained worlds that is most like this one, with its errors."""
+        """The family of trained worlds that is nearest to this world, with its errors.
+
+        :meth:`.Calibration.nearest` defines the distance.
+        """
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
         """Return counts, expected accuracy and margins of the queries, by group.
 
         Args:
-            by: Columns of ``queries``.
+            by: Columns of ``queries`` by which they are grouped.
 
         Returns:
-            A row for each combination of their values: ``queries``, how many
-            ``follow``, are ``tied``, ``fail``, are ``asserted`` and ``open``,
-            ``expected`` accuracy, ``right_answers``, ``chance``, ``least_margin`` and
-            ``median_margin``.
+            One row per combination of their values: ``queries`` (their number),
+            ``follow``, ``tied``, ``fail``, ``asserted`` and ``open`` (numbers of
+            queries by verdict), ``expected``, ``right_answers`` and ``chance`` (means),
+            ``least_margin`` and ``median_margin``.
         """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries in another order: assertions, failures, ties, then the others."""
+        """Return the queries sorted by verdict: assertions, failures, ties, then the others."""
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
@@ -210,17 +214,19 @@ class Prediction:
     ) -> Self:
         """Return the prediction with columns ``lower``, ``upper`` and ``proved``.
 
-        The interval holds the query's margin at every optimum; see
+        The interval contains the query's margin at every optimum; see
         :func:`~inweights.theory.margin_bounds`.
 
         Args:
             accuracy: Half the width of an interval that is narrow enough; ``None``
                 proves the verdict only.
-            queries: Which queries; by default all. The others have null.
-            tie: Margins of at most this size are ties.
-            seconds: Time limit, after which remaining intervals are left open; by
-                default there is no limit.
-            progress: Called with the queries done and their number.
+            queries: Indices of the queries; by default all. The columns are null for
+                others.
+            tie: Margins of at most this absolute value are ties.
+            seconds: Time limit in seconds, after which remaining intervals are left
+                open; by default there is no limit.
+            progress: Called with the number of finished queries and the number of all
+                queries.
 
         Raises:
             ConfigError: The prediction is that of the soft program, or ``accuracy`` is

@@ -1,10 +1,10 @@
-"""Find other facts to add so that a query comes out otherwise; each verified by solving again.
+"""Find other facts whose addition changes failing queries, verified by solving again.
 
-- *Reversals*, with identities on both ends, where a reversal fails.
-- *Counter-examples*: where the model asserts what no fact states, the same is denied of
-  some.
+- *Reversals*, with identities on both ends, if reversals fail.
+- *Counter-examples*: if the model asserts what no fact states, facts deny it for some
+  entities.
 
-:func:`remedies` tries both; :mod:`~.advice` is about identities alone.
+:func:`remedies` tries both; :mod:`~.advice` considers identities alone.
 """
 
 from collections.abc import Iterator
@@ -33,17 +33,18 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Remedy:
-    """The fewest facts of a kind found to change an assertion, verified by solving again.
+    """The fewest facts of a kind that were found to correct failing queries, with verification.
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
-        against: Description of the change.
-        statements: Facts to add.
-        flipped: Queries whose verdict changes, among those that are not stated
-            themselves.
-        of: How many those were.
-        broken: Queries that follow now, and no longer would.
-        status: Status of the solution that verified it.
+        against: Description of the failure that is corrected.
+        statements: Facts to add, as text.
+        flipped: Number of queries that are corrected, among those that the new facts do
+            not state.
+        of: Number of failing queries that the new facts do not state.
+        broken: Number of queries that follow now, and would no longer follow.
+        status: Status of the solution that verified it, ``certified`` or ``not
+            certified``.
     """
 
     kind: Literal["reversals", "counter-examples"]
@@ -62,17 +63,21 @@ def remedies(
     late: float | None,
     lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Return facts that change failing reversals, and the most frequent wrong assertion.
+    """Return facts that correct failing reversals, and the most frequent wrong assertion.
 
     Args:
         world: Facts and queries.
-        queries: Table of their prediction.
-        forecast: Solves a world: its solution, the table of its queries, and why it is
-            not program (2).
-        late: Time of :func:`time.perf_counter` after which nothing further is tried;
+        queries: The table ``queries`` of their prediction.
+        forecast: Function that solves a world, given the world and a description. It
+            returns the solution, the table of its queries, and the reason if it did not
+            solve program (2).
+        late: Time of :func:`time.perf_counter` after which no further attempt is made;
             ``None`` for no limit.
-        lost: Statements with which more than so many facts are not stored are not
-            proposed.
+        lost: Largest number of facts that may be answered wrongly with the proposed
+            statements.
+
+    Returns:
+        At most one remedy of each kind; empty if none helps.
     """
     found: list[Remedy] = []
     for make in (_tell_reversals, _counter_examples):
@@ -88,7 +93,7 @@ def _tell_reversals(
     late: float | None,
     lost: int,
 ) -> Iterator[Remedy]:
-    """Yield the best number of reversals to state, with identities on both ends."""
+    """Yield the most effective number of reversals to state, with identities on both ends."""
     failing = queries.filter(
         (pl.col("role") == "reversal") & (pl.col("verdict") != "follows")
     )
@@ -149,7 +154,7 @@ def _counter_examples(
     late: float | None,
     lost: int,
 ) -> Iterator[Remedy]:
-    """Yield the fewest denials with which the most frequent assertion is made no longer."""
+    """Yield the smallest number of denials that correct the most frequent assertion."""
     asserted = queries.filter(pl.col("verdict") == "asserted")
     if not asserted.height:
         return
@@ -196,7 +201,7 @@ def _counter_examples(
 
 
 def _with_unknown(world: World) -> tuple[World, int]:
-    """Return the world with one more token, and that token."""
+    """Return the world with one more token, which means *unknown*, and the id of that token."""
     name = UNKNOWN
     while name in world.vocabulary.names:
         name += "?"

@@ -1,6 +1,6 @@
-"""Hold the options of a prediction that travel together (:class:`Solving`).
+"""Options of a prediction, in one object (:class:`Solving`).
 
-``audit`` takes them as one argument, and the command line as options of its own.
+``audit`` takes it as one argument; the command line has an option for each field.
 """
 
 from dataclasses import dataclass

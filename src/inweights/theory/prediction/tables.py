@@ -36,12 +36,13 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
     Args:
         solution: Optimum of program (2), or of the soft program.
-        tie: Margins of at most this size are ties; and where the solution has another
-            matrix near the optimum, margins of which that gives another verdict.
+        tie: Margins of at most this absolute value are ties. If the solution has
+            another matrix near the optimum, queries to which the two give different
+            verdicts are ties, too.
 
     Returns:
-        A row per query, with the columns that
-        :class:`~inweights.theory.prediction.prediction.Prediction` describes, without
+        One row per query, with the columns that
+        :class:`~inweights.theory.prediction.prediction.Prediction` describes, except
         ``part``.
     """
     world = solution.program.world
@@ -81,20 +82,20 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
 
 def _verdicts(margin: Floats, tie: float) -> Floats:
-    """Return what each margin says: follows, fails or tied."""
+    """Return the verdict of each margin: ``follows``, ``fails`` or ``tied``."""
     below = np.where(margin < -tie, "fails", "tied")
     return np.where(margin > tie, "follows", below)
 
 
 def _joined(parts: Sequence[tuple[Floats, ...]], column: int) -> Floats:
-    """Return one column of several parts as one; an empty one where there is no part."""
+    """Concatenate one column of several parts; the result is empty if there are no parts."""
     return np.concatenate([np.zeros(0), *(part[column] for part in parts)])
 
 
 def _read(
     logits: Floats, columns: Ids, rivals: Bools, *, scale: float, tie: float
 ) -> tuple[Floats, ...]:
-    """Return best output, margin, number of ties, expected accuracy, and lead."""
+    """Return best output, margin, number of ties, expected accuracy, and lead, each ``[Q]``."""
     logits = logits / scale
     rows = np.arange(len(logits))
     own = logits[rows, columns]
@@ -109,22 +110,23 @@ def _read(
 
 
 def unstored(solution: Solved) -> int:
-    """Return how many of its facts a solution answers wrongly."""
+    """Return the number of facts that a solution answers wrongly."""
     return int((~solution.stored).sum()) if isinstance(solution, SoftSolution) else 0
 
 
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
-    """Return the facts to whose prompt the solution gives a wrong answer.
+    """List the facts to which the solution gives a wrong answer.
 
-    A prompt that gets one of several right answers does not count as lost.
+    A fact is not listed if another right answer to its prompt is given.
 
     Args:
         solution: Optimum of program (2), or of the soft program.
-        numbers: Number of each of its facts in the whole world.
+        numbers: Index in the whole world of each fact of the solution, ``[facts]``.
 
     Returns:
-        A row per fact: ``fact``, ``statement``, ``instead`` (what is answered),
-        ``why``.
+        One row per fact: ``fact`` (its index in the whole world), ``statement`` (the
+        fact as text), ``instead`` (the answer of the solution), ``why`` (always
+        :data:`OUTVOTED`).
     """
     program = solution.program
     world = program.world
@@ -153,11 +155,15 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
 
 
 def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
-    """Return the facts that are in no part, in the form of :func:`outvoted`.
+    """List the facts that belong to none of the parts that were solved.
 
     Args:
         world: The whole world.
-        out: Whether each fact is in no part.
+        out: Mask of these facts, ``[facts]``.
+
+    Returns:
+        One row per fact, with the columns of :func:`outvoted`: ``fact`` (its index),
+        ``statement`` (the fact as text), ``instead`` (null), ``why`` (``left out``).
     """
     rows = np.flatnonzero(out).tolist()
     return pl.DataFrame(

@@ -1,4 +1,4 @@
-"""Say in words how far a prediction can be trusted, by errors for similar facts.
+"""Explain how reliable a prediction is, by its errors for similar facts.
 
 :func:`trust`, :func:`meaning` and :func:`propose_training` return the sentences that
 ``audit`` and the command ``predict`` print below a prediction.
@@ -85,7 +85,7 @@ def meaning(prediction: Prediction) -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return advice to train small models on the facts, where the prediction is uncertain."""
+    """Return advice to train small models on the facts; empty if the prediction is reliable."""
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
     unknown = prediction.nearest.vague
@@ -103,7 +103,7 @@ def propose_training(prediction: Prediction) -> str:
 
 
 def has_phrased(facts: Statements) -> bool:
-    """Return whether an identity has more than one token in its prompt, ``(a, same) → a``."""
+    """Return whether an identity has more than one token in its prompt, as ``(a, same) → a``."""
     roles = [i for i, name in enumerate(facts.role_names) if name == "identity"]
     lengths = np.diff(facts.prompt_ends, prepend=0)
     return bool((np.isin(facts.roles, roles) & (lengths > 1)).any())

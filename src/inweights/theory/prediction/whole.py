@@ -1,7 +1,7 @@
-"""Solve thousands of facts as one program, where the time and memory suffice for that.
+"""Solve thousands of facts as one program, if time and memory suffice.
 
 :func:`whole_fits` decides before anything is solved, and :func:`solve_whole` returns
-the solution. Where it has none, :mod:`~.predict` divides the facts.
+the solution. If there is none, :mod:`~.predict` divides the facts.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def whole_fits(world: World, seconds: float | None) -> bool:
     """Return whether one program of all facts is expected to be certified within a time limit.
 
     Args:
-        world: Its facts.
-        seconds: The limit; ``None`` represents none.
+        world: The world with the facts.
+        seconds: The time limit in seconds; ``None`` for no limit.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -62,16 +62,16 @@ def solve_whole(
     Args:
         world: Facts and queries.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        gap: Relative gap to certify; with more than 3,000 facts at least 1%.
-        seconds: Time limit; ``None`` for none.
+        gap: Relative gap to certify; raised to at least 1% for more than 3,000 facts.
+        seconds: Time limit in seconds; ``None`` for no limit.
         progress: Called with the iteration and the gap.
 
     Returns:
-        The solution, and remarks on it.
+        The solution, and remarks on it as text.
 
     Raises:
-        SolverError: There is none, its arrays do not fit in memory, or its gap is too
-            wide to predict from.
+        SolverError: There is no solution, its arrays do not fit in memory, or its gap
+            is too wide for a prediction.
         DataError: ``answers`` is ``one``, and facts contradict each other.
 
     Example:
@@ -102,7 +102,7 @@ def solve_whole(
 
 
 def _precision(solution: Solution) -> str:
-    """Say how far margins are known: how much two matrices within the gap differ."""
+    """Say how accurate the margins are: by how much two matrices within the gap differ."""
     program = solution.program
     facts = len(program.world.facts)
     text = f"All {facts:,} facts are one program, to a gap of {solution.gap:.1g}"

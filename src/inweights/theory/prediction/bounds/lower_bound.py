@@ -1,18 +1,18 @@
 """Prove how small a single margin can be at any optimum, from a solution with a certified gap.
 
-A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be
+A gap certifies the norm of a solution of program (2), but not its margins. Let ``W`` be
 feasible with norm ``ν``; every optimum is then in the set of feasible matrices of norm
 at most ``ν``. A logit difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for
 a prompt ``x``, an answer ``y`` and a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of
-the facts every matrix of that set has
+the facts, every matrix of that set satisfies
 
     ``⟨C, W⟩ ≥ Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``,
 
-since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op
-‖W‖_*``. An upper bound is minus the lower one of ``-C``. So an interval is proved by
-its multipliers alone, however they were found: here by solving program (2) with a small
-extra term ``ε ⟨C, W⟩``. :func:`lower_bound` finds them, :func:`prove` computes the
-bound; :mod:`~.margin_bounds` uses both.
+since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` if all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op
+‖W‖_*``. An upper bound is minus the lower bound of ``-C``. The multipliers alone
+therefore prove an interval, however they were found: here, by solving program (2) with
+a small extra term ``ε ⟨C, W⟩``. :func:`lower_bound` finds them, :func:`prove` computes
+the bound; :mod:`~.margin_bounds` uses both.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -51,8 +51,8 @@ class Bound:
 
     Attributes:
         value: The bound.
-        dual: ``U(Λ)`` that proves it; :func:`prove` computes the bound from it.
-        iterations: Iterations made to find it.
+        dual: ``U(Λ)``, ``[M, K]``, from which :func:`prove` computes the bound.
+        iterations: Number of iterations that were made to find it.
     """
 
     value: float
@@ -72,8 +72,8 @@ def prove(
         program: The constraints.
         norm: ``ν``, the norm of some feasible matrix.
         functional: ``C``, ``[P, K]``.
-        dual: ``U(Λ)``, ``[M, K]``: in each row minus the multipliers of the wrong
-            answers, those of the right ones, and a sum of 0.
+        dual: ``U(Λ)``, ``[M, K]``. Each row contains minus the multipliers of the wrong
+            answers and the multipliers of the right ones, and sums to 0.
 
     Raises:
         ConfigError: ``dual`` has a wrong sign, or a row does not sum to 0.
@@ -100,13 +100,14 @@ def lower_bound(
     """Return a lower bound on ``⟨C, W⟩`` over all optima ``W`` of the program of a solution.
 
     Args:
-        solution: A feasible matrix and multipliers; the smaller its gap, the closer the
-            bound: it loses about the root of twice the absolute gap.
+        solution: A feasible matrix and multipliers. A smaller gap gives a closer bound:
+            the bound loses about the square root of twice the absolute gap.
         functional: ``C``, ``[P, K]``.
-        goal: A bound that is enough; by default the best is looked for.
-        iterations: How many are made for each of three sizes of the extra term.
-        late: When, by :func:`time.perf_counter`, the best bound so far is enough;
-            ``-inf`` if there is none yet. By default there is no limit.
+        goal: Value of the bound at which the search stops; by default it does not stop
+            early.
+        iterations: Number of iterations for each of three sizes of the extra term.
+        late: Time of :func:`time.perf_counter` after which the best bound so far is
+            returned, ``-inf`` if there is none yet. By default there is no limit.
         inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
     """
     program = solution.program

@@ -1,7 +1,7 @@
-"""Prove intervals that hold the margins of queries at every optimum of program (2).
+"""Prove intervals that contain the margins of queries at every optimum of program (2).
 
-:func:`margin_bounds` does it for the queries of a solution, with :mod:`~.lower_bound`;
-:meth:`Prediction.with_intervals
+:func:`margin_bounds` returns them for the queries of a solution, using
+:mod:`~.lower_bound`; :meth:`Prediction.with_intervals
 <inweights.theory.prediction.prediction.Prediction.with_intervals>` calls it.
 """
 
@@ -33,30 +33,32 @@ def margin_bounds(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """Return intervals that hold the margin of a query at *every* optimum of program (2).
+    """Return intervals that contain the margin of a query at *every* optimum of program (2).
 
-    The lower end takes a bound for every rival, the upper one for the nearest alone.
-    If optima differ in a margin, its interval contains all of these margins, however
-    small the gap is. A query of the role ``unstated`` has no right answer: the margin
-    of the leading output is used.
+    The lower end needs a bound for every rival, the upper end only for the nearest one.
+    If the margin differs between optima, its interval contains all of these margins,
+    even if the gap is small. A query of the role ``unstated`` has no right answer: the
+    margin of the leading output is used.
 
     Args:
         solution: A solution; if its gap is too large for the accuracy, it is refined,
             starting from this point.
-        queries: Which queries; by default all.
+        queries: Indices of the queries; by default all.
         accuracy: Half the width of an interval that is narrow enough. ``None``: no
-            interval is narrowed further than it takes to prove that the margin is above
-            ``tie``, or below ``-tie``; that is a few solutions where it fails, and one
-            for each rival where it follows.
-        tie: Margins of at most this size are ties.
-        seconds: Time limit, after which remaining intervals are left open; by default
-            there is no limit.
-        progress: Called with the queries done and their number.
+            interval is narrowed further than is needed to prove that the margin is
+            above ``tie``, or below ``-tie``. This takes a few solutions for a query
+            that fails, and one for each rival for a query that follows.
+        tie: Margins of at most this absolute value are ties.
+        seconds: Time limit in seconds, after which remaining intervals are left open;
+            by default there is no limit.
+        progress: Called with the number of finished queries and the number of all
+            queries.
 
     Returns:
-        A row per query: ``query``, ``margin`` (of the solution), ``lower`` and
-        ``upper`` (infinite where nothing was proved), ``proved``: ``follows``,
-        ``tied``, ``fails``, or ``open``.
+        One row per query: ``query`` (its index), ``margin`` (of the solution),
+        ``lower`` and ``upper`` (ends of the interval, infinite if nothing was proved),
+        ``proved``: ``follows``, ``tied``, ``fails``, or ``open`` if the interval does
+        not decide.
 
     Raises:
         ConfigError: The accuracy is not above 0, or there is no such query.
@@ -121,7 +123,7 @@ def margin_bounds(
 
 
 def _asked(solution: Solution) -> tuple[Ids, Bools]:
-    """Return the output whose margin is meant, ``[Q]``, and its rivals, ``[Q, K]``."""
+    """Return the output whose margin is bounded, ``[Q]``, and its rivals, ``[Q, K]``."""
     queries = solution.program.world.queries
     logits, columns, rivals = solution.compare(queries)
     names = np.array([*queries.role_names, ""])
@@ -133,7 +135,7 @@ def _asked(solution: Solution) -> tuple[Ids, Bools]:
 
 
 def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
-    """Return the outputs that are right for each query, the meant one first."""
+    """Return the outputs that are right for each query, beginning with the bounded one."""
     world = solution.program.world
     own = [[column] for column in columns.tolist()]
     first = np.searchsorted(world.outputs, world.queries.answers)
@@ -146,7 +148,7 @@ def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
 
 
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
-    """Return by how much the meant outputs lead each of their rivals, ``[Q, K]``."""
+    """Return by how much the bounded outputs exceed each of their rivals, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
     return np.where(
         rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf
@@ -162,10 +164,11 @@ def _interval(
     tie: float,
     late: float | None,
 ) -> tuple[float, float]:
-    """Return both ends for one query. Rivals come nearest first, while they matter.
+    """Return both ends of the interval for one query.
 
-    The margin is the largest lead of any right answer. The lower end is that of the
-    first, which leads the others here; the upper end has to hold for all of them.
+    Rivals are bounded in the order of their distance, as long as they can matter. The
+    margin is the largest lead of any right answer. The lower end is that of the first,
+    which leads the others here; the upper end has to hold for all of them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]

@@ -1,4 +1,4 @@
 """Give probabilities of predicted answers, by a fit to trained models.
 
-:mod:`~.features` computes what the fit reads, :mod:`~.fitted` has the fit.
+:mod:`~.features` computes the inputs of the fit, :mod:`~.fitted` contains the fit.
 """

@@ -1,7 +1,7 @@
-"""Compute what a probability is read from: features of a query, and properties of its world.
+"""Compute the inputs of a probability: features of a query, and properties of its world.
 
-:func:`query_features` serves the probabilities of :mod:`~.fitted`, :func:`properties`
-its search for the nearest family of worlds.
+:mod:`~.fitted` computes probabilities from :func:`query_features`, and finds the
+nearest family of worlds by :func:`properties`.
 """
 
 from collections import Counter, defaultdict
@@ -48,24 +48,27 @@ OF_ANSWERS = ("right", "density")
 
 
 def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
-    """Return the features of the queries that chain facts, a row each.
+    """Return the features of the queries that chain facts, one row per query.
 
     Args:
         world: Facts and queries.
         queries: Table of a prediction: ``query``, ``role``, ``margin``.
 
     Returns:
-        ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the
-        query's bridges that have one; ``identities``, that of all bridges of the world;
-        ``common``, the share of the facts of the last relation that have a right
-        answer; ``reached``, the logarithm of the number of facts that end in a bridge;
-        ``rivals``, that of the number of answers of the last relation; ``complexity``,
-        that of the number of answers that the subject has by any chain; ``steps``, the
-        number of facts in a row. Then those of
-        :data:`SEVERAL`: ``right``, the logarithm of the number of right answers;
-        ``density``, by how much they being several reduces the logarithm of the number
-        of wrong ones; and ``several``, which is 1. The logarithm of the odds of a guess
-        is ``right`` and ``density`` above that of a single answer.
+        ``query`` (its index) and the :data:`FEATURES`: ``margin``; ``identity``, the
+        fraction of the query's bridges that have an identity; ``identities``, the same
+        fraction over the bridges of all queries; ``common``, the fraction of the facts
+        of the last relation that have a right answer; ``reached``, the logarithm of one
+        plus the number of facts that end in a bridge of the query; ``rivals``, the
+        logarithm of the number of distinct answers of the last relation;
+        ``complexity``, the logarithm of the number of answers that any chain gives to
+        the subject; ``steps``, the number of facts in the chain.
+
+        Then the features :data:`SEVERAL`, which are 0 for a query with one right
+        answer: ``right``, the logarithm of the number of right answers; ``density``,
+        the logarithm of the factor by which several right answers reduce the number of
+        wrong ones; and ``several``, which is 1. The log odds of a guess exceed those
+        for a single right answer by ``right`` plus ``density``.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked = world.queries
@@ -107,7 +110,7 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
-    """Return the features ``right`` and ``density`` of some queries."""
+    """Return the features ``right`` and ``density`` of the queries with indices ``rows``."""
     counts = world.queries.right_counts[rows]
     outputs = len(world.outputs)
     # Where all are right, as if half of one was not.
@@ -119,7 +122,11 @@ def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
 def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     """Return features as columns of a linear model, ``[Q, F]``, and their names.
 
-    The margin is cut at :data:`KNOTS`, so that its effect may be steep around 0.
+    The margin is divided into pieces at :data:`KNOTS` (a linear spline), so that its
+    effect may be steep around 0.
+
+    Args:
+        features: Table of :func:`query_features`.
     """
     margin = features["margin"].to_numpy()
     parts = {}
@@ -135,12 +142,15 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 def properties(world: World) -> dict[str, float]:
     """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
 
-    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges
-    that have one, ``evenness`` the mean entropy of the answers of a relation over its
-    maximum, ``shared`` the share of the answers that several relations have,
-    ``symmetric`` that of the facts that are stated from both ends, ``several`` that of
-    the prompts of facts with several answers, ``steps`` the mean length of a query,
-    ``right`` and ``density`` the means of these features of queries.
+    Returns:
+        Value by name: ``facts`` (logarithm of the number of facts), ``identities``
+        (fraction of the bridges that have one), ``evenness`` (entropy of the answers of
+        a relation divided by its maximum, mean over the relations), ``shared``
+        (fraction of the answers that several relations have), ``symmetric`` (fraction
+        of the facts that are also stated in reverse), ``several`` (fraction of the
+        prompts of facts that have several answers), ``steps`` (mean number of facts in
+        a query's chain), ``right`` and ``density`` (means of these features over the
+        queries).
     """
     after = _after(world)
     known = stated_identities(world)
@@ -172,12 +182,12 @@ def properties(world: World) -> dict[str, float]:
 
 
 def _mean(values: Sequence[float], empty: float = 0.0) -> float:
-    """Return the mean of some values, and ``empty`` of none."""
+    """Return the mean of the values, or ``empty`` if there are none."""
     return float(np.mean(values)) if values else empty
 
 
 def _evenness(answers: Counter[int]) -> float:
-    """Return the entropy of the frequencies of answers over its maximum."""
+    """Return the entropy of the frequencies of answers divided by its maximum."""
     shares = np.array(list(answers.values())) / answers.total()
     if len(shares) < 2:
         return 1.0
@@ -185,7 +195,7 @@ def _evenness(answers: Counter[int]) -> float:
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:
-    """Return relation and object of the facts of each subject, without identities."""
+    """Return relation and object of each fact, by subject, without identities."""
     after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for fact in world.facts:
         thing = fact.answer[0]
@@ -196,7 +206,7 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
 
 
 def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
-    """Return how often each thing is the answer, by relation."""
+    """Return how often each object occurs, by relation."""
     answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for links in after.values():
         for relation, thing in links:
@@ -220,12 +230,12 @@ def _ends(
     things: dict[tuple[int, int], list[int]],
     prompt: Sequence[int],
 ) -> set[int]:
-    """Return a prompt's possible answers by any chain of at most its length.
+    """Return the objects that any chain from a prompt's subject reaches, up to its length.
 
     Args:
-        after: Relations and things of each subject.
+        after: Relations and objects of each subject.
         things: Result of :func:`_by_relation`.
-        prompt: A subject, and as many relations as a chain may have facts.
+        prompt: A subject, followed by one relation for each fact of a chain.
     """
     here = {prompt[0]}
     ends = set[int]()

@@ -1,8 +1,8 @@
-"""Give the probability that trained networks answer a query, by a fit to them.
+"""Give the probability that trained networks answer a query, by a fit to such networks.
 
-:func:`calibration` returns the fit, whose :meth:`~Calibration.probabilities` and
-:meth:`~Calibration.nearest` predictions print. ``tests/house/calibration.py`` of the
-repository makes it.
+:func:`calibration` returns the fit; predictions print its
+:meth:`~Calibration.probabilities` and :meth:`~Calibration.nearest`.
+``tests/house/calibration.py`` in the repository computes it.
 """
 
 from collections.abc import Mapping
@@ -34,12 +34,13 @@ class Family(msgspec.Struct, frozen=True):
     """Worlds of one kind, on which the probabilities were measured.
 
     Attributes:
-        properties: Mean of the properties of its worlds.
-        radius: Distance from there of nine in ten of its own worlds.
-        error: By model, the 90th percentile over its worlds (the next world's above) of
-            the distance between the mean probability and the share of right answers;
-            fitted without this family.
-        effects: By model, what was fitted without this family.
+        properties: Mean of each property over the worlds of the family
+            (:func:`~.features.properties`).
+        radius: Distance from this mean within which nine in ten of the worlds lie.
+        error: For each model, the 90th percentile over the worlds (rounded up to the
+            next world) of the absolute difference between the mean probability and the
+            fraction of right answers, for the fit without this family.
+        effects: For each model, the coefficients of the fit without this family.
     """
 
     properties: Effects
@@ -49,13 +50,14 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Nearest(msgspec.Struct, frozen=True):
-    """The family nearest to a world.
+    """The family of trained worlds that is nearest to a given world.
 
     Attributes:
-        name: Its name.
-        distance: Distance from its centre, over that of nine in ten of its own worlds.
-        error: By model, the error of nine in ten of its worlds; where the family is
-            farther away than :data:`FAR`, the largest of all families.
+        name: Name of the family.
+        distance: Distance of the world from the mean of the family, divided by the
+            radius of the family.
+        error: The error of the family for each model (:class:`Family`); if ``distance``
+            is above :data:`FAR`, the largest error of all families.
     """
 
     name: str
@@ -64,27 +66,27 @@ class Nearest(msgspec.Struct, frozen=True):
 
     @property
     def far(self) -> bool:
-        """Whether the world is unlike every family, so that the probabilities mean little."""
+        """Whether the world is unlike every family, so that the probabilities are unreliable."""
         return self.distance > FAR
 
     @property
     def vague(self) -> bool:
-        """Whether nothing can be called likely or unlikely of a world.
+        """Whether the fit is too uncertain to call any answer likely or unlikely.
 
-        It is so where no family is near, and where the share of right answers of the
-        nearest one was off by more than lies between likely and unlikely.
+        This is so if no family is near, or if the error of the nearest family for the
+        GPT is larger than the difference between :data:`LIKELY` and :data:`UNLIKELY`.
         """
         return self.far or self.error["GPT"] > LIKELY - UNLIKELY
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """A fit, and how well it did.
+    """A fit of the probability of right answers, with its errors.
 
     Attributes:
-        worlds: Number of worlds.
-        replicas: Number of replicas of each model on each world, at most.
-        effects: By model, the effect of each feature on the log odds, and the
-            ``constant``.
+        worlds: Number of worlds to which it was fitted.
+        replicas: Largest number of replicas of each model on a world.
+        effects: For each model, the coefficient of each feature in the log odds, and
+            the ``constant``.
         spread: Standard deviation of each property over all worlds.
         families: The families by name.
     """
@@ -96,15 +98,15 @@ class Calibration(msgspec.Struct, frozen=True):
     families: dict[str, Family]
 
     def probabilities(self, features: pl.DataFrame, without: str = "") -> pl.DataFrame:
-        """Return the probability of each model that it answers a query rightly.
+        """Return the probability that each model answers a query rightly.
 
         Args:
-            features: As :func:`~.features.query_features` returns them.
-            without: Name of a family; then the fit is taken that has not seen it. By
-                default the fit to all families.
+            features: Table of :func:`~.features.query_features`.
+            without: Name of a family, to use the fit that was made without it. By
+                default the fit to all families is used.
 
         Returns:
-            ``query``, and a column per model.
+            ``query``, and one column of probabilities per model.
         """
         effects = self.families[without].effects if without else self.effects
         found = {
@@ -113,10 +115,15 @@ class Calibration(msgspec.Struct, frozen=True):
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
-        """Return the family whose worlds are most like a given one.
+        """Return the family whose mean is nearest to a world.
 
-        Where no query has several right answers, only families of which that is true
-        are considered.
+        The distance is the root mean square difference of the properties, each in
+        standard deviations over all worlds (:func:`distance`), divided by the radius of
+        the family. If no query of the world has several right answers, only families
+        without such queries are considered.
+
+        Args:
+            world: The world.
         """
         own = properties(world)
         families = {
@@ -141,10 +148,13 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache
 def calibration(name: str = "fitted") -> Calibration:
-    """Return a fit: ``fitted``, which predictions print, or the earlier ``pilot``.
+    """Load a stored fit.
 
-    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``:
-    ``fitted`` to those of its judged run, the ``pilot`` to four others of each.
+    Args:
+        name: ``fitted``, which predictions use, or the earlier ``pilot``. Both were
+            fitted to worlds of the families of ``beyond/calibrated-predictions``:
+            ``fitted`` to those of its final run, ``pilot`` to four other worlds of each
+            family.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
@@ -165,11 +175,14 @@ def outlook(probability: float | None) -> str:
 
 
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
-    """Return the probability of each row of features.
+    """Return the probability for each row of features.
 
     Args:
-        features: As :func:`~.features.query_features` returns them.
-        effects: The effect of each feature on the log odds, and the ``constant``.
+        features: Table of :func:`~.features.query_features`.
+        effects: The coefficient of each feature in the log odds, and the ``constant``.
+
+    Returns:
+        Probabilities ``[Q]``.
     """
     matrix, names = columns(features)
     # A fit that was made before there were queries with several right answers knows
@@ -180,7 +193,7 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
-    """Return probabilities that are nowhere below the chance of a guess.
+    """Raise probabilities that are below the chance of a guess to that chance.
 
     Args:
         probabilities: One probability per query; null if there is none.
@@ -197,7 +210,7 @@ def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float
 
     Args:
         one: Properties of a world, by name.
-        other: Properties of another, or of a family.
+        other: Properties of another world, or means of a family.
         spread: Standard deviation of each property.
     """
     gaps = [(one[name] - other.get(name, 0.0)) / spread[name] for name in spread]
