@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 from tests.recipes.tables import table, told, values
 
 from inweights.recipes.beyond import (
@@ -13,6 +14,7 @@ from inweights.recipes.feature_resemblance import (
     fig1,
     late_similarity,
     table3,
+    table3_grid,
     theorems,
 )
 
@@ -204,6 +206,53 @@ def test_readings_of_late_similarity() -> None:
         ("AS-pair", 0.98, 0.0),
         ("AS", 0.48, 0.0),
     ]
+
+
+def test_which_settings_give_which_number_of_table_3() -> None:
+    """Ten copies give joint training, the long first phase SA: one setting in four has both."""
+    short, long = "first phase to a loss of 1", "first phase to a loss of 0.015"
+    shared = (0.01, 300.0, 5)
+    rows = [
+        ("joint", *shared, "1 copies", 7, 0.80, 1.0),
+        ("joint", *shared, "10 copies", 7, 0.93, 1.0),
+        ("SA", *shared, short, 7, 0.50, 1.0),
+        ("SA", *shared, long, 7, 0.72, 0.98),
+        ("AS", *shared, short, 7, 0.90, 0.0),
+        ("AS", *shared, long, 7, 0.90, 1.0),
+        ("AS-pair", *shared, short, 7, 0.30, 0.04),
+        ("AS-pair", *shared, long, 7, 0.45, 0.06),
+    ]
+    labels = "course std kappa hidden variant seed"
+    found = table3_grid.derive(
+        {
+            "accuracy": pl.concat(
+                told(labels, row[:6], (0.9, 0.8, 0.7), row[7]) for row in rows
+            ),
+            "resemblance": table(
+                f"{labels} cosine other", *((*row[:7], 0.0) for row in rows)
+            ),
+        }
+    )
+    # Each of two numbers of copies is joined with each of two lengths of the first
+    # phase: four settings.
+    assert dict(values(found["given"], "printed settings")) == {
+        "joint similarity": 2,
+        "joint success": 4,
+        "SA similarity": 2,
+        "SA success": 4,
+        "AS similarity": 0,
+        "AS success": 2,
+        "AS-pair similarity": 2,
+        "AS-pair success": 2,
+    }
+    # With ten copies and the long phase AS-pair lacks only the success. The order is as
+    # printed at each setting with AS-pair; all successes are, where the phase is short.
+    assert values(found["together"], "reading most alike pattern gap") == [
+        ("AS", 4, 0, 0, pytest.approx(0.03)),
+        ("AS-pair", 5, 1, 2, pytest.approx(0.63)),
+    ]
+    assert found["where"].height == 4 * 8
+    assert set(found["shown"]["scale"]) == {0.173}
 
 
 def test_theorems() -> None:

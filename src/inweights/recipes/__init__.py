@@ -32,7 +32,8 @@ _FOLDERS = {
     "reversal-curse": "told-reversals",
     "out-of-context": "implication factorised",
     "feature-resemblance": (
-        "fig1 table1 table2 table3 table4 late-similarity theorems lemmas lemma-18"
+        "fig1 table1 table2 table3 table4 late-similarity table3-grid theorems lemmas "
+        "lemma-18"
     ),
     "geometric-memory": (
         "fig1 fig2-10-11 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 "

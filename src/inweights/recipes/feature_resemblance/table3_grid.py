@@ -1,0 +1,288 @@
+"""Which settings that the text at hand lost give which printed number of Table 3: a grid."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import polars as pl
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.experiments import Judged, Plan, Trial, number
+from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import table3
+from inweights.recipes.feature_resemblance import trainings as tasks
+
+#: Training losses that Table 3 prints: the last phase of each course stops there.
+LOSSES = {"joint": 0.0133, "SA": 0.0198, "AS": 0.0138, "AS-pair": 0.0138}
+#: Success at or below which a course fails, and at or above which it succeeds.
+FAILS = 0.05
+SUCCEEDS = 0.97
+#: How far one similarity lies above the next where their order is as printed.
+APART = 0.05
+#: The label of what only joint training has, or only the courses of two phases.
+_COPIES = "{:g} copies"
+_FIRST = "first phase to a loss of {:g}"
+
+_LABELS = ("course", "std", "kappa", "hidden", "variant")
+_SHARED = ("std", "kappa", "hidden", "seed")
+_SETTING = (*_SHARED, "copies", "first")
+
+
+class Grid(iw.Config):
+    """Values of what appendix A sets and the text at hand lost; every combination is trained.
+
+    Attributes:
+        stds: Initial scales ``σ0``.
+        kappas: Scales of the logits ``κ0``.
+        hidden: Neurons ``m`` of each label.
+        copies: Copies ``ρ`` of the similarity premise in joint training.
+        first: Losses at which the first of two phases stops.
+    """
+
+    stds: tuple[float, ...] = (0.0045, 0.01)
+    kappas: tuple[float, ...] = (100.0, 300.0)
+    hidden: tuple[int, ...] = (5, 10)
+    copies: tuple[float, ...] = (1.0, 10.0)
+    first: tuple[float, ...] = (1.0, 0.015)
+
+
+class Settings(iw.Config):
+    """Settings of the recipe, with defaults for scale ``cpu``.
+
+    Values of other scales are in ``table3_grid.toml``.
+
+    Attributes:
+        n: Number of tuples.
+        training: Training of the one-layer transformer.
+        pace: Learning rate times ``κ0``, which is the same at every setting.
+        grid: The settings that are searched.
+    """
+
+    n: int = 100
+    training: tasks.EndToEndTraining = tasks.EndToEndTraining()
+    pace: float = 30.0
+    grid: Grid = Grid()
+
+
+def plan(settings: Settings) -> Plan:
+    """Return joint training, SA and two readings of AS at every setting of the grid.
+
+    Args:
+        settings: The recipe's settings, such as ``n``, ``training`` and ``grid``;
+            :class:`Settings` describes each.
+
+    Returns:
+        Trials with the labels ``course`` (joint, SA, AS, AS-pair), ``std`` (0.0045,
+        0.01), ``kappa`` (100, 300), ``hidden`` (5, 10), ``variant`` (1 copies, 10
+        copies, first phase to a loss of 1, first phase to a loss of 0.015); the
+        measures ``accuracy`` and ``resemblance``. Values of labels are those of the
+        default settings. ``course`` is what is trained in which order
+        (:func:`~.trainings.phase_roles`); ``variant`` is what only joint training has
+        (copies of the similarity premise) or only the others (where their first phase
+        stops).
+    """
+    grid = settings.grid
+    trials = []
+    for std, kappa, hidden in product(grid.stds, grid.kappas, grid.hidden):
+        usual = settings.training
+        model = replace(
+            usual.model,
+            kappa=kappa,
+            hidden=hidden,
+            init=replace(usual.model.init, std=std),
+        )
+        training = replace(usual, model=model, rate=settings.pace / kappa)
+        for course, variant, learner in _courses(training, grid):
+            trials.append(
+                Trial(
+                    labels={
+                        "course": course,
+                        "std": std,
+                        "kappa": kappa,
+                        "hidden": hidden,
+                        "variant": variant,
+                    },
+                    world=fr.world_of(course, settings.n),
+                    model=model,
+                    learner=learner,
+                )
+            )
+    return Plan(trials=trials, measures=fr.measures())
+
+
+def _courses(
+    training: tasks.EndToEndTraining, grid: Grid
+) -> Iterator[tuple[str, str, iw.Curriculum]]:
+    """Yield each course with the label of its variant and its phases."""
+    for copies in grid.copies:
+        yield "joint", _COPIES.format(copies), _stopped(training, "joint", copies)
+    for first, course in product(grid.first, ("SA", "AS", "AS-pair")):
+        yield course, _FIRST.format(first), _stopped(training, course, 1.0, first)
+
+
+def _stopped(
+    training: tasks.EndToEndTraining, course: str, copies: float, *first: float
+) -> iw.Curriculum:
+    """Return the phases of a course; the last stops at the printed loss."""
+    usual = training.curriculum(course, copies)
+    losses = (*first, LOSSES[course])
+    return replace(
+        usual,
+        phases=tuple(
+            replace(phase, stop=replace(phase.stop, loss_below=loss))
+            for phase, loss in zip(usual.phases, losses, strict=True)
+        ),
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return which settings give which printed number, alone and together.
+
+    Args:
+        tables: The tables that :func:`plan` makes, by name: ``accuracy`` (``part, role,
+            distribution, statements, accuracy, accuracy_among, chance, loss,
+            right_answers``), ``resemblance`` (``prompt, layer, depth, cosine, other,
+            contrast``). All have the columns ``course, std, kappa, hidden, variant,
+            seed``.
+
+    Returns:
+        - ``table``: a row per run, with ``cosine`` of the entities and ``success`` on
+          the conclusion. Columns: ``course, std, kappa, hidden, variant, seed, cosine,
+          other, success``.
+        - ``shown``: the same for the figures; ``scale`` is ``σ0 √κ0``. Columns:
+          ``course, scale, setting, seed, cosine, success``.
+        - ``given``: a row per printed number and seed; at how many ``settings`` it is
+          given. Columns: ``printed, seed, settings``.
+        - ``where``: 1 where a setting gives a printed number, else 0. Columns:
+          ``setting, printed, seed, given``.
+        - ``together``: a row per reading of AS and seed; ``most`` of the six printed
+          numbers that one setting gives, at how many settings all three similarities
+          are as printed (``alike``) and at how many every success and the order of the
+          similarities is (``pattern``), and by how much the similarity of joint
+          training exceeds that of AS at most (``gap``). Columns: ``reading, seed, most,
+          alike, pattern, gap``.
+    """
+    table = fr.similarities(tables, _LABELS)
+    cells = _cells(table)
+    hits = pl.concat(
+        [_hits(cells, course) for course in ("joint", "SA", "AS", "AS-pair")]
+    )
+    given = hits.group_by("printed", "seed", maintain_order=True).agg(
+        settings=pl.col("given").sum()
+    )
+    together = pl.concat([_together(cells, hits, as_) for as_ in ("AS", "AS-pair")])
+    shown = table.select(
+        "course",
+        "seed",
+        "cosine",
+        "success",
+        scale=(pl.col("std") * pl.col("kappa").sqrt()).round(3),
+        setting=pl.format("m {}, {}", "hidden", "variant"),
+    )
+    where = hits.select("printed", "seed", "given", setting=_setting_text())
+    return {
+        "table": table,
+        "shown": shown.sort("scale", maintain_order=True),
+        "given": given,
+        "where": where,
+        "together": together,
+    }
+
+
+def _cells(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a row per setting and seed: similarity and success of every course.
+
+    A setting has a number of copies, which decides joint training, and a loss of the
+    first phase, which decides the others.
+    """
+    joint = _one_course(table, "joint").rename({"variant": "copies"})
+    cells = joint
+    for course in ("SA", "AS", "AS-pair"):
+        rows = _one_course(table, course).rename({"variant": "first"})
+        on = [*_SHARED, "first"] if "first" in cells.columns else list(_SHARED)
+        cells = cells.join(rows, on=on, maintain_order="left")
+    return cells
+
+
+def _one_course(table: pl.DataFrame, course: str) -> pl.DataFrame:
+    return table.filter(pl.col("course") == course).select(
+        *_SHARED,
+        "variant",
+        pl.col("cosine").alias(f"{course} similarity"),
+        pl.col("success").alias(f"{course} success"),
+    )
+
+
+def _hits(cells: pl.DataFrame, course: str) -> pl.DataFrame:
+    """Return whether each setting gives the printed similarity and success of a course."""
+    printed = table3.PRINTED["AS" if course == "AS-pair" else course][0]
+    similarity, success = f"{course} similarity", f"{course} success"
+    reached = (
+        pl.col(success) >= SUCCEEDS
+        if tasks.SUCCEEDS[course.removesuffix("-pair")]
+        else pl.col(success) <= FAILS
+    )
+    found = cells.select(
+        *_SETTING,
+        ((pl.col(similarity) - printed).abs() <= table3.NEAR).alias(similarity),
+        reached.alias(success),
+    )
+    return found.unpivot(
+        [similarity, success],
+        index=list(_SETTING),
+        variable_name="printed",
+        value_name="given",
+    ).with_columns(pl.col("given").cast(pl.Int64))
+
+
+def _together(cells: pl.DataFrame, hits: pl.DataFrame, reading: str) -> pl.DataFrame:
+    """Return what one setting gives at once, with AS in one reading, by seed."""
+    courses = ("joint", "SA", reading)
+    similarities = [f"{course} similarity" for course in courses]
+    successes = [f"{course} success" for course in courses]
+    counted = hits.group_by(*_SETTING, maintain_order=True).agg(
+        alike=pl.col("given").filter(pl.col("printed").is_in(similarities)).sum(),
+        succeeded=pl.col("given").filter(pl.col("printed").is_in(successes)).sum(),
+    )
+    joint, sa, as_ = (pl.col(name) for name in similarities)
+    ordered = (joint - sa >= APART) & (sa - as_ >= APART)
+    both = counted.join(
+        cells.select(*_SETTING, ordered=ordered, above=joint - as_),
+        on=list(_SETTING),
+        maintain_order="left",
+    )
+    return both.group_by("seed", maintain_order=True).agg(
+        pl.lit(reading).alias("reading"),
+        most=(pl.col("alike") + pl.col("succeeded")).max(),
+        alike=(pl.col("alike") == len(courses)).sum(),
+        pattern=((pl.col("succeeded") == len(courses)) & pl.col("ordered")).sum(),
+        gap=pl.col("above").max(),
+    )
+
+
+def _setting_text() -> pl.Expr:
+    return pl.format(
+        "σ0 {}, κ0 {}, m {}, {}, {}", "std", "kappa", "hidden", "copies", "first"
+    )
+
+
+def _settings(printed: str) -> iw.experiments.Score:
+    return number("given", "settings", printed=printed)
+
+
+SCORES: dict[str, Judged] = {
+    "joint-similarity": _settings("joint similarity") >= 0.5,
+    "joint-success": _settings("joint success") >= 0.5,
+    "sa-similarity": _settings("SA similarity") >= 0.5,
+    "sa-success": _settings("SA success") >= 0.5,
+    "as-pair-similarity": _settings("AS-pair similarity") >= 0.5,
+    "as-pair-success": _settings("AS-pair success") >= 0.5,
+    "as-similarity": _settings("AS similarity") <= 0.5,
+    "as-success": _settings("AS success") <= 0.5,
+    "pattern": number("together", "pattern", reading="AS-pair") >= 0.5,
+    "no-setting-gives-the-similarities": (
+        number("together", "alike").over("reading") <= 0.5
+    ),
+    "no-setting-gives-all": number("together", "most").over("reading") <= 5.5,
+    "gap": number("together", "gap").over("reading") <= 0.4,
+}
