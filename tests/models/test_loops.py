@@ -99,7 +99,5 @@ def test_a_trained_model_is_evaluated_with_other_numbers_of_loops() -> None:
     assert model.loops == 2
     assert table["loops"].to_list() == [1, 2, 5]
     assert table["loss"].arg_min() == 1
-    with pytest.raises(
-        ConfigError, match=r"numbers of loops from 1, got GPT and \[0\]"
-    ):
+    with pytest.raises(ConfigError, match=r"counts of at least 1, got GPT and \[0\]"):
         by_loops(model, world, counts=[0])

@@ -184,10 +184,13 @@ def test_what_does_not_fit_is_refused() -> None:
         arrange(x, method="tsne")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="from 1 to 4, got 5"):
         arrange(x, dimensions=5)
-    with pytest.raises(ConfigError, match="at least 2 neighbours, got 1"):
+    with pytest.raises(
+        ConfigError, match="neighbours must be at least 2 for umap, got 1"
+    ):
         arrange(x, method="umap", neighbours=1)
     with pytest.raises(
-        DataError, match=r"umap takes finite points .* at least 5, got \(3, 4\)"
+        DataError,
+        match=r"umap requires finite points .* at least 5, got shape \[3, 4\]",
     ):
         arrange(x[:3], method="umap")
     with pytest.raises(DataError, match="finite points"):
@@ -196,7 +199,7 @@ def test_what_does_not_fit_is_refused() -> None:
         procrustes_align(x, x[1:])
     with pytest.raises(DataError, match=r"got \(9, 4\) and \(8, 4\)"):
         procrustes(x, x[1:])
-    with pytest.raises(DataError, match="all points of an arrangement are the same"):
+    with pytest.raises(DataError, match="all of its points are the same"):
         procrustes(x, np.ones((9, 4)))
     with pytest.raises(DataError, match="requires at least two replicas"):
         agreement(model_of(circle()), RING)
@@ -204,7 +207,7 @@ def test_what_does_not_fit_is_refused() -> None:
     for probe in (agreement, arrangement):
         with pytest.raises(DataError, match="shuffled=False"):
             probe(model_of(circle(), circle()), two)
-    with pytest.raises(ConfigError, match="1 to 3 dimensions, got 4"):
+    with pytest.raises(ConfigError, match="from 1 to 3, got 4"):
         arrangement(model_of(circle()), RING, dimensions=4)
     with pytest.raises(ConfigError, match="at least 0"):
         agreement(model_of(circle(), circle()), RING, dimensions=-1)

@@ -185,7 +185,7 @@ def test_patching_a_head_changes_its_columns_alone() -> None:
 
 def test_what_cannot_be_attributed_is_refused() -> None:
     model = iw.wrap(gpt(vocab_size=TOKENS))
-    with pytest.raises(ConfigError, match="splits the residual stream of a GPT"):
+    with pytest.raises(ConfigError, match="logit_attribution requires a GPT"):
         probes.logit_attribution(model, WORLD)
     with pytest.raises(ConfigError, match="needs a residual stream"):
         probes.logit_attribution(built(residual=False), WORLD)

@@ -72,7 +72,7 @@ def test_a_probe_on_the_way_sees_each_moment() -> None:
     uneven = of_descent(STAR, hop_correlation, steps=70, every=30, **options)
     assert uneven["step"].to_list() == [0, 30, 60, 70]
     untied = Node2VecConfig(tied=False)
-    with pytest.raises(ConfigError, match="only the targets of the last step"):
+    with pytest.raises(ConfigError, match="only at the end of the descent"):
         of_descent(STAR, hop_correlation, seed=0, model=untied, steps=90, every=30)
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_order_is_refused_not_measured() -> None:
     )
     for probe in (hop_correlation, graph_recall, spectral_energy, named_geometry):
         with pytest.raises(
-            DataError, match="other nodes, or has them in another order"
+            DataError, match="other nodes, or of nodes in another order"
         ):
             probe(model, turned.build())
 
@@ -146,7 +146,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.pt", "", "could run code and is not loaded"),
+        ("a.pt", "", "could run code"),
         ("a.npy", "no array", "cannot read"),
         ("a.safetensors", "nothing", "not a safetensors file"),
         ("a.vec", "3 2\na 1 2\nb 1 2\n", "states 3 rows in its first line but has 2"),
@@ -155,7 +155,7 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
         (
             "a.vec",
             f"2 {'9' * 150}\na 1\nb 1\n",
-            "9{18} numbers or more a row.* first row has 1",
+            "9{18} numbers per row.* first row has 1",
         ),
         (
             "a.vec",
@@ -200,7 +200,7 @@ def test_pickled_objects_and_nameless_rows_are_refused(tmp_path: Path) -> None:
     (tmp_path / "h.npy").write_bytes(whole.replace(b"}", b" "))
     with pytest.raises(DataError, match="cannot read"):
         read_embedding(tmp_path / "h.npy")
-    with pytest.raises(DataError, match="does not name its rows"):
+    with pytest.raises(DataError, match="has no names of rows"):
         read_embedding(tmp_path / "n.npy")
     save_file(
         {"a": np.zeros((2, 2)), "b": np.zeros((3, 2))}, tmp_path / "two.safetensors"

@@ -161,16 +161,14 @@ def test_a_donor_gives_its_own_states(trained: Any) -> None:
         strange.filter(layer="embedding", position=0)["effect"].to_numpy().max() < 0.9
     )
     wide = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[7])
-    with pytest.raises(
-        DataError, match=r"shape \[1, 4, 8\] does not fit; expected \[2, 4, 64\]"
-    ):
+    with pytest.raises(DataError, match=r"shape \[2, 4, 64\], got \[1, 4, 8\]"):
         activation_patching(model, world, donor=wide)
 
 
 def test_what_cannot_be_patched_is_refused(trained: Any) -> None:
     model, _ = trained
     tokens = torch.tensor([[0, 1]])
-    with pytest.raises(DataError, match="no position 2 in prompts of 2 tokens"):
+    with pytest.raises(DataError, match="position must be from -2 to 1, got 2"):
         patch(model, tokens, torch.zeros(1), layer="sum", position=2)
     for look in (
         model.hidden,
@@ -277,7 +275,7 @@ def test_cka_sees_no_rotation_and_no_scale() -> None:
         correlation = np.corrcoef(one[r, :, 0], two[r, :, 0])[0, 1]
         assert found[r].item() == pytest.approx(correlation**2, abs=1e-6)
     for wrong in (other[:, :5], other[0]):
-        with pytest.raises(DataError, match="not have the same prompts"):
+        with pytest.raises(DataError, match="for the same replicas and prompts"):
             cka(states, wrong)
     assert cka(states, torch.full((2, 40, 1), 0.1, requires_grad=True)).isnan().all()
 

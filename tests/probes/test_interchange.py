@@ -161,7 +161,7 @@ def test_contract(name: str) -> None:
 
 def test_what_cannot_be_evaluated_is_refused() -> None:
     world = TwoHop(n=4).build()
-    with pytest.raises(DataError, match="two last relations or more, such as TwoHop"):
+    with pytest.raises(DataError, match="at least two last relations, such as TwoHop"):
         carries(Clockwork(world), world)
     with pytest.raises(ConfigError, match=r"unknown layer 'brigde'.*bridge"):
         carries(Clockwork(WORLDS[0]), WORLDS[0], places=["brigde"])

@@ -124,14 +124,14 @@ def test_what_has_no_pairs_is_refused() -> None:
         vocabulary=len(hops.vocabulary), seeds=[0]
     )
     with pytest.raises(
-        DataError, match=r"role category; this world has first_hop, second_hop"
+        DataError, match=r"'category'; this world has the roles first_hop, second_hop"
     ):
         label_cosines(model, hops)
     lone = told(0, 1, 2)
     deep = DeepLinearConfig(width=8, layers=1).build(vocabulary=6, seeds=[0, 1])
-    with pytest.raises(DataError, match="here no two do"):
+    with pytest.raises(DataError, match="that several inputs share, got none"):
         label_cosines(deep, lone)
-    with pytest.raises(DataError, match="here no two do"):
+    with pytest.raises(DataError, match="that several inputs share, got none"):
         label_cosines(deep, [told(0, 0, 1), lone])
 
 

@@ -133,5 +133,5 @@ def test_only_sums_have_a_direction() -> None:
     model = GPTConfig(layers=1, width=8, heads=1).build(
         vocabulary=len(WORLD.vocabulary), seeds=[0]
     )
-    with pytest.raises(ConfigError, match="this is a GPT"):
+    with pytest.raises(ConfigError, match="additive, got GPT"):
         direction(model, WORLD)

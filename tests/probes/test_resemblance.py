@@ -137,7 +137,7 @@ def test_the_default_is_that_of_the_paper() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     world = Analogy(n=3).build()
     model = OneLayerConfig(**SIZE).build(vocabulary=len(world.vocabulary), seeds=[0])
-    with pytest.raises(ConfigError, match="depends on the last token alone"):
+    with pytest.raises(ConfigError, match="depends only on the last token"):
         resemblance(model, world, prompt="premise")
     assert (
         resemblance(model, world, prompt="premise", layers=["attention"])[

@@ -195,12 +195,16 @@ def test_in_a_sweep_with_a_control(tmp_path: Path) -> None:
 def test_what_cannot_be_steered_is_named() -> None:
     model = iw.wrap(gpt(vocab_size=TOKENS))
     cases: list[tuple[dict[str, Any], type[Exception], str]] = [
-        ({}, ConfigError, "give one of add, replace, project_out, scale, got none"),
+        (
+            {},
+            ConfigError,
+            "give exactly one of add, replace, project_out, scale, got none",
+        ),
         ({"add": vector(), "scale": 2.0}, ConfigError, "got add, scale"),
         (
             {"add": [1.0, 2.0]},
             DataError,
-            "a vector of 2 numbers does not fit .* have 24",
+            "must have 24 numbers, .* got 2",
         ),
         ({"add": torch.zeros(2, 24)}, DataError, r"\[R, D\] with R = 1, got \[2, 24\]"),
         ({"scale": 2.0, "position": "r9"}, DataError, "unknown token 'r9'"),
@@ -210,8 +214,12 @@ def test_what_cannot_be_steered_is_named() -> None:
             "no statement of .* has the position 7",
         ),
         ({"scale": 2.0, "toward": "b9"}, DataError, "unknown token 'b9'"),
-        ({"add": "r1 r1", "position": "r1"}, DataError, "'r1 r1' has 2 positions 'r1'"),
-        ({"add": ("a1", "a2", "a3")}, DataError, "give two prompts, .* got 3"),
+        (
+            {"add": "r1 r1", "position": "r1"},
+            DataError,
+            "the position 'r1' exactly once, got 2",
+        ),
+        ({"add": ("a1", "a2", "a3")}, DataError, "must have two prompts, .* got 3"),
         ({"scale": 2.0, "parts": ["fact"]}, ConfigError, "unknown part 'fact'"),
     ]
     for given, error, message in cases:
@@ -234,7 +242,8 @@ def test_what_cannot_be_steered_is_named() -> None:
         model.hidden(PROMPTS[:, :2])
     with (
         pytest.raises(
-            DataError, match=r"the mask has the shape \[3\], and the prompts \[B, T\]"
+            DataError,
+            match=r"the mask must have the shape \[B, T\] of the prompts, .*, got \[3\]",
         ),
         iw.steered(model, WORLD, at=BLOCK, position=torch.ones(3), scale=2.0),
     ):
@@ -290,9 +299,7 @@ def test_a_head_takes_the_state_of_another_prompt_and_has_a_control() -> None:
     ):
         pass
     with (
-        pytest.raises(
-            DataError, match=r"does not fit 'block\.0\.head\.1', whose states have 4"
-        ),
+        pytest.raises(DataError, match=r"'block\.0\.head\.1' must have 4 numbers"),
         iw.steered(model, WORLD, at="block.0.head.1", add=vector(16)),
     ):
         model(PROMPTS)

@@ -1,8 +1,8 @@
 """Probes: functions of a trained model and its worlds that return tidy tables.
 
-Each takes a model of ``R`` replicas and one world, or one for each replica, and returns
-a polars table with a column ``replica``. A plan names probes as measures, taken during
-or after training; they work just as well by hand on any model.
+Each probe takes a model of ``R`` replicas and one world, or one world per replica, and
+returns a polars table with a column ``replica``. A plan can use probes as measures,
+during or after training; they can also be called directly on any model.
 """
 
 from inweights.probes.activations import activations as activations

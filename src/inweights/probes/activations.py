@@ -1,8 +1,8 @@
 """Hidden states with the names of prompts and positions, as a table or as a file.
 
-:func:`activations` returns a table, and :func:`write_activations` a safetensors file
-for a dictionary learner or another program. Shapes: ``R`` replicas, ``N`` positions of
-all prompts, ``D`` width.
+:func:`activations` returns a table, and :func:`write_activations` writes a safetensors
+file, for example for dictionary learning in another program. Shapes: ``R`` replicas,
+``N`` positions of all prompts, ``D`` width.
 """
 
 from __future__ import annotations
@@ -44,21 +44,22 @@ def activations(
     """Return hidden states with the names of their prompts and positions.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
-        layers: Names of layers, among ``model.layer_names``; all if left out.
-        position: A number (negative ones from the end), or names of tokens; all if left
-            out.
+        layers: Names of layers, among ``model.layer_names``; by default all.
+        position: Index of a position (negative from the end), or names of tokens at
+            which states are read; by default all positions.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
-        A row for each replica, layer, prompt and position: ``replica, layer, part,
-        role, prompt`` (names of its tokens), ``position`` (from 0), ``token`` (its
-        name), ``state``: a list of ``D`` numbers.
+        One row per replica, layer, prompt and position, with the columns ``replica``,
+        ``layer``, ``part`` (``facts`` or ``queries``), ``role``, ``prompt`` (names of
+        its tokens), ``position`` (counted from 0), ``token`` (name of the token there)
+        and ``state`` (a list of ``D`` numbers).
 
     Raises:
         ConfigError: A layer or a part is unknown.
-        DataError: A name is no token, or no prompt has the position.
+        DataError: A name is not a token of the world, or no prompt has the position.
 
     Example:
         >>> import inweights as iw
@@ -97,25 +98,25 @@ def write_activations(
 ) -> Path:
     """Write hidden states to a safetensors file, with the names of prompts and positions.
 
-    The file has a tensor ``[R, N, D]`` for each layer, under its name. Its metadata has
-    under ``rows`` a JSON list, for each of the ``N`` rows a table with
-    ``part, role, prompt, position, token``; if replicas have different worlds, it has
-    such a list for each replica.
+    The file contains a tensor ``[R, N, D]`` for each layer, under the layer's name. Its
+    metadata contains, under ``rows``, a JSON list of ``N`` objects with the keys
+    ``part, role, prompt, position, token``, as explained at :func:`activations`; if
+    replicas have different worlds, it contains such a list for each replica.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         world: One world, or one for each replica.
-        path: The file, usually ``NAME.safetensors``; replaced if it exists.
-        layers: As of :func:`activations`.
-        position: As of :func:`activations`.
-        parts: As of :func:`activations`.
+        path: The file, usually ``NAME.safetensors``; an existing file is replaced.
+        layers: Names of layers, as in :func:`activations`.
+        position: Positions at which states are read, as in :func:`activations`.
+        parts: ``facts``, ``queries`` or both.
 
     Returns:
-        The path.
+        The path of the file.
 
     Raises:
         ConfigError: A layer or a part is unknown.
-        DataError: A name is no token, or no prompt has the position.
+        DataError: A name is not a token of the world, or no prompt has the position.
         RunError: The file cannot be written.
 
     Example:
@@ -150,7 +151,7 @@ def write_activations(
 
 @dataclass(frozen=True)
 class _Block:
-    """States of prompts of one role and length; for each world the names of each row."""
+    """States of prompts of one role and length, with the names of each row for each world."""
 
     states: dict[str, Float[Tensor, "R n D"]]
     about: list[list[tuple[Any, ...]]]
@@ -164,7 +165,7 @@ def _blocks(
     position: int | str | Sequence[str] | None,
     parts: Sequence[Part],
 ) -> Iterator[_Block]:
-    """Yield the states of each role and length, at the positions that are asked for."""
+    """Yield the states of each role and length, at the requested positions."""
     each = as_worlds(worlds, model)
     some = False
     for part in chosen_parts(each[0], parts):

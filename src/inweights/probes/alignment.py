@@ -1,7 +1,8 @@
 """Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7).
 
-:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs`
-selects the compared prompts, also for other probes.
+:func:`alignment` compares hidden states at two points of a prompt; :func:`bridge_pairs`
+returns the compared prompts, also for other probes. Shapes: ``R`` replicas, ``m`` pairs
+of prompts, ``T`` positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -36,22 +37,24 @@ def alignment(
 ) -> pl.DataFrame:
     """Compare the hidden states of a subject's prompt and of its bridge's prompt, by layer.
 
-    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared,
-    each at its last position; at the place ``query`` those of ``(e1, r1, r2)`` and
-    ``(e2, r2)``. A high cosine alone says little, since all states of a layer may point
-    the same way. The table therefore also gives the mean cosine with *other* bridges.
+    For the place ``first_hop``, the states of ``(e1, r1)`` and ``(e2)`` are compared,
+    each at its last position; for the place ``query``, those of ``(e1, r1, r2)`` and
+    ``(e2, r2)``. A high cosine alone is weak evidence, since all states of a layer may
+    have similar directions. Therefore the table also contains the mean cosine with
+    *other* bridges.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
         layers: Names of layers, among ``model.layer_names``; by default all.
         places: ``first_hop``, ``query`` or both.
 
     Returns:
-        A row for each replica, place and layer: ``replica, place, layer, depth`` (index
-        of the layer), ``cosine`` (mean over pairs), ``other`` (mean cosine with the
-        states of other bridges), ``contrast`` (``cosine − other``), ``nearest`` (share
-        of subjects whose own bridge is nearer than every other one).
+        One row per replica, place and layer, with the columns ``replica``, ``place``,
+        ``layer``, ``depth`` (index of the layer), ``cosine`` (mean over pairs),
+        ``other`` (mean cosine with the states of other bridges), ``contrast`` (``cosine
+        − other``) and ``nearest`` (share of subjects whose own bridge is nearer than
+        all others).
 
     Raises:
         DataError: The world has no first hops that occur in queries.
@@ -97,7 +100,7 @@ def _compare(
     theirs: Float[Tensor, "R m D"],
     bridges: Int[Ids, "_ m"],
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
-    """Return cosines with the own bridge, the mean with other bridges, if own is nearest."""
+    """Return cosines with the own bridge, the mean with others, and whether the own is nearest."""
     own, nearest = ours.new_empty(2, *ours.shape[:2])
     total = torch.zeros(len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
@@ -120,11 +123,11 @@ def bridge_pairs(
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
         place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop.
-            Otherwise ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
+            ``query``: ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
 
     Returns:
-        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``, row by row of one
-        pair.
+        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``; equal rows belong to
+        one pair.
 
     Raises:
         DataError: The world has no first hops, or no queries that pass through them.

@@ -1,7 +1,7 @@
-"""Similarity of inputs that share a label, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
+"""Similarity of inputs with one label, layer by layer (Feature Resemblance, Theorem 6, Fig. 1).
 
 :func:`label_cosines` measures it in a trained model;
-:func:`predicted_similarity_by_depth` is the prediction that it is compared with.
+:func:`predicted_similarity_by_depth` is the prediction with which it is compared.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Compute the mean cosine of hidden states of inputs that share a label, and that do not.
+    """Compute the mean cosine of hidden states of inputs with one label, and with different labels.
 
     The states at the last position of a prompt are compared, in every layer.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds whose facts of role ``category`` have prompts of one length and
             labels that several of them share: one, or one for each replica.
 
     Returns:
-        A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same``
-        (mean cosine of two inputs with one label), ``other`` (mean cosine of inputs
-        with different labels) and ``other_size`` (mean of its absolute value: where it
-        is as high as ``same``, all states lie in one cone).
+        One row per replica and layer, with the columns ``replica``, ``layer``,
+        ``depth`` (from 1), ``same`` (mean cosine of two inputs with one label),
+        ``other`` (mean cosine of inputs with different labels) and ``other_size`` (mean
+        of the absolute value of the latter; if it is as high as ``same``, all states
+        lie in one cone).
 
     Raises:
         DataError: A world has no facts of role ``category``, or no label occurs twice.
@@ -47,7 +48,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     for world in each:
         if "category" not in world.facts.role_names:
             raise DataError(
-                f"label_cosines needs facts of role category; this world has "
+                f"label_cosines needs facts of the role 'category'; this world has the roles "
                 f"{', '.join(world.facts.role_names) or 'none'}"
             )
         facts.append(world.facts.matrix(world.facts.with_role("category")))
@@ -55,7 +56,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     repeats = [np.unique(row, return_counts=True)[1].max() for row in labels]
     if min(repeats) < 2:
         raise DataError(
-            "label_cosines needs labels that several inputs share; here no two do"
+            "label_cosines needs at least one label that several inputs share, got none"
         )
     states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []
@@ -75,7 +76,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 def _compare(
     states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
 ) -> Float[Floats, "R 3"]:
-    """Return mean cosines within labels and between them, and the mean absolute one between."""
+    """Return the mean cosine within labels and between them, and the mean absolute one between."""
     total = np.zeros((len(states), 3))
     pairs = np.zeros((len(states), 3))
     for rows, cosines, same_label in cosine_blocks(states, states, labels):
@@ -96,9 +97,9 @@ def _compare(
 def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Predict the cosine of inputs with one label in a deep linear network, by layer (theorem 6).
+    """Predict the cosine of inputs with one label in a deep linear network, by layer.
 
-    Theorem 6 of Feature Resemblance is used.
+    The prediction is Theorem 6 of Feature Resemblance.
 
     Args:
         layers: Number of layers.
@@ -108,8 +109,8 @@ def predicted_similarity_by_depth(
         steps: Number of steps.
 
     Returns:
-        A row for each layer: ``depth`` (from 1) and ``foretold``, the predicted cosine
-        (see
+        One row per layer, with the columns ``depth`` (from 1) and ``foretold``, the
+        predicted cosine (see
         :func:`~inweights.theory.feature_resemblance.depth.depth_cosines`).
 
     Raises:

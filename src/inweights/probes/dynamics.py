@@ -1,9 +1,8 @@
-"""Node2Vec's gradient descent in closed form: tables of its path, and training compared with it.
+"""Node2Vec's gradient descent in closed form: tables of its path, and comparison with training.
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma
-1).
-:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how
-far a model trained by autograd is from it.
+1). :func:`along_descent` makes a table of a whole path; :func:`off_descent` measures
+how far a model trained by autograd is from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,11 +44,12 @@ def along_descent(
         descent: Learning rate and number of steps.
         model: Width, whether the weights are tied, and the initial scale.
         seed: Root seed of the world and of the initial weights.
-        record: Steps that the trajectory holds, besides the last one.
+        record: Steps that the trajectory contains, besides the last one.
         options: Further keyword arguments of ``look``.
 
     Raises:
-        DataError: The world is not a graph.
+        DataError: The world is not a graph, or a step in ``record`` does not exist.
+        SolverError: The vectors diverged.
     """
     built = world.build(seed)
     return look(
@@ -62,22 +62,24 @@ def off_descent(
 ) -> pl.DataFrame:
     """Measure how far a trained Node2Vec is from the closed form of its descent (Lemma 1).
 
-    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts.
-    On a graph whose ``N`` nodes have one degree that is the paper's sum over nodes
-    divided by ``N``, so that plain gradient descent at the rate ``N η`` is the closed
-    form at ``η``.
+    The closed form does not use autograd. :func:`inweights.train` minimises the mean
+    over facts. On a graph whose ``N`` nodes all have the same degree, this is the
+    paper's sum over nodes divided by ``N``, so that plain gradient descent at the rate
+    ``N η`` is the closed form at ``η``.
 
     Args:
-        model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`,
-            each built with its world's seed.
+        model: Model with ``R`` replicas of a tied
+            :class:`~inweights.models.node2vec.Node2Vec`, each built with its world's
+            seed.
         worlds: Worlds of regular graphs, one for each replica.
-        rate: ``η`` of the closed form.
+        rate: Learning rate ``η`` of the closed form.
         steps: Number of updates of the closed form.
 
     Returns:
-        A row for each replica: ``replica``; ``distance``, the norm of the difference of
-        the trained embeddings and the closed form's, over the norm of the latter;
-        ``travelled``, the same for the initial embeddings.
+        One row per replica, with the columns ``replica``, ``distance`` (norm of the
+        difference between the trained embeddings and those of the closed form, divided
+        by the norm of the latter) and ``travelled`` (the same for the initial
+        embeddings).
 
     Raises:
         ConfigError: The model is not a tied Node2Vec.
@@ -92,7 +94,7 @@ def off_descent(
         if len(set(a.sum(1).tolist())) > 1:
             raise DataError(
                 "the mean over facts is the mean over nodes only if all degrees are equal; "
-                "take a cycle, or a Descent"
+                "use a cycle, or a Descent"
             )
         fresh = model.config.build(vocabulary=len(world.vocabulary), seeds=[world.seed])
         start = fresh.tokens.weight.detach()[:, : len(a)].double().numpy()

@@ -1,10 +1,10 @@
-"""Looking inside: the logit lens, attention patterns, and similarity of two sets of states.
+"""Look inside a model: the logit lens, attention patterns, and similarity of two sets of states.
 
 Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The first two evaluate a
 model on its world; :func:`cka` compares states, for example of two models.
 
-Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T``
-positions.
+Shapes: ``R`` replicas, ``n`` prompts, ``m`` statements, ``D`` and ``E`` widths, ``K``
+candidates, ``H`` heads, ``T`` positions.
 """
 
 from __future__ import annotations
@@ -40,25 +40,28 @@ def logit_lens(
 ) -> pl.DataFrame:
     """Decode the answer from the state of each layer (the logit lens, nostalgebraist 2020).
 
-    The state at the last position goes through the final norm and the unembedding, as
-    if the layers between did nothing. In the deepest layer these are the model's
+    The state at the last position is passed to the final norm and the unembedding, as
+    if later layers did not exist. For the deepest layer, the results are the model's
     logits.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
         layers: Names of layers, among ``model.layer_names``; by default all that can be
             decoded.
-        most: Largest number of statements of each slice that are read, the first ones.
+        most: Largest number of statements of each slice that are read; the first ones
+            are used.
 
     Returns:
-        A row for each replica, slice and layer: ``replica, part, role, distribution,
-        layer, depth, accuracy`` (of the first answer token, over all candidates),
-        ``probability`` (mean of the right answer's), ``rank`` (mean number of
-        candidates with a larger logit), ``statements`` (their number). Where several
-        answers are right, any of them counts: ``probability`` is their sum, and
-        ``rank`` counts wrong candidates above the best of them.
+        One row per replica, slice and layer, with the columns ``replica``, ``part``,
+        ``role`` and ``distribution`` (the slice; see
+        :func:`~inweights.probes.accuracy`), ``layer``, ``depth`` (index of the layer),
+        ``accuracy`` (of the first answer token, over all candidates), ``probability``
+        (of the right answer, mean), ``rank`` (mean number of candidates with a larger
+        logit) and ``statements`` (their number). If several answers are right, any of
+        them counts as right: ``probability`` is their sum, and ``rank`` is the number
+        of wrong candidates above the best of them.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -109,7 +112,7 @@ def _decode(
     columns: Int[Tensor, "R m 1"],
     known: RightPlaces | None,
 ) -> dict[str, Float[Tensor, " R"]]:
-    """Return the columns of :func:`logit_lens` for one layer; logits are made in blocks."""
+    """Return the columns of :func:`logit_lens` for one layer; logits are computed in blocks."""
     hits: list[Tensor] = []
     parts: dict[str, list[Tensor]] = {"probability": [], "rank": []}
     step = max(1, MAX_LOGITS // len(model.candidates))
@@ -151,16 +154,17 @@ def attention(
     """Compute the attention weights of every head, averaged over the prompts of a role.
 
     Args:
-        model: ``R`` replicas of an architecture with attention.
+        model: Model with ``R`` replicas, of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Largest number of statements of each role and length that are read, the
-            first ones.
+        most: Largest number of statements of each role and length that are read; the
+            first ones are used.
 
     Returns:
-        A row for each replica, role, length of prompt, layer, head and pair of
-        positions: ``replica, part, role, length, layer, head, position`` (that
-        attends), ``attended`` (to which), ``weight`` (from 0 to 1).
+        One row per replica, role, length of prompt, layer, head and pair of positions,
+        with the columns ``replica``, ``part``, ``role``, ``length``, ``layer``,
+        ``head``, ``position`` (the position that attends), ``attended`` (the position
+        to which it attends) and ``weight`` (mean attention, from 0 to 1).
 
     Raises:
         ConfigError: The architecture has no attention, or a part is unknown.
@@ -201,7 +205,7 @@ def attention(
 
 
 def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
-    """Return a row for each replica, head and pair of positions of ``[R, H, T, T]`` weights.
+    """Return one row per replica, head and pair of positions from weights ``[R, H, T, T]``.
 
     Positions after the one that attends are left out.
     """
@@ -217,12 +221,12 @@ def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
 def cka(
     one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]
 ) -> Float[Tensor, " R"]:
-    """Compute the linear CKA of two sets of states of the same prompts: similarity from 0 to 1.
+    """Compute the linear CKA of two sets of states of the same prompts, a similarity from 0 to 1.
 
     Rotating or scaling either set does not change it, so that models that were trained
     separately can be compared (Kornblith et al. 2019, §3). With fewer prompts than
-    dimensions it is high for any two sets; where all prompts have one state it is not a
-    number.
+    dimensions it is high for any two sets; if all prompts have the same state it is
+    NaN.
 
     Args:
         one: States ``[R, n, D]`` of ``n`` prompts.
@@ -242,8 +246,9 @@ def cka(
     """
     if one.shape[:-1] != other.shape[:-1] or one.dim() != 3:
         raise DataError(
-            f"states of shapes {list(one.shape)} and {list(other.shape)} do not have the same "
-            "prompts; [R, n, D] and [R, n, E] are expected"
+            "states must have the shapes [R, n, D] and [R, n, E], for the same replicas and "
+            "prompts, "
+            f"got {list(one.shape)} and {list(other.shape)}"
         )
     x, y = (_centred(states.double()) for states in (one, other))
     # By products of D×D and not by Gram matrices of n×n, which are larger with many
@@ -255,6 +260,6 @@ def cka(
 
 
 def _centred(states: Tensor) -> Tensor:
-    """Return states minus their mean; 0 where the rest is rounding error."""
+    """Return states minus their mean; 0 if the rest is rounding error."""
     rest = states - states.mean(1, keepdim=True)
     return torch.where(rest.abs() > 1e-12 * states.abs().amax(), rest, 0.0)

@@ -1,6 +1,6 @@
-"""Margins of every statement: by how many logits the right answer wins, or loses.
+"""Margins of every statement: the logit of the right answer minus that of the best wrong one.
 
-:func:`margins` returns one row per statement, where :func:`~inweights.probes.accuracy`
+:func:`margins` returns one row per statement, while :func:`~inweights.probes.accuracy`
 returns shares.
 """
 
@@ -22,20 +22,22 @@ def margins(
 ) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt
-    are right, it is the margin of the best of them over the best wrong one.
+    ``f`` are the logits and ``y`` the right answer. If several answers to a prompt are
+    right, it is the margin of the best right answer over the best wrong one.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
-        A row for each replica and statement: ``replica``, ``part``, ``role``,
-        ``distribution``, ``prompt`` and ``answer`` in words (of several right ones the
-        first), ``predicted``, ``margin`` (against every candidate) and ``margin_among``
-        (against the answers of the role only), both in logits, ``right_answers`` (how
-        many answers are right to the prompt).
+        One row per replica and statement, with the columns ``replica``, ``part``,
+        ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
+        ``prompt`` and ``answer`` (names; the first of several right answers),
+        ``predicted`` (name of the candidate with the largest logit), ``margin``
+        (against all candidates) and ``margin_among`` (against the answers of the role
+        only), both in logits, and ``right_answers`` (number of right answers to the
+        prompt).
 
     Raises:
         ConfigError: A part is unknown.

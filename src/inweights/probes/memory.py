@@ -26,20 +26,21 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Measure how much a subject alone favours the objects it leads to (Identity Bridge §4.4).
+    """Measure how much a subject alone favours the objects that it leads to (Identity Bridge §4.4).
 
     The model reads the subject alone, ``(e1)``, and the subject with the second
     relation only, ``(e1, r2)``; it was trained on neither (Fig. 7).
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
 
     Returns:
-        A row for each replica and prompt: ``replica, prompt`` (``subject`` or
-        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject
-        leads to by two hops, minus that of the other objects), ``reached`` (share of
-        prompts whose largest logit among the objects is one of them).
+        One row per replica and prompt, with the columns ``replica``, ``prompt``
+        (``subject`` or ``subject_relation``), ``contrast`` (mean logit of the objects
+        to which the subject leads by two hops, minus that of the other objects) and
+        ``reached`` (share of prompts whose largest logit among the objects is one of
+        the former).
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -79,7 +80,7 @@ def _favour(
     reached: Sequence[tuple[Ids, Ids]],
     repeats: int,
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Return each replica's contrast, and how often an object with the largest logit is reached.
+    """Return each replica's contrast, and how often the object with the largest logit is reached.
 
     ``repeats`` prompts in a row have the same subject; prompts are read in blocks.
     """
@@ -112,7 +113,7 @@ def _favour(
 
 
 def _reached(world: World) -> tuple[Ids, Ids]:
-    """Return subjects and the objects that queries lead them to, pair by pair, each from 0."""
+    """Return pairs of a subject and an object to which queries lead it, both counted from 0."""
     rows = world.queries.with_role("composition")
     prompts, _ = world.queries.matrix(rows)
     places, answers = world.queries.right_pairs(rows)

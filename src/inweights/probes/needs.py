@@ -1,10 +1,10 @@
 """Memory that a probe needs, estimated before it starts.
 
-Every probe declares with :func:`holds` how many bytes it takes for each of the arrays
-that can be large; their sizes follow from the model and its worlds (:func:`sizes`). A
-probe that would need more than there is, is refused (:func:`check_probe`). The factors
-were measured: ``tests/probes/test_needs.py`` compares them with the peaks, within a
-factor of two.
+Every probe declares by the decorator :func:`holds` how many bytes it uses per number of
+each array that can be large. The sizes of these arrays follow from the model and its
+worlds (:func:`sizes`). A probe that would need more memory than is available raises an
+error (:func:`check_probe`). The factors were measured: ``tests/probes/test_needs.py``
+checks that they agree with the peaks within a factor of two.
 """
 
 from collections.abc import Callable
@@ -33,22 +33,22 @@ _SORTED = 100_000
 
 
 def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float]:
-    """Return how many numbers are in each array that a probe may hold, by the array's name.
+    """Return the number of entries of each array that a probe may use, by the array's name.
 
     Args:
         model: The probed model.
-        worlds: One world, or one for each replica; the first one counts.
+        worlds: One world, or one for each replica; only the first one is used.
         most: Largest number of statements that the probe reads; by default all.
 
     Returns:
-        ``logits``: of a block of statements; ``whole``: of all statements; ``asked``:
-        of a block of nodes, for one replica; ``states``: of the positions of a block,
-        at one layer; ``kept``: of all prompts, at all layers; ``cosines``: of a block;
-        ``matrix``: of all pairs of nodes, in graphs where no pairs are sampled;
-        ``draws``: of random embeddings; ``angles``: of their cosines, where they are
-        sorted; ``margins``: of their margins; ``weights``: of a matrix of tokens and
-        candidates; ``statements``: of one column of a table; ``one``: 1, for what is
-        needed at any size.
+        Sizes by name. ``logits``: logits of a block of statements; ``whole``: logits of
+        all statements; ``asked``: logits of a block of nodes, for one replica;
+        ``states``: states at the positions of a block, in one layer; ``kept``: states
+        of all prompts, in all layers; ``cosines``: cosines of a block; ``matrix``: all
+        pairs of nodes, in graphs whose pairs are not sampled; ``draws``: random
+        embeddings; ``angles``: their cosines, if they are sorted; ``margins``: their
+        margins; ``weights``: a matrix of tokens and candidates; ``statements``: one
+        column of a table; ``one``: 1, for memory that does not depend on sizes.
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -83,11 +83,11 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
 
 def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
-    """Estimate how many bytes a probe takes beyond the model.
+    """Estimate how many bytes a probe uses in addition to the model.
 
     Args:
-        probe: Function of a model and worlds; without the decorator :func:`holds` it
-            counts as 0.
+        probe: Function of a model and worlds; without the decorator :func:`holds`, the
+            estimate is 0.
         model: The probed model.
         worlds: One world, or one for each replica.
 
@@ -104,15 +104,15 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 def holds(
     *, most: float = np.inf, **factors: float
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Declare the memory of a probe, and refuse calls of it that would need too much.
+    """Decorate a probe with its memory, so that calls that would need too much raise an error.
 
-    A decorator. The decorated probe also computes no gradients.
+    The decorated probe also computes no gradients.
 
     Args:
-        most: Default of the probe's option of that name: how many statements it reads
-            at most.
-        factors: Bytes for each number in an array of :func:`sizes`, by the array's
-            name.
+        most: Default of the probe's option ``most``, the largest number of statements
+            that it reads.
+        factors: Number of bytes for each entry of an array of :func:`sizes`, by the
+            array's name.
 
     Returns:
         The decorator.
@@ -141,7 +141,7 @@ def holds(
 def check_probe(
     probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object
 ) -> None:
-    """Refuse a probe that would take more memory than is available.
+    """Raise an error for a probe that would use more memory than is available.
 
     Args:
         probe: Function of a model and worlds.
@@ -151,7 +151,7 @@ def check_probe(
 
     Raises:
         ConfigError: The probe would need too much memory; the message states the memory
-        needed and available, and what to do.
+            needed and available, and what to do.
     """
     name = getattr(probe, "__name__", "of one's own")
     what = f"probe '{name}' of {len(model.candidates):,} candidates"

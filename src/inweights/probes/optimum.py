@@ -29,25 +29,25 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
     """Compare the direction of a linear model's templates with the optimum of program (2).
 
     Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its
-    logits. Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at
-    which all facts have a margin of 1.
+    logits. Program (2) of Identity Bridge minimises the nuclear norm of ``W`` subject
+    to a margin of at least 1 for all facts.
 
     Args:
-        model: ``R`` replicas of an Emb-MLP or a deep linear network.
+        model: An Emb-MLP or a deep linear network with ``R`` replicas.
         worlds: One world, or one for each replica.
-        gap: Certified relative gap at which the solver stops.
+        gap: Certified relative duality gap at which the solver stops.
 
     Returns:
-        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both
-        centred by row; ``least_margin`` of the facts, in logits; ``excess``: the
-        nuclear norm of ``W`` scaled to a least margin of 1, over the optimum's, minus
-        1; ``query_margin``: median margin of the queries at that scale; ``expected``:
-        the optimum's median margin of the queries. ``excess`` and ``query_margin`` are
-        not numbers where a fact has no positive margin.
+        One row per replica, with the columns ``replica``; ``cosine`` of ``W`` and the
+        optimum, both centred by row; ``least_margin`` of the facts, in logits;
+        ``excess``, the nuclear norm of ``W`` scaled to a least margin of 1, divided by
+        the optimum's, minus 1; ``query_margin``, the median margin of the queries at
+        that scale; and ``expected``, the optimum's median margin of the queries.
+        ``excess`` and ``query_margin`` are NaN if a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is of another architecture: only in these two are logits
-            sums of rows of templates.
+        ConfigError: The model is of another architecture, whose logits are not sums of
+            rows of templates.
 
     Example:
         >>> import inweights as iw
@@ -100,14 +100,14 @@ def nuclear_norm(
     """Compute the nuclear norm of a linear model's templates, scaled to a least margin of 1.
 
     Args:
-        model: ``R`` replicas of an Emb-MLP or a deep linear network.
+        model: An Emb-MLP or a deep linear network with ``R`` replicas.
         worlds: One world, or one for each replica.
-        order: ``nuc`` for the nuclear norm, ``fro`` for the Frobenius norm, as for
+        order: ``nuc`` for the nuclear norm, ``fro`` for the Frobenius norm, as in
             :func:`numpy.linalg.norm`.
 
     Returns:
-        A row for each replica: ``replica``, ``least_margin`` of the facts, in logits,
-        and ``norm``, which is not a number where a fact has no positive margin.
+        One row per replica, with the columns ``replica``, ``least_margin`` of the
+        facts, in logits, and ``norm``, which is NaN if a fact has no positive margin.
 
     Raises:
         ConfigError: The model is of another architecture.
@@ -133,8 +133,9 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
     """Yield ``W`` of every replica, inputs by outputs of its world, and that world's program."""
     if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(
-            "the direction is that of an Emb-MLP or a deep linear network, whose templates are "
-            f"additive; this is a {type(model).__name__}. Probe its margins instead"
+            "direction and nuclear_norm require an Emb-MLP or a deep linear network, whose "
+            "templates "
+            f"are additive, got {type(model).__name__}; use margins instead"
         )
     each = as_worlds(worlds, model)
     for replica, w in enumerate(model.templates().cpu().double().numpy()):
@@ -147,11 +148,11 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
 
 @lru_cache(maxsize=256)
 def _program(world: World) -> Program:
-    """Return the program of a world; cached, since observers ask for it while a model trains."""
+    """Return the program of a world, cached because observers use it repeatedly during training."""
     return Program.of(world)
 
 
 @lru_cache(maxsize=256)
 def _optimum(world: World, gap: float) -> Solution:
-    """Return the optimum of a world; cached for the same reason."""
+    """Return the optimum of a world, cached for the same reason."""
     return solve(_program(world), gap=gap)

@@ -1,7 +1,7 @@
-"""Accuracy by role: of the facts that a model was trained on, and of queries that combine them.
+"""Accuracy by role: on the facts that a model was trained on, and on queries that combine them.
 
-:func:`accuracy` is the most used probe. Other probes share how statements are divided:
-:func:`slices`, :func:`chosen_parts`, :func:`answers_among`.
+:func:`accuracy` is the most used probe. Other probes share the functions that divide
+statements: :func:`slices`, :func:`chosen_parts`, :func:`answers_among`.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ from inweights.worlds.world import Ids, World
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Compute accuracy and loss of the first answer token, by role.
 
-    An answer is right if it is among the right ones of its prompt: those that any fact,
-    or any query, of the world gives to it.
+    An answer is right if any fact, or any query, of the world states it for the prompt.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
 
     Returns:
-        A row for each replica and slice: ``replica``, ``part`` (``facts`` or
-        ``queries``), ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of
+        One row per replica and slice, with the columns ``replica``, ``part`` (``facts``
+        or ``queries``), ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of
         distribution), ``statements`` (their number), ``accuracy`` (of the largest logit
-        over *all* candidates of the head), ``accuracy_among`` (over those tokens only
-        that answer some statement of the role: for compositions, the objects),
-        ``chance`` (accuracy of guessing among the answers of the role), ``loss`` (mean
-        cross-entropy over all candidates, nats), ``right_answers`` (mean number of
-        answers of the role that are right to a prompt).
+        over *all* candidates of the head), ``accuracy_among`` (of the largest logit
+        over only those tokens that answer some statement of the role; for compositions,
+        the objects), ``chance`` (accuracy of guessing among the answers of the role),
+        ``loss`` (mean cross-entropy over all candidates, in nats) and ``right_answers``
+        (mean number of answers of the role that are right for a prompt).
 
     Raises:
         ConfigError: The model has no replica axis.
@@ -102,15 +101,15 @@ def by_loops(
     """Compute the accuracy of a looped GPT with other numbers of loops than in training.
 
     Args:
-        model: ``R`` replicas of a GPT.
+        model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
         counts: Numbers of loops, each at least 1.
 
     Returns:
-        The rows of :func:`accuracy` for each number, with a column ``loops``.
+        The rows of :func:`accuracy` for each number of loops, with a column ``loops``.
 
     Raises:
-        ConfigError: The model has no loops, or a number is below 1.
+        ConfigError: The model is not a GPT, or a number is below 1.
 
     Example:
         >>> import inweights as iw
@@ -123,7 +122,7 @@ def by_loops(
     trained = getattr(model, "loops", None)
     if not isinstance(trained, int) or min(counts, default=0) < 1:
         raise ConfigError(
-            f"by_loops requires a GPT and numbers of loops from 1, got {type(model).__name__} and "
+            f"by_loops requires a GPT and counts of at least 1, got {type(model).__name__} and "
             f"{list(counts)}"
         )
     parts = []
@@ -137,7 +136,7 @@ def by_loops(
 
 
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
-    """Check the parts of a world that a probe is asked for, and return them as a tuple.
+    """Check the parts of a world that a probe evaluates, and return them as a tuple.
 
     Args:
         world: The probed world.
@@ -163,8 +162,8 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
     """Divide a world's statements by part, role and distribution.
 
     Returns:
-        ``(part, role, distribution, indices)`` of every slice that is not empty: facts
-        are ``trained``, queries ``in`` or ``out`` of distribution.
+        Tuples ``(part, role, distribution, indices)`` of all slices that are not empty:
+        facts are ``trained``, queries ``in`` or ``out`` of distribution.
     """
     parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role))
@@ -182,18 +181,18 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
 def answers_among(
     model: Model, worlds: Sequence[World], part: Part, role: str
 ) -> Bool[torch.Tensor, "R K"]:
-    """Return which candidates answer some statement of a role.
+    """Return which candidates answer some statement of a role, ``[R, K]``.
 
     Args:
-        model: Gives the candidates.
+        model: Model whose candidates are compared.
         worlds: Worlds of the replicas: one, or one for each.
         part: ``facts`` or ``queries``.
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.
 
     Returns:
-        Whether each candidate is a right answer to one of them, in the order of the
-        logits.
+        Whether each candidate is a right answer to at least one of them, in the order
+        of the logits.
     """
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     columns = model.column.cpu()

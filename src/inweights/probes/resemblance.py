@@ -1,8 +1,9 @@
 """Feature resemblance (equation 10): similarity of the states of entities that share a property.
 
 :func:`resemblance` measures it in a trained model, :func:`predicted_similarity`
-computes what theory predicts, and :func:`entity_pairs` returns the entities that are
-compared.
+computes the prediction of theory, and :func:`entity_pairs` returns the entities that
+are compared. Shapes: ``R`` replicas, ``P`` pairs, ``T`` tokens of a prompt, ``D``
+width.
 """
 
 from __future__ import annotations
@@ -53,33 +54,35 @@ def resemblance(
 
     For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V
     e_b``; for a deeper model, that of the penultimate states at the last token of a
-    prompt. The paper does not name the prompt, so the table contains it. A high cosine
-    alone says little, since all states of a layer may point the same way. The table
-    therefore also gives the mean cosine with entities of *other* tuples.
+    prompt. The paper does not state which prompt is used, so the table contains it. A
+    high cosine alone is weak evidence, since all states of a layer may have similar
+    directions. Therefore the table also contains the mean cosine with entities of
+    *other* tuples.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Analogies, or two hops as analogies: one world, or one for each replica.
-        prompt: ``entity``: the entity alone. ``premise``: with the relation of the
-            property that both share. ``query``: with the relation of the conclusion. By
-            default ``entity`` for a :class:`~inweights.models.OneLayer`, and
-            ``premise`` for other models, which in trials with a small GPT came closest
-            to the similarities of Table 1.
-        layers: Names of layers; by default the last but one, which is ``value`` of a
-            :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
-        by_pair: Whether each pair has a row of its own, in place of one row with their
-            mean.
+        prompt: ``entity``: the entity alone. ``premise``: the entity with the relation
+            of the property that both share. ``query``: the entity with the relation of
+            the conclusion. By default ``entity`` for a
+            :class:`~inweights.models.OneLayer`, and ``premise`` for other models, which
+            in trials with a small GPT came closest to the similarities of Table 1.
+        layers: Names of layers; by default the penultimate layer, which is ``value`` of
+            a :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
+        by_pair: Whether there is one row per pair, instead of one row with the mean
+            over pairs.
 
     Returns:
-        A row for each replica and layer, and with ``by_pair`` for each pair: ``replica,
-        prompt, layer, depth``, perhaps ``one, two`` (names of the pair's entities),
+        One row per replica and layer, and with ``by_pair`` also per pair, with the
+        columns ``replica``, ``prompt``, ``layer``, ``depth`` (index of the layer),
+        ``one`` and ``two`` (names of the pair's entities, only with ``by_pair``),
         ``cosine``, ``other`` (mean cosine of an entity ``one`` with all entities
-        ``two`` from which another conclusion follows; not a number where there are
-        none), ``contrast`` (``cosine − other``).
+        ``two`` from which another conclusion follows; NaN if there are none) and
+        ``contrast`` (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, or the layer sees only the last
-            token, which is the same in both prompts.
+        ConfigError: A prompt or layer is unknown, or the layer's state depends only on
+            the last token, which is the same in both prompts.
         DataError: The world has no pairs of entities.
 
     Example:
@@ -96,8 +99,8 @@ def resemblance(
     for name in wanted:
         if name in _POSITION_WISE and chosen != "entity":
             raise ConfigError(
-                f"the state of layer '{name}' depends on the last token alone, which is the same "
-                f"in both prompts of '{chosen}'; take prompt = 'entity' or a deeper layer"
+                f"the state of layer '{name}' depends only on the last token, which is the same "
+                f"in both prompts of '{chosen}'; use prompt = 'entity' or a deeper layer"
             )
     each = as_worlds(worlds, model)
     prompts = [_prompts(world, chosen) for world in each]
@@ -148,10 +151,10 @@ def _compare(
 
 
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
-    """Return the pairs of entities that a conclusion links.
+    """Return the pairs of entities that a conclusion links, ``[P, 2]``.
 
-    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i,
-    b_i)``, too, where the entity ``b_i`` is the bridge that ``a_i`` leads to.
+    In an analogy these are ``(a_i, b_i)``, tuple by tuple. In two hops they are also
+    ``(a_i, b_i)``, where the entity ``b_i`` is the bridge to which ``a_i`` leads.
 
     Raises:
         DataError: The world has no conclusions, or neither similarities nor first hops.
@@ -183,7 +186,7 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
 def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     """Return prompts of both entities of each pair, ``[P, T]``, and the pairs' labels, ``[P]``.
 
-    Where a world has several relations of a kind, the first one is used.
+    If a world has several relations of a kind, the first one is used.
     """
     pairs = entity_pairs(world)
     facts = world.facts
@@ -224,24 +227,24 @@ def predicted_similarity(
 
     Args:
         world: Config of an analogy, or of two hops as an analogy.
-        roles: Roles of the facts that stage 1 trains on, each with its weight.
+        roles: Roles of the facts that are trained on in stage 1, each with its weight.
         seed: Root seed of the world.
-        model: Gives the initial scale ``κ0`` and the width ``m``; by default the
-            paper's.
+        model: Config with the scale ``κ0`` of the logits and the width ``m``; by
+            default the paper's.
         rate: Learning rate ``η`` of stage 1.
         steps: Number of steps ``T1`` of stage 1.
-        course: Name of one of the paper's curricula, whose closed form is given as
-            well; by default none.
+        course: Name of one of the paper's curricula, whose closed form is also
+            computed; by default none.
         rho: ``ρ`` of the closed form.
-        by_pair: Whether each pair has a row of its own, in place of one row with their
-            mean.
+        by_pair: Whether there is one row per pair, instead of one row with the mean
+            over pairs.
 
     Returns:
-        One row, or one for each pair: with ``by_pair`` the entities ``one`` and
-        ``two``; ``from_facts``, the predicted cosine
-        (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`); with
-        a ``course``, ``closed_form``
-        (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
+        One row, or one per pair, with the columns ``one`` and ``two`` (names of the
+        pair's entities, only with ``by_pair``), ``from_facts`` (the predicted cosine;
+        see :func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`)
+        and, with a ``course``, ``closed_form`` (see
+        :func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
 
     Raises:
         DataError: The world has no pairs of entities.

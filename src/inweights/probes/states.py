@@ -1,7 +1,7 @@
 """Hidden states at the ends of prompts, and helpers for tables that probes share.
 
 :func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets,
-some at a time; :func:`by_replica` and :func:`share` make rows of a table.
+in blocks; :func:`by_replica` and :func:`share` make rows of a table.
 
 Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens
 of a prompt, ``D`` width.
@@ -34,10 +34,10 @@ def last_states(
     prompts: Sequence[Int[Ids, "m T"]],
     layers: Sequence[str] | None = None,
 ) -> dict[str, Float[Tensor, "R m D"]]:
-    """Return the hidden state of every prompt at its last position, by layer.
+    """Return the hidden state of every prompt at its last position, ``[R, m, D]``, by layer name.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
         layers: Names of layers, among ``model.layer_names``; by default all.
     """
@@ -81,12 +81,12 @@ def share(
 ) -> Float[Tensor, "R ..."]:
     """Return the share of each replica's statements that are right, in double precision.
 
-    Double, so that 18 of 20 is .9, which single precision would make .8999999762.
+    In double precision, 18 of 20 is .9, while single precision would give .8999999762.
 
     Args:
-        right: Whether each statement is right, perhaps at several places.
-        among: Statements that count; by default all. Where none counts, the share is
-            not a number.
+        right: Whether each statement is right, optionally at several positions.
+        among: Statements that are counted, ``[R, m]``; by default all. If there are
+            none, the share is NaN.
 
     Example:
         >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()
@@ -100,20 +100,20 @@ def share(
 def cosine_blocks(
     one: Float[Tensor, "R m D"], two: Float[Tensor, "R m D"], groups: Int[Ids, "_ m"]
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
-    """Yield the cosines of some states of ``one`` with all of ``two``, block by block.
+    """Yield the cosines of some states of ``one`` with all states of ``two``, block by block.
 
-    Up to 2,048 states are one block. Blocks do not depend on the number of replicas.
+    Up to 2,048 states form one block. Blocks do not depend on the number of replicas.
 
     Args:
-        one: States.
-        two: States to compare with.
-        groups: Group of every state: one row for all replicas, or a row for each.
+        one: States, ``[R, m, D]``.
+        two: States with which they are compared, ``[R, m, D]``.
+        groups: Group of every state: one row for all replicas, or one for each.
 
     Yields:
-        Which rows of ``one`` these are, their cosines, and which pairs belong to one
-        group. Copy results that outlast a block into an array that was allocated
-        before: a view keeps the whole block in memory, and small arrays between blocks
-        fragment it.
+        The block's rows of ``one``, their cosines ``[R, b, m]``, and whether the states
+        of a pair belong to the same group. Copy results that are needed after a block
+        into an array that was allocated before: a view keeps the whole block in memory,
+        and small arrays between blocks fragment it.
     """
     ours = F.normalize(one, dim=-1)
     theirs = F.normalize(two, dim=-1).mT

@@ -1,6 +1,6 @@
 """Logit templates: the logits of tokens, facts and queries as a table (Identity Bridge, Fig. 3).
 
-:func:`templates` returns one row for each cell; :func:`winners` picks the largest ones.
+:func:`templates` returns one row per logit; :func:`winners` selects the largest ones.
 """
 
 from collections.abc import Sequence
@@ -28,22 +28,22 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Return the logits of every output for tokens or prompts, as a long table.
 
-    For Emb-MLP the rows of ``tokens`` are the rows of ``W = E W_proj``, and the rows of
-    a prompt are the sums of its tokens' rows. For other models a row holds the model's
-    logits for the prompt.
+    For an Emb-MLP, the rows of ``tokens`` are the rows of ``W = E W_proj``, and the row
+    of a prompt is the sum of its tokens' rows. For other models, a row contains the
+    model's logits for the prompt.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
-        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own),
-            or a role of the world's facts or queries (its prompts).
+        rows: ``tokens`` (every token that occurs in a prompt, as a prompt by itself),
+            or a role of the world's facts or queries (their prompts).
 
     Returns:
-        A row for each replica, prompt and output token of the world: ``replica, row``
-        (the prompt), ``row_group`` (group of its first token), ``column`` (the output),
-        ``column_group``, ``value`` (logit, centred over the outputs of its prompt),
-        ``top`` (whether it is the largest of its prompt), ``answer`` (whether the
-        output is the right answer).
+        One row per replica, prompt and output token of the world, with the columns
+        ``replica``, ``row`` (the prompt), ``row_group`` (group of its first token),
+        ``column`` (the output token), ``column_group`` (its group), ``value`` (logit,
+        centred over the outputs of its prompt), ``top`` (whether it is the largest of
+        its prompt) and ``answer`` (whether the output is the right answer).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the
@@ -115,12 +115,12 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     """Return the output with the largest logit for every prompt and group of outputs.
 
     Args:
-        table: A table of :func:`templates`.
+        table: A table from :func:`templates`.
         by: Further columns that identify a table, such as ``replica`` or ``seed``.
 
     Returns:
-        A row for each table, prompt and group: ``*by, row, row_group, column_group,
-        column, value``.
+        One row per table, prompt and group, with the columns ``by`` and ``row``,
+        ``row_group``, ``column_group``, ``column`` and ``value`` of :func:`templates`.
     """
     keys = [*by, "row", "row_group", "column_group"]
     best = table.sort("value", descending=True, maintain_order=True)
@@ -130,7 +130,7 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
 
 def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
-    """Return prompts ``[m, T]`` and their answers ``[m]`` (-1 where a prompt has none)."""
+    """Return prompts ``[m, T]`` and their answers ``[m]`` (-1 for a prompt without an answer)."""
     if rows == "tokens":
         groups = _groups(world)
         order = {group: i for i, group in enumerate(_GROUP_ORDER)}

@@ -1,6 +1,6 @@
 """Share of a prompt's representation that identifies its last token.
 
-:func:`token_share` compares token embeddings with the added positions, before any
+:func:`token_share` compares token embeddings with the added positions, before the first
 block. A recipe measures it during training, to explain why a memory becomes geometric
 or does not. Shapes: ``R`` replicas, ``m`` prompts, ``T`` tokens of a prompt, ``D``
 width, ``V`` tokens.
@@ -27,24 +27,25 @@ from inweights.worlds.world import Ids, World, Worlds
 def token_share(model: Model, worlds: Worlds, *, role: str = "edge") -> pl.DataFrame:
     """Measure how much of the state before the first block depends on the prompt's last token.
 
-    This state is the sum of the token's embedding and the position's contribution.
-    A residual stream passes it to the head unchanged, except for the norm. The
-    component that all prompts share contains no information about the token.
+    This state is the sum of the token's embedding and the position's contribution. A
+    residual stream passes it to the head unchanged, except for the norm. The component
+    that all prompts share contains no information about the token.
 
     Args:
-        model: ``R`` replicas with a table of token embeddings and a state
-            ``embedding``.
+        model: Model with a table of token embeddings, a state ``embedding`` and ``R``
+            replicas.
         worlds: One world, or one for each replica.
         role: Role of the facts whose prompts are read; one of
             ``world.facts.role_names``.
 
     Returns:
-        A row for each replica: ``replica``; ``token`` and ``added``, the root mean
-        square length of the last tokens' embeddings and of what is added to them;
-        ``ratio``, the second over the first; ``share``, which part of the normalised
-        states' energy differs between prompts (0 to 1); ``gradient``, the same of the
-        gradient that the head receives from those states while all answers are equally
-        likely, as at the start (0 to 1).
+        One row per replica, with the columns ``replica``; ``token`` and ``added``, the
+        root mean square lengths of the last tokens' embeddings and of the vectors added
+        to them; ``ratio``, the second divided by the first; ``share``, the fraction of
+        the normalised states' energy that differs between prompts (0 to 1); and
+        ``gradient``, the same fraction for the gradient that the head receives from
+        those states if all answers are equally likely, as at the start of training (0
+        to 1).
 
     Raises:
         ConfigError: The model has no table of token embeddings.
@@ -92,7 +93,7 @@ def _facts_of(world: World, role: str) -> tuple[Ids, Ids]:
 
 
 def _stacked(ids: list[Ids], like: Tensor) -> Tensor:
-    """Return ids ``[m]`` for all replicas, or ``[R, m]`` where they have worlds of their own."""
+    """Return ids ``[m]`` for all replicas, or ``[R, m]`` if their worlds differ."""
     return torch.from_numpy(np.stack(ids) if len(ids) > 1 else ids[0]).to(like.device)
 
 
@@ -111,9 +112,9 @@ def _share_of_gradient(
     answers: Tensor,
     outputs: int,
 ) -> Float[Tensor, " R"]:
-    """Return which part of the head's gradient is due to what differs between prompts.
+    """Return the fraction of the head's gradient that is due to differences between prompts.
 
-    With equal probabilities the gradient of answer ``w`` is ``Σ_{i: y_i = w} h_i − Σ_i
+    With equal probabilities, the gradient of answer ``w`` is ``Σ_{i: y_i = w} h_i − Σ_i
     h_i / K``.
     """
     replicas, count, width = apart.shape

@@ -1,6 +1,6 @@
 """Probes of the geometry of embeddings over a graph.
 
-Recall and cosines, rank correlation with hops, spectral energy, margins, arrangements
-in few dimensions, and embeddings from elsewhere. All read a model's node vectors
-through ``cosines``.
+They measure recall and cosines, rank correlation with hops, spectral energy, margins,
+arrangements in few dimensions, and embeddings from other programs. All read a model's
+node vectors by the functions of ``vectors.py``.
 """

@@ -1,11 +1,11 @@
 """Arrangements of embeddings up to rotation: Procrustes across replicas, PCA, UMAP.
 
-Two models that learnt the same graph may hold it in different directions of a space of
-many dimensions. Their embeddings are compared here after the best rotation or
-reflection (:func:`agreement`), and placed in few dimensions to be drawn
-(:func:`arrangement`). ``N`` vectors in ``D ≥ N`` dimensions can always be rotated a
-good way towards any others, so that a distance means something only beside that of
-random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
+Two models that learnt the same graph may represent it in different directions of a
+space of many dimensions. Here their embeddings are compared after the best rotation or
+reflection (:func:`agreement`), and mapped to few dimensions to be drawn
+(:func:`arrangement`). ``N`` vectors in ``D ≥ N`` dimensions can always be rotated close
+to any others, so that a distance is meaningful only in comparison with that of random
+vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` dimensions of a
 picture.
 """
 
@@ -44,30 +44,34 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the Procrustes distance of each replica's embeddings to the other replicas'.
+    """Compute the Procrustes distance of each replica's embeddings to those of the other replicas.
 
     Small distances mean that all replicas learnt one arrangement. Nodes are matched by
     their labels: build one world for all, or use ``shuffled=False``.
 
     Args:
-        model: ``R`` replicas, at least two.
+        model: Model with ``R`` replicas, at least two.
         worlds: Worlds of one graph: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of leading principal directions that are compared; 0 for all,
-            which mean little where the width is at least the number of nodes.
-        draws: Pairs of random embeddings of the same shape in the null distribution.
+            whose distances are not informative if the width is at least the number of
+            nodes.
+        draws: Number of pairs of random embeddings of the same shape in the null
+            distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, distance`` (Procrustes distance, mean over
-        the other replicas), ``nearest`` (the smallest one), ``null_mean, null_low``
-        (mean and 2.5% quantile of the distance of two random embeddings) and ``p``, the
-        share of ``1 + draws`` values at most as large.
+        One row per replica, with the columns ``replica``, ``distance`` (Procrustes
+        distance, mean over the other replicas), ``nearest`` (the smallest one),
+        ``null_mean`` and ``null_low`` (mean and 2.5% quantile of the distance of two
+        random embeddings) and ``p``, the share of ``1 + draws`` values that are at most
+        as large.
 
     Raises:
         ConfigError: ``dimensions`` is below 0.
-        DataError: There is one replica only, or the graphs of the worlds differ.
+        DataError: There is only one replica, or the graphs of the worlds differ.
 
     Example:
         >>> import inweights as iw
@@ -78,7 +82,7 @@ def agreement(
     """
     if dimensions < 0:
         raise ConfigError(
-            f"dimensions must be at least 0 (all of them), got {dimensions}"
+            f"dimensions must be at least 0 (0 for all), got {dimensions}"
         )
     if model.replicas < 2:
         raise DataError(
@@ -133,7 +137,7 @@ def _vectors(model: Model, worlds: Worlds, layer: str) -> Floats:
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
-    """Return the coordinates of centred points in their leading directions; of all, for 0."""
+    """Return the coordinates of centred points in their leading directions; 0 means all."""
     centred = points - points.mean(0)
     if not dimensions:
         return centred
@@ -150,16 +154,16 @@ def arrange(
     neighbours: int = 5,
     seed: int = 0,
 ) -> Float[Floats, "N K"]:
-    """Return coordinates of points in few dimensions; the same at every call.
+    """Return deterministic coordinates of points in few dimensions, ``[N, K]``.
 
     Args:
-        points: Points in many dimensions, a row for each.
+        points: Points in many dimensions, one row per point.
         method: ``pca``, whose signs are fixed (the largest coordinate of each direction
-            is positive); or ``umap`` by cosine, which needs ``pip install
+            is positive); or ``umap`` with the cosine metric, which needs ``pip install
             'inweights[umap]'``.
         dimensions: Number of dimensions ``K``.
         neighbours: Number of nearest neighbours that UMAP considers for each point.
-        seed: Root seed of UMAP. It makes UMAP use one thread.
+        seed: Root seed of UMAP, which then uses one thread.
 
     Raises:
         ConfigError: The method or a number is out of range, or umap-learn is not
@@ -179,7 +183,8 @@ def arrange(
         or not np.isfinite(points).all()
     ):
         raise DataError(
-            f"{method} takes finite points [N, D], at least {_LEAST[method]}, got {points.shape}"
+            f"{method} requires finite points [N, D], at least {_LEAST[method]}, got shape "
+            f"{list(points.shape)}"
         )
     if not 1 <= dimensions <= min(points.shape):
         raise ConfigError(
@@ -190,7 +195,7 @@ def arrange(
         largest = np.take_along_axis(where, np.abs(where).argmax(0)[None], axis=0)
         return where * np.where(largest < 0, -1.0, 1.0)
     if neighbours < 2:
-        raise ConfigError(f"umap needs at least 2 neighbours, got {neighbours}")
+        raise ConfigError(f"neighbours must be at least 2 for umap, got {neighbours}")
     reducer = optional("umap", "method 'umap'").UMAP(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
@@ -216,18 +221,19 @@ def arrangement(
     """Return coordinates of all nodes in few dimensions, each replica aligned with the first one.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of one graph: one, or one for each replica.
         method: ``pca`` or ``umap``; see :func:`arrange`.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        dimensions: Number of dimensions, 1 to 3.
+        dimensions: Number of dimensions, from 1 to 3.
         neighbours: Number of nearest neighbours that UMAP considers for each node.
         seed: Root seed of UMAP.
 
     Returns:
-        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z``
-        or fewer.
+        One row per replica and node, with the columns ``replica``, ``node`` (its name)
+        and the coordinates ``x``, ``y`` and ``z``, or the first ``dimensions`` of them.
 
     Raises:
         ConfigError: A setting is out of range, or umap-learn is not installed.
@@ -241,7 +247,7 @@ def arrangement(
     """
     if not 1 <= dimensions <= 3:
         raise ConfigError(
-            f"an arrangement must have 1 to 3 dimensions, got {dimensions}"
+            f"dimensions of an arrangement must be from 1 to 3, got {dimensions}"
         )
     each = as_worlds(worlds, model)
     vectors = _vectors(model, worlds, layer)

@@ -1,7 +1,8 @@
 """Recall of a graph's edges, and cosines of its nodes (Geometric Memory B.5, C.3).
 
-:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether near
-nodes have similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether nearby
+nodes have similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``n`` nodes of a block,
+``E`` edges, ``D`` width.
 """
 
 from __future__ import annotations
@@ -42,21 +43,22 @@ _IN_CACHE = 2**17
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
 
-    A node with three neighbours has one largest logit, so that the accuracy over edges
-    has a ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the
-    share of a node's neighbours among its ``deg(u)`` largest logits.
+    A node with three neighbours has only one largest logit, so that the accuracy over
+    edges has an upper bound and the loss a lower bound. *Top-degree recall* is the
+    share of a node's neighbours among its ``deg(u)`` largest logits; it is 1 for
+    perfect memory.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica: ``replica, recall`` (top-degree recall over all edges),
-        ``worst`` (its minimum over nodes), ``recall_others`` (with a node's own logit
-        left out, which is the largest one in a tied Node2Vec), ``accuracy`` (of the
-        facts ``u → v``, by the largest logit), ``ceiling`` (the largest possible
-        accuracy), ``loss`` (mean cross-entropy over facts, nats), ``floor`` (the
-        smallest possible loss, the mean of ``ln deg``).
+        One row per replica, with the columns ``replica``, ``recall`` (top-degree recall
+        over all edges), ``worst`` (its minimum over nodes), ``recall_others`` (recall
+        without a node's own logit, which is the largest one in a tied Node2Vec),
+        ``accuracy`` (of the facts ``u → v``, by the largest logit), ``ceiling`` (the
+        largest possible accuracy), ``loss`` (mean cross-entropy over facts, in nats)
+        and ``floor`` (the smallest possible loss, the mean of ``ln deg``).
 
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
@@ -120,8 +122,8 @@ def _recalled(
 ) -> dict[str, NDArray[Any]]:
     """Return the recalled share of the outgoing edges of each node from ``start`` on.
 
-    ``logs`` are the log-probabilities of all nodes after each of these nodes, ``edges``
-    all edges in ascending order.
+    ``logs`` are the log-probabilities of all nodes after each of these nodes; ``edges``
+    are all edges in ascending order.
     """
     first, last = np.searchsorted(edges[:, 0], [start, start + len(logs)])
     row = edges[first:last, 0] - start
@@ -149,17 +151,18 @@ def better_nodes(
     column: Int[Ids, " E"],
     start: int,
 ) -> tuple[Int[Ids, " E"], Bool[Bools, " E"]]:
-    """Count, for each edge, the nodes with a larger logit than its end.
+    """Count, for each edge, the nodes with a larger logit than the edge's target.
 
     Args:
-        logits: Logits of all nodes, a row for each node from ``start`` on; of equal
-            ones the first counts as the larger one.
-        row: Row of the node that each edge leaves.
-        column: Node that it reaches.
+        logits: Logits of all nodes, with one row per node from ``start`` on; in case of
+            ties, the first logit is the larger one.
+        row: Row of each edge's source, ``[E]``.
+        column: Target of each edge, ``[E]``.
         start: Node of the first row.
 
     Returns:
-        The counts, ``[E]``, and whether the node that the edge leaves is one of them.
+        The counts, ``[E]``, and whether the edge's source is among the counted nodes,
+        ``[E]``.
     """
     own = logits[row, column]
     before = np.empty(len(row), dtype=np.int64)
@@ -181,14 +184,15 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
     """Compute the cosine and the hop distance of every pair of nodes (Figs. 23, 24).
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
-            :func:`node_vectors`.
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see :func:`node_vectors`.
 
     Returns:
-        A row for each replica and ordered pair: ``replica, source, target`` (names),
-        ``hops`` (null between components), ``cosine``.
+        One row per replica and ordered pair, with the columns ``replica``, ``source``
+        and ``target`` (names of the nodes), ``hops`` (distance; null between
+        components) and ``cosine``.
 
     Raises:
         DataError: A world is not a graph, or the table would need too much memory.

@@ -1,4 +1,4 @@
-"""Margins that the geometry of embeddings alone gives the edges of a graph (B.5 (4)).
+"""Margins of a graph's edges that follow from the geometry of embeddings alone (B.5 (4)).
 
 :func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the
 margin as the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of
@@ -43,42 +43,43 @@ def geometric_margin(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute margins on the edges with a middle layer that only scales the embeddings' axes.
+    """Compute margins on edges with a middle layer that only scales the embeddings' axes.
 
-    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i``
-    the right singular vectors of the embeddings, which leaves no connection between
-    different directions; the bias stays. A node's margin is the logit of a neighbour
-    less the largest logit of the other nodes. The neighbour is the one with the
-    *largest* logit (``max``; a weak test) or the *smallest* (``min``: above 0, every
-    edge is right).
+    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, where
+    ``v_i`` are the right singular vectors of the embeddings, so that different
+    directions are not connected; the bias does not change. A node's margin is the logit
+    of a neighbour minus the largest logit of the other nodes. The neighbour is the one
+    with the *largest* logit (``max``; a weak test) or the *smallest* (``min``: above 0,
+    every edge is right).
 
     The null distribution is associative storage: random embeddings of the same shape,
-    with the least-squares ``W`` that gives logit 1 on edges and 0 elsewhere.
+    with the least-squares ``W`` for logits of 1 on edges and 0 elsewhere.
     :func:`edge_margin` is the margin as the paper's code computes it. For a graph with
-    more than 2,000 nodes only the margins of 500 nodes, drawn by the seed, are
+    more than 2,000 nodes, only the margins of 500 nodes, drawn by the seed, are
     computed.
 
     Args:
-        model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
+        model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        itself: Whether a node without a loop counts among the other nodes, as in the
-            softmax. A node with a loop is neither among them nor a neighbour of its
-            own.
-        draws: Draws in the null distribution.
+        itself: Whether a node without a self-edge is one of the other nodes, as in the
+            softmax. A node with a self-edge is neither one of them nor its own
+            neighbour.
+        draws: Number of draws in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over,
-        margin`` (mean over nodes), ``worst`` (the smallest), ``positive`` (share of
-        nodes above 0), ``null_positive`` and ``null_worst`` (means of these two in the
-        null distribution, where margins have another scale than the model's),
-        ``null_all`` (share of draws whose mean margin is above 0), ``p`` (share of ``1
-        + draws`` values of ``positive`` at least as large as the replica's).
+        One row per replica and ``over`` (``max`` or ``min``), with the columns
+        ``replica``, ``over``, ``margin`` (mean over nodes), ``worst`` (smallest
+        margin), ``positive`` (share of nodes with a margin above 0), ``null_positive``
+        and ``null_worst`` (means of these two in the null distribution, where margins
+        have another scale than the model's), ``null_all`` (share of draws whose mean
+        margin is above 0) and ``p`` (share of ``1 + draws`` values of ``positive`` that
+        are at least as large as the replica's).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is
             complete.
-        ConfigError: The layer is unknown.
+        ConfigError: The model or the world is too large for the memory.
     """
     graphs = graph_edges(model, worlds)
     w = _middle(model)
@@ -130,24 +131,26 @@ def geometric_margin(
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Compute the geometric margin as the paper's code does: no bias, and never the node itself.
 
-    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are
-    the nodes that are neither neighbours nor the node itself (``nodes``), or these and
-    the tokens that are not nodes (``vocabulary``), whose rows then also take part in
-    the singular vectors. Of more than 2,000 rows 500 are drawn.
+    The logits are ``E W̃ᵀ Eᵀ``, with ``W̃`` as in :func:`geometric_margin`. Neighbours
+    are compared with the nodes that are neither neighbours nor the node itself
+    (``nodes``), or with these and the tokens that are not nodes (``vocabulary``), whose
+    rows then also determine the singular vectors. If there are more than 2,000 rows,
+    500 of them are drawn.
 
     Args:
-        model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
+        model: A :class:`~inweights.models.TinyNN` with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over``
-        (``max`` or ``min``): ``replica, rivals, over, margin`` (mean over nodes),
-        ``worst`` (the smallest), ``positive`` (share of nodes above 0).
+        One row per replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over``
+        (``max`` or ``min``, as in :func:`geometric_margin`), with the columns
+        ``replica``, ``rivals``, ``over``, ``margin`` (mean over nodes), ``worst``
+        (smallest margin) and ``positive`` (share of nodes with a margin above 0).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is
             complete.
-        ConfigError: The layer is unknown.
+        ConfigError: The model or the world is too large for the memory.
 
     Example:
         >>> import inweights as iw
@@ -205,9 +208,9 @@ def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> F
 def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     """Return logits of the geometric part of associative storage in random embeddings, [K, S, N].
 
-    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A
-    u_i / σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is
-    ever made.
+    With ``E = U Σ Vᵀ``, the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A
+    u_i / σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no array ``[K, D,
+    D]`` is needed.
     """
     left = np.linalg.svd(vectors, full_matrices=False)[0]
     # The adjacency of a large graph would not fit: its quadratic form is summed over
@@ -224,14 +227,14 @@ def _associative(vectors: Floats, chosen: _Rows) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The nodes whose margins are computed, and their edges: all nodes of a small graph.
+    """The nodes whose margins are computed, and their edges; all nodes of a small graph.
 
     Attributes:
         nodes: The chosen nodes; a full slice for all.
-        near: Whether an edge leads from a chosen node to a node.
+        near: Whether an edge leads from a chosen node to each node.
         own: Column of each chosen node.
-        u: Node at which each edge of the graph starts.
-        v: Node at which it ends.
+        u: Source of each edge of the graph.
+        v: Target of each edge of the graph.
     """
 
     nodes: slice | Int[Ids, " S"]
@@ -264,7 +267,8 @@ class _Rows:
     ) -> tuple[Floats, Floats]:
         """Return margins with the largest and with the smallest neighbour, ``[K, n]`` each.
 
-        Nodes without neighbours, or whose neighbours are all other nodes, are left out.
+        Nodes without neighbours, or whose neighbours are all other nodes, are left out,
+        so that ``n`` may be smaller than ``S``.
         """
         # A loop at a node is an edge, but a node is no neighbour of its own.
         own = np.zeros_like(self.near)

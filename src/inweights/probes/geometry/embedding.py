@@ -1,8 +1,9 @@
-"""Embeddings from elsewhere: a matrix, the names of its rows, and a graph over the same names.
+"""Embeddings from other programs: a matrix, the names of its rows, and a graph over these names.
 
-:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are
-matched to nodes by name, or refused: a graph's nodes are in the order in which a file
-first names them, and a matrix in another order would silently give wrong numbers.
+:class:`Embedding` turns them into a model that every probe of graphs accepts. Rows are
+matched to nodes by name, and a missing name is an error. A graph's nodes are in the
+order in which a file first names them, and a matrix in another order would silently
+give wrong numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class NamedNodes(Node2Vec):
     """Node vectors as a model for probes of graphs; its logits are inner products of vectors.
 
     Attributes:
-        names: Name of every node, by its id. Probes refuse a graph with other nodes.
+        names: Name of each node, by its id. Probes raise an error for a graph with
+            other nodes.
     """
 
     names: tuple[str, ...] = ()
@@ -48,11 +50,11 @@ class Embedding:
         names: Names of the ``N`` rows.
         vectors: One matrix ``[N, D]``, or several ``[R, N, D]``, such as one for each
             layer or seed.
-        source: Origin of the matrix, as messages name it.
+        source: Origin of the matrix in messages.
 
     Raises:
-        DataError: The shapes do not fit, or a number is not finite or is over 1e15 in
-            size.
+        DataError: The number of names differs from that of rows, or a number is not
+            finite or larger than 1e15.
 
     Example:
         >>> from inweights.probes import hop_correlation
@@ -92,8 +94,8 @@ class Embedding:
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
         """Return the vectors of a graph's nodes as a model, one replica for each matrix.
 
-        Rows of other names are left out. Tokens of the graph that are not nodes, such
-        as a pause, get zeros.
+        Rows with other names are left out. Tokens of the graph that are not nodes, such
+        as a pause token, get zeros.
 
         Args:
             world: A graph whose nodes have the names of rows.
@@ -143,7 +145,7 @@ def node_names(world: World) -> tuple[str, ...]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """List some names in words."""
+    """Return some names as text."""
     shown = ", ".join(f"'{name}'" for name in names[:_LISTED])
     if len(names) <= _LISTED:
         return shown

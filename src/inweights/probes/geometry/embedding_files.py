@@ -1,7 +1,7 @@
-"""Readers of embedding files: NumPy, safetensors, and the text of word2vec and GloVe.
+"""Readers of embedding files: NumPy, safetensors, and the text formats of word2vec and GloVe.
 
-:func:`read_embedding` chooses a reader by the file's ending. Pickles are refused, since
-loading one could run code.
+:func:`read_embedding` chooses a reader by the file's suffix. A pickle is an error,
+since loading it could run code.
 """
 
 import json
@@ -36,17 +36,17 @@ def read_embedding(
         path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file
             is read as text with a line ``name x1 … xD`` for each row, after a first
             line ``rows D`` (word2vec, fastText) or without one (GloVe).
-        names: Text file with the name of every row, one per line. Needed for ``.npy``,
-            and for ``.safetensors`` unless its metadata has ``names``, a JSON list;
-            text has names already.
-        tensor: Name of the tensor in a ``.safetensors`` file; required if the file has
-            several matrices.
-        only: Names whose rows are read from a text; by default all. Has no effect on
-            other files.
+        names: Text file with the names of the rows, one per line. Needed for ``.npy``,
+            and for ``.safetensors`` unless its metadata contains ``names``, a JSON
+            list; a text file contains names itself.
+        tensor: Name of the tensor in a ``.safetensors`` file; required if the file
+            contains several matrices.
+        only: Names whose rows are read from a text file; by default all. Has no effect
+            on other files.
 
     Raises:
-        DataError: The file is missing, damaged or a pickle; rows have no names, or the
-            wrong number of them.
+        DataError: The file is missing, damaged or a pickle, rows have no names, or the
+            number of names differs from that of rows.
         ConfigError: The file has no such tensor.
 
     Example:
@@ -62,8 +62,8 @@ def read_embedding(
     kind = file.suffix.lower()
     if kind in _PICKLES:
         raise DataError(
-            f"{file} is a pickle, which could run code and is not loaded, or binary; save the "
-            "matrix as .npy or .safetensors, or as word2vec text"
+            f"{file} is a pickle, which could run code, or another binary file; save the matrix as "
+            ".npy or .safetensors, or as word2vec text"
         )
     if kind == ".npy":
         matrix = _numpy(file)
@@ -80,7 +80,7 @@ def read_embedding(
         found = tuple(map(str.strip, _lines(Path(names))))
     if found is None:
         raise DataError(
-            f"{file} does not name its rows; give a text file with a name for each of its "
+            f"{file} has no names of rows; give a text file with a name for each of its "
             f"{matrix.shape[-2] if matrix.ndim > 1 else len(matrix):,} rows, one per line "
             "(--names)"
         )
@@ -101,9 +101,9 @@ def _numpy(file: Path) -> NDArray[Any]:
 
 
 def _promised(opened: BinaryIO) -> int:
-    """Return the bytes of the array that an ``.npy`` header states; 0 for another kind of file.
+    """Return the size in bytes of the array that an ``.npy`` header states; 0 for other files.
 
-    numpy allocates them all before it reads the first one.
+    NumPy allocates this size before it reads any number.
     """
     start = opened.read(len(np.lib.format.MAGIC_PREFIX))
     if start != np.lib.format.MAGIC_PREFIX:
@@ -120,7 +120,7 @@ def _promised(opened: BinaryIO) -> int:
 def _safetensors(
     file: Path, tensor: str | None
 ) -> tuple[NDArray[Any], tuple[str, ...] | None]:
-    """Read a matrix from ``.safetensors``, and the names in its metadata, if any."""
+    """Read a matrix from ``.safetensors``, and the names in its metadata, if there are any."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -133,7 +133,7 @@ def _safetensors(
                 raise unknown_name("tensor", tensor, known)
             if tensor is None and len(known) != 1:
                 raise DataError(
-                    f"{file} has {len(known)} matrices; name one (--tensor): "
+                    f"{file} has {len(known)} matrices; choose one (--tensor): "
                     f"{', '.join(known[:8])}{', …' if len(known) > 8 else ''}"
                 )
             matrix = opened.get_tensor(tensor or known[0]).double().numpy()
@@ -156,7 +156,7 @@ def _safetensors(
 def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
     """Return a matrix after checking that it has real numbers."""
     if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
-        raise DataError(f"{source} holds {matrix.dtype}; expected real numbers")
+        raise DataError(f"{source} must contain real numbers, got {matrix.dtype}")
     return matrix
 
 
@@ -176,7 +176,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
     width = int(width_said) if counted else _trailing(body[0].split())
     if width > len(body[0]):  # so many numbers have at least as many characters
         raise DataError(
-            f"{file} promises {width_said} numbers or more a row in its first line, and its first "
+            f"{file} states at least {width_said} numbers per row in its first line, but its first "
             f"row has {len(body[0].split()) - 1}"
         )
     names = []
@@ -185,7 +185,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
         name, *cells = line.rstrip().rsplit(maxsplit=width) if width else [line]
         if len(cells) != width or not width:
             raise DataError(
-                f"{file}, line {number}: expected a name and {width or 'some'} numbers, not "
+                f"{file}, line {number}: expected a name and {width or 'some'} numbers, got "
                 f"'{line[:60]}'"
             )
         name = name.strip()
@@ -205,7 +205,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
 
 
 def _trailing(cells: list[str]) -> int:
-    """Count the cells at the end of a line that are numbers; the first is a name in any case."""
+    """Count the numbers at the end of a line; the first cell is always a name."""
     count = 0
     for cell in reversed(cells[1:]):
         try:

@@ -1,10 +1,10 @@
 """Rank correlation of cosines with hop distances in a graph (Geometric Memory B.5, C.3).
 
-:func:`hop_correlation` is the probe, with its null distributions; the compared pairs
-are
-:class:`~inweights.probes.geometry.pairs.Pairs`. In graphs with more than :data:`EXACT`
-nodes pairs are drawn, so that nothing here grows with the square of the nodes. Shapes:
-``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
+:func:`hop_correlation` is the probe, with its null distributions;
+:class:`~inweights.probes.geometry.pairs.Pairs` are the compared pairs. In graphs with
+more than :data:`EXACT` nodes, pairs are sampled, so that memory and time do not grow
+with the square of the number of nodes. Shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``K`` random draws, ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -60,40 +60,42 @@ def hop_correlation(
 ) -> pl.DataFrame:
     """Compute Spearman's correlation of cosine with hop distance: −1 for a global geometry.
 
-    The correlation is over unordered pairs of different nodes in one component. Far
-    nodes count as much as near ones, so a local geometry alone does not reach −1. A
-    *folded* geometry, in which neighbours differ and second neighbours are similar,
-    shows among pairs an even number of hops apart and may cancel over all of them.
-    Equal distances and equal cosines have their mean rank; cosines that are all
-    different cannot reach −1 where distances are equal. In a graph with more than 2,000
-    nodes 100,000 pairs are drawn, the same ones for the null distribution.
+    The correlation is over unordered pairs of different nodes in one component. Distant
+    nodes have the same weight as near ones, so that a local geometry alone does not
+    reach −1. In a *folded* geometry, neighbours differ and second neighbours are
+    similar; it is visible among pairs an even number of hops apart, and may cancel over
+    all pairs. Equal distances and equal cosines have their mean rank. If all cosines
+    differ but some distances are equal, the correlation cannot reach −1. In a graph
+    with more than 2,000 nodes, 100,000 pairs are drawn, the same ones for the null
+    distribution.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        least: Smallest number of hops of a pair that counts; 2 leaves out pairs that
-            are facts.
-        pairs: Which pairs count: ``all``, or those an ``even`` or an ``odd`` number of
-            hops apart.
-        centred: Whether the mean vector of the nodes is subtracted from each of them
-            first.
+        least: Smallest number of hops of the pairs; 2 leaves out pairs that are facts.
+        pairs: Pairs that are used: ``all``, or those an ``even`` or an ``odd`` number
+            of hops apart.
+        centred: Whether the mean vector of the nodes is first subtracted from each of
+            them.
         null: Null distribution: ``random`` embeddings of the same shape, or the
-            replica's own with its nodes ``shuffled``.
+            replica's own embeddings with the nodes ``shuffled``.
         draws: Number of embeddings in the null distribution.
         seed: Root seed of the null distribution, and of the pairs if they are sampled.
 
     Returns:
-        A row for each replica: ``replica, spearman, null_mean, null_low, null_high``
-        (mean, 2.5% and 97.5% quantiles) and ``p``, the share of ``1 + draws`` values at
-        most as large as the replica's. They are not numbers where all distances are
-        equal, as between the leaves of a star. Where pairs were drawn also ``error``,
-        the standard error of ``spearman`` by ten groups of sources.
+        One row per replica, with the columns ``replica``, ``spearman``, ``null_mean``,
+        ``null_low`` and ``null_high`` (mean, 2.5% and 97.5% quantiles of the null
+        distribution) and ``p``, the share of ``1 + draws`` values that are at most as
+        large as the replica's. They are NaN if all distances are equal, as between the
+        leaves of a star. If pairs were drawn, there is also ``error``, the standard
+        error of ``spearman`` from ten groups of sources.
 
     Raises:
         ConfigError: ``pairs`` or ``null`` is unknown.
-        DataError: A world is not a graph.
+        DataError: A world is not a graph, or ``draws`` is below 1.
 
     Example:
         >>> import inweights as iw
@@ -146,7 +148,7 @@ def _random_correlations(
     *,
     centred: bool,
 ) -> list[Float[Floats, " K"]]:
-    """Return the correlations of random embeddings for each graph; all share the same draws."""
+    """Return the correlations of random embeddings for each graph, from the same draws."""
     # Few pairs are ranked exactly; many have their cosines counted in steps, in place
     # of being sorted.
     most = max(len(pairs.u) for pairs in each)

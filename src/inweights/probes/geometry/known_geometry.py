@@ -1,9 +1,8 @@
-"""The tests of appendix B.5 on embeddings whose geometry is known (Geometric Memory, Remark 4).
+"""The tests of appendix B.5 on embeddings with known geometry (Geometric Memory, Remark 4).
 
-Remark 4 says when each test mistakes a local geometry for a global one, or the other
-way around. :func:`known_geometries` makes embeddings that are one or the other and
-applies every test to them; :func:`skew` is the test of spectral bias. Shapes: ``N``
-nodes, ``D`` width.
+Remark 4 states when each test mistakes a local geometry for a global one, or vice
+versa. :func:`known_geometries` makes embeddings of both kinds and applies every test to
+them; :func:`skew` is the test of spectral bias. Shapes: ``N`` nodes, ``D`` width.
 """
 
 from collections.abc import Sequence
@@ -23,11 +22,9 @@ from inweights.worlds.families.graphs.graph import Graph
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:
     """Compare the energy of each eigenspace with its eigenvalue.
 
-    From Geometric Memory, B.5 (3), footnote 9.
-
-    Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` gives an eigenvalue ``μ = 1 + λ/2`` of the
-    walk. Embeddings that factorise the walk without any bias have energy ``|μ|`` in its
-    direction.
+    This is Geometric Memory, B.5 (3), footnote 9. Every eigenvalue ``λ`` of ``P + Pᵀ −
+    2I`` corresponds to an eigenvalue ``μ = 1 + λ/2`` of the walk. Embeddings that
+    factorise the walk without any bias have energy ``|μ|`` in its direction.
 
     Args:
         energy: A table of :func:`~inweights.probes.spectral_energy`, of one or several
@@ -35,10 +32,10 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
         by: Columns that identify a run.
 
     Returns:
-        Its rows with ``spectrum`` (``|μ_i / μ_1|``), ``relative`` (energy per dimension
-        over that of the first space), ``magnitude`` (its square root: length of
-        projections) and ``beyond`` (``spectrum − magnitude``: above 0 where the
-        embeddings are *more* skewed).
+        The rows of ``energy`` with further columns: ``spectrum`` (``|μ_i / μ_1|``),
+        ``relative`` (energy per dimension, divided by that of the first space),
+        ``magnitude`` (its square root, the length of projections) and ``beyond``
+        (``spectrum − magnitude``, above 0 where the embeddings are *more* skewed).
 
     Example:
         >>> import inweights as iw
@@ -61,27 +58,27 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
 def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Apply each test of B.5 to embeddings that are local, global, both or neither.
 
-    The embeddings are ``local``, the rows of the incidence matrix (for any graph, what
-    the hypercube path is in Remark 4); ``full rank``, a factorisation of ``A + cI``;
-    ``global``, the eigenvectors of as many top eigenspaces as have two dimensions; and
-    ``random``, normal vectors of width ``N``. The first two are nearly the same: the
-    incidence matrix factorises ``A + D``.
+    The embeddings are ``local``, the rows of the incidence matrix (which generalises
+    the path on the hypercube of Remark 4 to any graph); ``full rank``, a factorisation
+    of ``A + cI``; ``global``, the eigenvectors of as many top eigenspaces as are needed
+    for two dimensions; and ``random``, normal vectors of width ``N``. The first two are
+    nearly the same, as the incidence matrix factorises ``A + D``.
 
     Args:
-        world: Config of an undirected graph without loops.
+        world: Config of an undirected graph without self-edges.
         seed: Root seed of the labels and of the random vectors.
 
     Returns:
-        A row for each embedding: ``embedding, width``; ``neighbours`` (mean cosine one
-        hop apart) and ``others`` (largest ``|cosine|`` further apart), as in a
-        heat-map; ``heatmap`` (minus Spearman's ρ of cosine with hops); ``picture`` (ρ
-        of the distance in the first three principal components with hops); ``probe``
-        (as ``heatmap``, for the part of the embeddings in the top eigenspaces);
-        ``beyond`` (by how much their energy is more skewed than the spectrum, mean over
-        dimensions; see :func:`skew`).
+        One row per embedding, with the columns ``embedding``, ``width``, ``neighbours``
+        (mean cosine one hop apart), ``others`` (largest ``|cosine|`` further apart, as
+        in a heat map), ``heatmap`` (minus Spearman's ρ of cosine with hops),
+        ``picture`` (ρ of the distance in the first three principal components with
+        hops), ``probe`` (as ``heatmap``, for the part of the embeddings in the top
+        eigenspaces) and ``beyond`` (how much more skewed their energy is than the
+        spectrum, mean over dimensions; see :func:`skew`).
 
     Raises:
-        DataError: The graph is directed, or has loops.
+        DataError: The graph is directed, or has self-edges.
 
     Example:
         >>> table = known_geometries(Graph(shape="cycle", n=8))

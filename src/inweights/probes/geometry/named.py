@@ -1,10 +1,10 @@
 """Geometry of an embedding over a graph, compared with the same rows under shuffled names.
 
-:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the
-right null distribution for a model trained from such; an embedding from elsewhere has
-directions that all rows share, and clusters of its own. Its null distribution is the
-embedding itself, with its rows assigned to the nodes at random. Shapes: ``R`` replicas,
-``N`` nodes, ``D`` width, ``K`` draws.
+:func:`named_geometry` is for embeddings from other programs. Random vectors are the
+right null distribution for a model whose training starts from them. An embedding from
+another program has directions that all rows share, and its own clusters. Its null
+distribution is therefore the embedding itself, with its rows assigned to the nodes at
+random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 """
 
 from typing import Any
@@ -67,37 +67,39 @@ def named_geometry(
     """Measure how well an embedding fits a graph, compared with shuffled names.
 
     The measures are ``spearman``, the rank correlation of cosine with hops; ``far``,
-    the same over pairs at least two hops apart (both −1 at best); ``neighbours``, the
-    share of a node's neighbours among as many nodes with the largest cosine;
-    ``fiedler``, the share of energy in the Fiedler space; and ``zigzag``, the share of
-    energy where neighbours have opposite signs (high for an embedding that separates
-    neighbours).
+    the same over pairs at least two hops apart (both are −1 at best); ``neighbours``,
+    the share of a node's ``k`` neighbours among the ``k`` nodes with the largest
+    cosine; ``fiedler``, the share of energy in the Fiedler space; and ``zigzag``, the
+    share of energy in eigenspaces where neighbours have opposite signs (high for an
+    embedding that separates neighbours).
 
     Args:
-        model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` returns.
-        worlds: Worlds of graphs: one, or one for each replica. Edges count in both
+        model: Model with ``R`` replicas, such as :meth:`inweights.probes.Embedding.on`
+            returns.
+        worlds: Worlds of graphs: one, or one for each replica. Edges are used in both
             directions.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        together: Whether ``p`` is corrected for choosing the best replica: each draw
-            then counts with its own best replica. Without it, ``p`` is valid only for a
-            replica that was not chosen by these values.
-        draws: Number of times that the names are shuffled, the same way for all
+        together: Whether ``p`` is corrected for choosing the best replica, by
+            comparison with the best replica of each draw. Otherwise ``p`` is valid only
+            for a replica that was not chosen by these values.
+        draws: Number of times that the names are shuffled, in the same way for all
             replicas.
         seed: Root seed of the shuffles.
 
     Returns:
-        A row for each replica and measure: ``replica, measure, value, null_mean,
-        null_low, null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and
-        ``p``, the share of ``1 + draws`` values that are at least as geometric. ``far``
-        is missing where all such pairs have one distance. For graphs of more than 2,000
-        nodes ``far`` and the energies are missing (:func:`inweights.probes.zigzag` has
-        them), pairs and edges are drawn by the seed, and ``error`` is the standard
-        error.
+        One row per replica and measure, with the columns ``replica``, ``measure``,
+        ``value``, ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and 97.5%
+        quantiles under shuffled names) and ``p``, the share of ``1 + draws`` values
+        that are at least as geometric. ``far`` is missing if all such pairs have one
+        distance. For graphs with more than 2,000 nodes, ``far`` and the energies are
+        missing (:func:`inweights.probes.zigzag` computes them), pairs and edges are
+        drawn by the seed, and there is a column ``error``, the standard error.
 
     Raises:
         DataError: A world is not a graph, all its nodes have the same distance from one
-            another, the names of model and graph differ, or there are no draws.
+            another, the names of model and graph differ, or ``draws`` is below 1.
         ConfigError: The model or the world is too large for the memory; the message
             states the memory needed and available.
 
@@ -156,7 +158,7 @@ def named_geometry(
 
 
 class _Sample:
-    """Drawn pairs and edges of a large graph, by which embeddings are measured."""
+    """Drawn pairs and edges of a large graph, on which embeddings are measured."""
 
     def __init__(self, count: int, u: Ids, v: Ids, seed: int) -> None:
         self.pairs = choose_pairs(count, u, v, 1, seed)
@@ -174,7 +176,7 @@ class _Sample:
         self.within = degree[one[chosen]]
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
-        """Return the measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
+        """Return the measures, ``[1 + K]`` each, for every order of the rows ``[1 + K, N]``."""
         ends = unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
@@ -201,7 +203,7 @@ class _Sample:
 
 
 class _Shape:
-    """Pairs, edges and spectrum of a graph, by which embeddings are measured."""
+    """Pairs, edges and spectrum of a graph, on which embeddings are measured."""
 
     def __init__(self, a: Floats) -> None:
         both = np.maximum(a, a.T)
@@ -217,9 +219,9 @@ class _Shape:
 
 
 def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
-    """Return every measure under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each.
+    """Return every measure, ``[1 + K]`` each, for every order of the rows ``[1 + K, N]``.
 
-    An order permutes cosines without changing any, so that they are sorted once.
+    An order permutes cosines without changing them, so that they are sorted once.
     """
     count = len(vectors)
     angles = cosine_matrix(vectors)

@@ -1,9 +1,10 @@
 """Pairs of nodes with their hop distances, and rank correlations over them.
 
-:func:`choose_pairs` takes all pairs of a small graph and a sample of a large one;
-:class:`Pairs` correlates cosines with distances. The functions for ranks treat equal
-values alike: single precision must not rank pairs that are equally close. Shapes: ``N``
-nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
+:func:`choose_pairs` returns all pairs of a small graph and a sample of those of a large
+one; :class:`Pairs` correlates cosines with distances. The functions for ranks treat
+nearly equal values as equal, since single precision must not rank pairs that are
+equally close. Shapes: ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs, ``G``
+groups of equal values.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _CODE = 2.0**32
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes of a graph that a path joins, with their distances.
+    """Pairs of nodes of a graph that are connected by a path, with their distances.
 
     Attributes:
-        u: First node of each pair.
-        v: Second node of each pair.
-        hops: Number of edges of the shortest path between them.
+        u: First node of each pair, ``[P]``.
+        v: Second node of each pair, ``[P]``.
+        hops: Number of edges of the shortest path between them, ``[P]``.
         nodes: Number of nodes of the graph.
     """
 
@@ -62,20 +63,20 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose hops have one of these remainders modulo 2."""
+        """Return the pairs whose number of hops has one of these remainders modulo 2."""
         if len(remainders) == 2:
             return self
         fits = np.isin(self.hops % 2, remainders)
         return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of every pair; 0 with a vector of zeros."""
+        """Return the cosine of every pair; 0 for a vector of zeros."""
         if self.nodes <= EXACT:
             return cosine_matrix(vectors)[self.u, self.v]
         return self.angles(unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the inner product of every pair of vectors: the cosine, if they have length 1."""
+        """Return the inner product of every pair; the cosine if vectors have length 1."""
         found = np.empty(len(self.u), dtype=ends.dtype)
         step = max(1, _IN_CACHE // ends.shape[1])
         for start in range(0, len(found), step):
@@ -96,7 +97,7 @@ class Pairs:
 
     @cached_property
     def places(self) -> Int[Ids, " P"]:
-        """Index of each pair in a flattened matrix of all pairs of nodes."""
+        """Index of each pair in the flattened matrix of all pairs of nodes."""
         return self.u * self.nodes + self.v
 
     @cached_property
@@ -104,17 +105,17 @@ class Pairs:
         return float((self.ranks**2).sum())
 
     def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
-        """Return the correlation of ranks of cosines with the ranks of the distances."""
+        """Return the rank correlation of cosines ``ours`` with the distances."""
         ours = ours - ours.mean(-1, keepdims=True)
         scale = np.sqrt((ours**2).sum(-1) * self._spread)
         nothing = np.full(scale.shape, np.nan)
         return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
 
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
-        """Return :meth:`correlation` for cosines given as numbered steps, without sorting them.
+        """Return :meth:`correlation` for cosines given as numbers of groups, without sorting them.
 
-        Pairs of one step share their mean rank. Sums over pairs become sums over steps;
-        ranks are whole or half numbers, so that the sums are exact.
+        Pairs of one group share their mean rank. Sums over pairs become sums over
+        groups; ranks are whole or half numbers, so that the sums are exact.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
@@ -140,13 +141,13 @@ class Pairs:
 def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
     """Choose the pairs of a graph that are compared.
 
-    Up to :data:`EXACT` nodes they are all pairs that a path joins; of more, up to
-    :data:`PAIRS` pairs of random sources with random targets.
+    Up to :data:`EXACT` nodes, these are all pairs that a path connects; for larger
+    graphs, they are up to :data:`PAIRS` pairs of random sources with random targets.
 
     Args:
         count: Number of nodes.
-        u: Node at which each edge starts.
-        v: Node at which it ends.
+        u: Source of each edge.
+        v: Target of each edge.
         least: Smallest number of hops of a pair.
         seed: Root seed of the draw.
 
@@ -162,7 +163,7 @@ def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> P
 
 @lru_cache(maxsize=4)
 def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
-    """Return the pairs of a large graph: probes ask for the same ones at each look."""
+    """Return the drawn pairs of a large graph, cached because probes use them repeatedly."""
     u, v = np.frombuffer(ends, dtype=np.int64).reshape(2, -1)
     rng = Streams(seed).numpy(EVALUATION, "pairs")
     sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
@@ -183,7 +184,7 @@ def _sampled(count: int, ends: bytes, least: int, seed: int) -> Pairs:
 def spearman(
     angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]
 ) -> Float[Floats, " K"]:
-    """Compute the rank correlation of cosines with hops, over pairs that a path joins.
+    """Compute the rank correlation of cosines with hops, ``[K]``, over connected pairs.
 
     Args:
         angles: Cosines of all pairs of nodes, for ``K`` embeddings.
@@ -196,19 +197,19 @@ def spearman(
 
 
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
-    """Return the ranks of cosines; equal ones share their mean rank."""
+    """Return the ranks of cosines, ``[P]``; equal cosines share their mean rank."""
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
     return midranks(tie_groups(values))
 
 
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
-    """Return a number for each cosine, from 0 for the smallest; equal ones have the same number.
+    """Return a group number for each cosine, from 0 for the smallest; ties have the same number.
 
     Single precision must not rank pairs that are equally close, such as those of a
-    circle: values with a gap of at most
+    circle. Therefore values with a gap of at most
     :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal. (Rounding
-    would separate some that lie on two sides of a half.)
+    would separate some values on two sides of a half.)
     """
     order = values.argsort()
     gaps = np.diff(values[order], prepend=-np.inf)
@@ -223,5 +224,5 @@ def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
 
 
 def _ranks_of(counts: Float[Floats, " G"]) -> Float[Floats, " G"]:
-    """Return the mean rank of each number, given how often it occurs."""
+    """Return the mean rank of each group, given the sizes of the groups."""
     return np.asarray(counts.cumsum() - (counts - 1) / 2)

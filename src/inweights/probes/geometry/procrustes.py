@@ -1,8 +1,8 @@
 """Orthogonal Procrustes: the best rotation of one arrangement of points onto another.
 
 :func:`procrustes` is a distance that does not depend on rotation and scale;
-:func:`procrustes_align` rotates points, and :func:`align` the frames of a film. Shapes:
-``N`` points, ``D`` and ``E`` dimensions, ``K`` frames.
+:func:`procrustes_align` rotates points, and :func:`align` the frames of an animation.
+Shapes: ``N`` points, ``D`` and ``E`` dimensions, ``K`` frames.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ def procrustes_align(
 ) -> Float[Floats, "N _"]:
     """Rotate or reflect points about the origin so that they fit target points best.
 
-    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal
-    ``Q``. Where the widths differ, the narrower one gets further dimensions of zeros.
+    This is orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over
+    orthogonal ``Q``. If the widths differ, the narrower matrix is padded with zeros.
 
     Args:
-        points: ``X``, which are moved.
-        onto: ``Y``, as many points.
+        points: Points ``X`` that are rotated.
+        onto: Target points ``Y``, in the same number.
 
     Returns:
         ``X Q``, of the larger width.
 
     Raises:
-        DataError: The shapes do not fit.
+        DataError: The numbers of points differ.
     """
     from scipy.linalg import orthogonal_procrustes
 
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
-            f"points must have shape [N, D], with as many points as the reference, got "
+            f"points must have shape [N, D], with the same number of points as the target, got "
             f"{points.shape} and {onto.shape}"
         )
     width = max(points.shape[1], onto.shape[1])
@@ -49,19 +49,20 @@ def procrustes_align(
 def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
     """Compute the Procrustes distance of two arrangements of the same points.
 
-    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``,
-    ``σ`` the singular values of ``XᵀY``: the sum of squares that remains after the best
-    rotation and scaling (Gower 1975).
+    Both are first centred and scaled to norm 1. The distance is ``1 − (Σ σ_i)²``, where
+    ``σ`` are the singular values of ``XᵀY``: the sum of squares that remains after the
+    best rotation and scaling (Gower 1975).
 
     Args:
-        points: ``X``, one arrangement.
-        onto: ``Y``, the other one, with as many points.
+        points: One arrangement ``X``.
+        onto: Another arrangement ``Y`` of the same number of points.
 
     Returns:
-        A number from 0 (one array is the other rotated and scaled) to 1.
+        A number from 0 (one arrangement is the other rotated and scaled) to 1.
 
     Raises:
-        DataError: The shapes do not fit, or all points of an arrangement are the same.
+        DataError: The numbers of points differ, or all points of an arrangement are the
+            same.
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
@@ -75,7 +76,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     size = max(1.0, float(np.abs(points).max()), float(np.abs(onto).max()))
     if min(norms) <= 1e-12 * size:
         raise DataError(
-            "all points of an arrangement are the same, so that it has no shape"
+            "an arrangement needs at least two different points; all of its points are the same"
         )
     product = (x / norms[0]).T @ (y / norms[1])
     # The sum of the singular values is the largest inner product of any rotation.
@@ -84,10 +85,10 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
 
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
-    """Rotate or reflect every frame so that it lies best on the next one.
+    """Rotate or reflect every frame so that it fits the next one best.
 
     Returns:
-        A copy of the frames; the last one is unchanged.
+        A copy of the frames, ``[K, N, 3]``; the last one is unchanged.
 
     Example:
         >>> last = np.random.default_rng(0).normal(size=(5, 3))

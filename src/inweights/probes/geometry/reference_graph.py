@@ -1,8 +1,8 @@
-"""Probes of graphs with another graph as reference than the one that was trained on.
+"""Evaluate probes of graphs on another graph than the one that was trained on.
 
-:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4);
-:func:`both_ways` adds the reverse of every edge (Fig. 32). So models that learnt
-different facts are compared on one graph.
+:func:`without_self_edges` removes self-edges (Geometric Memory §4.4); :func:`both_ways`
+adds the reverse of every edge (Fig. 32). In this way, models that learnt different
+facts are compared on one graph.
 """
 
 from collections.abc import Callable
@@ -23,14 +23,14 @@ def without_self_edges(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph without its trained self-edges.
 
-    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative
-    and even random vectors have less energy there. To compare a model that learnt them
-    with one that did not, measure both on the graph without them.
+    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are
+    negative, and even random vectors have less energy in these. To compare a model that
+    learnt self-edges with one that did not, measure both on the graph without them.
 
     Args:
-        model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one, or one
-            for each replica.
+        model: Model with ``R`` replicas.
+        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one,
+            or one for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
@@ -46,13 +46,14 @@ def both_ways(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph with every edge in both directions.
 
-    So a model that was trained on one direction of the edges can be compared with one
-    that was trained on both: distances and eigenspaces are those of the same graph.
+    A model that was trained on one direction of the edges can then be compared with one
+    that was trained on both, since distances and eigenspaces are those of the same
+    graph.
 
     Args:
-        model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one, or one
-            for each replica.
+        model: Model with ``R`` replicas.
+        worlds: Worlds of :class:`~inweights.worlds.families.graphs.graph.Graph`: one,
+            or one for each replica.
         inner: Probe ``inner(model, worlds, **options)``, such as
             :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
@@ -64,7 +65,7 @@ def both_ways(
 
 
 def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
-    """Return the worlds with other settings, and the same labels and seeds."""
+    """Return the worlds built with other settings, and with the same labels and seeds."""
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":

@@ -1,9 +1,10 @@
 """Energy of embeddings in the eigenspaces of their graph (Geometric Memory B.5, §4.4).
 
-:func:`spectral_energy` returns all eigenspaces, :func:`zigzag` the negative end.
-Energies are by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so
-that they do not depend on the choice of a basis for equal eigenvalues. Shapes: ``R``
-replicas, ``N`` nodes, ``D`` width, ``K`` draws.
+:func:`spectral_energy` returns all eigenspaces, :func:`zigzag` those with negative
+eigenvalues. Energies are summed over whole eigenspaces
+(:mod:`inweights.theory.geometric_memory.spectral`), so that they do not depend on the
+choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``K`` draws, ``G`` eigenspaces.
 """
 
 from collections.abc import Sequence
@@ -50,32 +51,32 @@ def spectral_energy(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Compute the share of the embeddings' energy in every eigenspace of the graph.
+    """Compute the share of the embeddings' energy in every eigenspace (Geometric Memory, Fig. 7).
 
-    From Geometric Memory, Fig. 7.
-
-    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose
+    For a graph with more than 2,000 nodes, the rows are 32 bands of eigenvalues, whose
     energies are estimated without eigenvectors
     (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        kind: Which negative Laplacian; see
+        kind: Kind of negative Laplacian; see
             :func:`inweights.theory.geometric_memory.spectral.operator`.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        draws: Random embeddings of the same shape in the null distribution.
+        draws: Number of random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica and eigenspace: ``replica, space`` (0 is the Fiedler
-        space), ``eigenvalue, size`` (its dimension), ``energy`` (share; sums to 1),
-        ``cumulative``, ``degenerate`` (share of all energy in the null vectors, which
-        the eigenspaces leave out), ``null_mean, null_low, null_high`` (mean, 2.5% and
-        97.5% quantiles for random embeddings). In bands, ``eigenvalue`` is the middle,
+        One row per replica and eigenspace, with the columns ``replica``, ``space`` (0
+        is the Fiedler space), ``eigenvalue``, ``size`` (dimension of the eigenspace),
+        ``energy`` (share of the energy; sums to 1), ``cumulative`` (its running sum),
+        ``degenerate`` (share of all energy in the null vectors, which are not among the
+        eigenspaces), ``null_mean``, ``null_low`` and ``null_high`` (mean, 2.5% and
+        97.5% quantiles for random embeddings). For bands, ``eigenvalue`` is the middle,
         ``size`` an estimate, and ``error`` bounds the error of an energy at either
-        limit of its band.
+        limit of the band.
 
     Raises:
         DataError: A world is not a graph, or ``kind`` is unknown.
@@ -120,20 +121,22 @@ def zigzag(
     """Compute the share of energy where neighbours have opposite signs (Geometric Memory, Fig. 9).
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
-        draws: Random embeddings of the same shape in the null distribution.
+        draws: Number of random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, zigzag`` (share of the energy in the
-        eigenspaces of negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last
-        eigenspace alone), ``null_mean, null_low, null_high`` of ``zigzag`` (mean, 2.5%
-        and 97.5% quantiles for random embeddings) and ``bottom_null``, the mean of
-        ``bottom`` for them. For more than 2,000 nodes ``zigzag`` is estimated,
-        ``error`` bounds its error, and ``bottom`` is not a number.
+        One row per replica, with the columns ``replica``, ``zigzag`` (share of the
+        energy in the eigenspaces of negative eigenvalues of ``P + Pᵀ``), ``bottom``
+        (share in the last eigenspace), ``null_mean``, ``null_low`` and ``null_high`` of
+        ``zigzag`` (mean, 2.5% and 97.5% quantiles for random embeddings) and
+        ``bottom_null`` (mean of ``bottom`` for random embeddings). For more than 2,000
+        nodes, ``zigzag`` is estimated, ``error`` bounds its error, and ``bottom`` is
+        NaN.
 
     Raises:
         DataError: A world is not a graph.
@@ -166,13 +169,12 @@ class _Shares:
     """Energy of one replica by eigenspace or, in a large graph, by band of eigenvalues.
 
     Attributes:
-        eigenvalues: Of each eigenspace, or the middle of each band.
-        sizes: Dimensions of each.
+        eigenvalues: Eigenvalue of each eigenspace, or the middle of each band.
+        sizes: Dimension of each eigenspace or band.
         energy: Share of energy in each.
         degenerate: Share of all energy in the null vectors.
         chance: Energies of random embeddings, ``[K, G]``.
-        error: Bound on the error of an energy by bands; ``None`` where energies are
-            exact.
+        error: Bound on the error of an energy by bands; ``None`` if energies are exact.
     """
 
     eigenvalues: Floats
@@ -192,7 +194,7 @@ def _shares(
     seed: int,
     cut: float | None = None,
 ) -> list[_Shares]:
-    """Return the energies of every replica; in a large graph by bands, or above and below a cut."""
+    """Return each replica's energies, for a large graph by bands or on both sides of a cut."""
     graphs, vectors = placed(model, worlds, layer)
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
@@ -226,8 +228,8 @@ def _banded(
 ) -> list[_Shares]:
     """Return the energies by bands.
 
-    No random embeddings are needed: the energy of normal vectors in a band of ``k``
-    dimensions is χ² distributed with ``k D`` degrees of freedom.
+    No random embeddings are needed, since the energy of normal vectors in a band of
+    ``k`` dimensions is χ² distributed with ``k D`` degrees of freedom.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
     bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}

@@ -36,17 +36,17 @@ def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
     """Return the adjacency matrix of every replica's graph.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        ``R`` matrices of 0 and 1, from row to column, symmetric where both directions
-        are trained; replicas that share a world share the array.
+        ``R`` matrices ``[N, N]`` of 0 and 1 with edges from row to column, symmetric if
+        both directions are trained; replicas that share a world share the array.
 
     Raises:
-        DataError: A world is not a graph; or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was put on other nodes, or on
-            these in another order.
+        DataError: A world is not a graph, or ``model`` is an
+            :class:`~inweights.probes.Embedding` that was matched with other nodes, or
+            with these nodes in another order.
     """
     each = list(map(adjacency, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
@@ -58,20 +58,23 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
     They take less memory than :func:`adjacencies`.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
+    Returns:
+        For each replica, the number of nodes, and the sources and targets of the edges.
+
     Raises:
-        DataError: A world is not a graph; or ``model`` is an
-            :class:`~inweights.probes.Embedding` that was put on other nodes, or on
-            these in another order.
+        DataError: A world is not a graph, or ``model`` is an
+            :class:`~inweights.probes.Embedding` that was matched with other nodes, or
+            with these nodes in another order.
     """
     each = list(map(edge_ends, _graphs(model, worlds)))
     return each * model.replicas if len(each) == 1 else each
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return each different graph once, by the ``id`` of its object.
+    """Return each distinct graph once, by the ``id`` of its object.
 
     Results are computed once for each of them and looked up by ``id(graph)`` for every
     replica.
@@ -85,8 +88,8 @@ def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
         raise DataError(
-            "this graph has other nodes, or has them in another order, than the one that the "
-            "embedding was put on; put it on this one: embedding.on(world)"
+            "the embedding was matched with a graph of other nodes, or of nodes in another order; "
+            "match it with this graph: embedding.on(world)"
         )
     return given
 
@@ -95,14 +98,14 @@ def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
 def node_vectors(
     model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
 ) -> Float[Floats, "R N D"]:
-    """Return a copy of the vector of every node.
+    """Return a copy of the vector of every node, ``[R, N, D]``.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
-        layer: ``tokens`` for the table of token embeddings, or one of
-            ``model.layer_names``, whose state is read at the end of a prompt that the
-            node ends.
+        layer: ``tokens`` for the token embeddings, or one of ``model.layer_names``,
+            whose state is read at the last position of a prompt that ends with the
+            node.
         before: Tokens before the node in that prompt, such as those of
             :func:`~inweights.worlds.families.graphs.edges.edge_prefix`.
 
@@ -117,14 +120,15 @@ def node_vectors(
         table = model.token_table
         if table is None:
             raise DataError(
-                f"the model has no table 'tokens'; name one of {model.layer_names}"
+                f"the model has no table of token embeddings; layer must be one of "
+                f"{', '.join(model.layer_names)}"
             )
         vectors = table[:, :nodes]
     return vectors.detach().cpu().double().clone().numpy()
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens before a node in the prompt of an edge; the same for all worlds."""
+    """Return the tokens before a node in the prompt of an edge; equal for all worlds."""
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
 
@@ -134,10 +138,14 @@ def placed(
     """Return the edges of every replica's graph, and the vectors of their nodes.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
-            :func:`node_vectors`.
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see :func:`node_vectors`.
+
+    Returns:
+        The edges of each replica, as :func:`graph_edges` returns them, and the vectors
+        ``[R, N, D]``.
 
     Raises:
         DataError: A world is not a graph; see also :func:`graph_edges` and
@@ -165,13 +173,14 @@ def node_prompts(
 def random_blocks(
     draws: int, shape: Sequence[int], seed: int, at_once: int = 0
 ) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield standard normal embeddings, some draws at a time.
+    """Yield standard normal embeddings, in blocks of several draws.
 
     Args:
-        draws: Number of embeddings in all.
+        draws: Total number of embeddings.
         shape: Shape ``[N, D]`` of an embedding.
         seed: Root seed.
-        at_once: Number of embeddings in a block; 0 for as many as fit in 32 MB.
+        at_once: Number of embeddings in a block; by default 0, for as many as fit in 32
+            MB.
 
     Raises:
         DataError: ``draws`` is below 1.
@@ -200,7 +209,7 @@ def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
 def cosine_matrix(
     vectors: Float[NDArray[Any], "*R N D"],
 ) -> Float[NDArray[Any], "*R N N"]:
-    """Return the cosines of all pairs of vectors; 0 with a vector of zeros."""
+    """Return the cosines of all pairs of vectors; 0 for a vector of zeros."""
     ends = unit(vectors)
     return ends @ np.swapaxes(ends, -1, -2)
 

@@ -1,6 +1,7 @@
-"""Interventions on a trained model: hidden states replaced, and stored facts edited.
+"""Interventions on a trained model: hidden states are replaced, and stored facts edited.
 
-``patching`` and ``interchange`` put a state of another prompt in place of a model's
-own; ``realignment`` replaces the state of a bridge; ``editing`` gives stored facts
-other answers. Probes that only read are in the package above.
+``patching`` and ``interchange`` replace a model's state by that of another prompt;
+``realignment`` replaces the state of a bridge; ``steering`` adds or removes directions;
+``editing`` gives stored facts other answers. Probes that only read are in
+:mod:`inweights.probes`.
 """

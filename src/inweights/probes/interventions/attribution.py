@@ -1,8 +1,8 @@
-"""Attribution: what each head, MLP and layer adds to the logit of an answer.
+"""Attribution: the contribution of each head, MLP and layer to the logit of an answer.
 
 :func:`logit_attribution` splits the logit into a sum over the residual stream (direct
 logit attribution). :func:`attribution_patching` estimates what
-:func:`~inweights.probes.activation_patching` measures, at all places at once, from one
+:func:`~inweights.probes.activation_patching` measures, for all places at once, from one
 gradient. Shapes: ``R`` replicas, ``B`` statements, ``T`` positions, ``D`` width, ``K``
 candidates.
 """
@@ -41,33 +41,36 @@ from inweights.worlds.world import Worlds
 def logit_attribution(
     model: Model, worlds: Worlds, *, part: Part = "queries", most: int = 256
 ) -> pl.DataFrame:
-    """Split the logit of the answer into what embedding, heads and MLPs add to it.
+    """Split the logit of the answer into contributions of the embedding, heads and MLPs.
 
-    A GPT adds what its parts give to one residual stream, which the final norm and the
-    head read. If the scale of the final norm is fixed for each prompt, the logit is a
-    sum with one term per part (direct logit attribution; Elhage et al. 2021, "A
-    Mathematical Framework for Transformer Circuits"). The decomposed quantity is the
+    The parts of a GPT add their outputs to one residual stream, which the final norm
+    and the head read. If the scale of the final norm is fixed for each prompt, the
+    logit is a sum with one term per part (direct logit attribution; Elhage et al. 2021,
+    "A Mathematical Framework for Transformer Circuits"). The decomposed quantity is the
     logit of the answer at the last position minus the mean logit of the answers of its
-    role, since adding a constant to all logits has no effect. A part also acts through
-    later parts: that is not counted here, but by :func:`attribution_patching`.
+    role, since adding a constant to all logits has no effect. A part also has an effect
+    through later parts, which is not included here but in :func:`attribution_patching`.
 
     Args:
-        model: ``R`` replicas of a GPT with a residual stream.
+        model: A GPT with a residual stream and ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length, the first ones.
+        most: Largest number of statements of each role and length; the first ones are
+            used.
 
     Returns:
-        A row for each replica, role, length and part of the model: ``replica, part,
-        role, length, component`` (``embedding``, ``block.0.head.1``, ``block.0.mlp``,
-        ``block.0.memory``; ``bias``: that of all attention matrices and of the final
-        norm), ``depth`` (index in ``layer_names``), ``contribution`` (mean over
-        statements; those of all components sum to the logit), ``positive`` (share of
-        statements where it is above 0) and ``statements``.
+        One row per replica, role, length and part of the model, with the columns
+        ``replica``, ``part`` (``queries`` or ``facts``), ``role``, ``length`` (tokens
+        of the prompts), ``component`` (such as ``embedding``, ``block.0.head.1``,
+        ``block.0.mlp`` or ``block.0.memory``; ``bias`` is that of all attention
+        matrices and of the final norm), ``depth`` (index in ``layer_names``),
+        ``contribution`` (mean over statements; the contributions of all components sum
+        to the logit), ``positive`` (share of statements for which it is above 0) and
+        ``statements`` (their number).
 
     Raises:
-        ConfigError: The model is not a GPT, has no residual stream, or the part is
-        unknown.
+        ConfigError: The model is not a GPT or has no residual stream, or the part is
+            unknown.
         DataError: The part is empty, or the head does not cover an answer.
 
     Example:
@@ -108,13 +111,13 @@ def logit_attribution(
 def _with_a_residual_stream(model: Model) -> GPT:
     if not isinstance(model, GPT):
         raise ConfigError(
-            f"logit_attribution splits the residual stream of a GPT, and {type(model).__name__} "
-            "is none; attribution_patching works with every model that can be differentiated"
+            f"logit_attribution requires a GPT, got {type(model).__name__}; use "
+            "attribution_patching, which works with every differentiable model"
         )
     if not model.config.residual:
         raise ConfigError(
-            "logit_attribution needs a residual stream: gpt.residual = false has none, and its "
-            "last MLP gives the whole logit"
+            "logit_attribution needs a residual stream; with gpt.residual = false there is none, "
+            "and the last MLP contributes the whole logit"
         )
     return model
 
@@ -128,33 +131,35 @@ def attribution_patching(
     layers: Sequence[str] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Estimate the effect of patching on the answer, at all places at once, from one gradient.
+    """Estimate the effect of patching on the answer, for all places at once, from one gradient.
 
     :func:`~inweights.probes.activation_patching` runs the model once for each place and
-    position. To first order, replacing a state ``x`` by the partner's ``x'`` moves
-    ``d``, the logit of the partner's answer minus that of its own answer, by the
-    product of ``x' − x`` with the gradient of ``d`` (attribution patching; Nanda 2023;
-    Syed et al. 2023, arXiv:2310.10348):
+    position. Let ``d`` be the logit of the partner's answer minus that of the
+    statement's own answer. To first order, replacing a state ``x`` by the partner's
+    ``x'`` changes ``d`` by the product of ``x' − x`` with the gradient of ``d``
+    (attribution patching; Nanda 2023; Syed et al. 2023, arXiv:2310.10348):
 
         ``effect = Σ (x' − x) · ∂d/∂x / (d_partner − d_own)``,
 
-    summed over statements. It is exact where the logits are linear in the state, such
-    as at the deepest layer; elsewhere compare places that matter with
+    summed over statements. The estimate is exact if the logits are linear in the state,
+    as at the deepest layer. At other places, verify important results by
     ``activation_patching(model, worlds, layers=[...])``, whose columns are the same.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
         layers: Names of layers, of parts of layers, and of heads of a GPT such as
             ``block.0.head.1``; by default all layers and parts, and each head
             separately.
-        most: Largest number of statements of each role and length, the first ones.
+        most: Largest number of statements of each role and length; the first ones are
+            used.
 
     Returns:
-        A row for each replica, role, length, place and position: ``replica, part, role,
-        length, layer, depth, position, effect,
-        statements``, as returned by :func:`~inweights.probes.activation_patching`.
+        One row per replica, role, length, place and position, with the columns
+        ``replica``, ``part``, ``role``, ``length``, ``layer``, ``depth``, ``position``,
+        ``effect`` and ``statements``, as explained at
+        :func:`~inweights.probes.activation_patching`.
 
     Raises:
         ConfigError: A layer or the part is unknown, or the model cannot be
@@ -196,7 +201,7 @@ def attribution_patching(
 def _effects(
     model: Model, contrast: Contrast, spots: dict[str, Spot]
 ) -> dict[str, Float[Tensor, "R T"]]:
-    """Return the estimated effect of each place, by position."""
+    """Return the estimated effect of each place, by position, ``[R, T]``."""
     names = {spot.name for spot in spots.values()}
     theirs = recorded(model, pack([contrast.partners]), names)
     own, gradients, moved = _own_states(model, contrast.tokens, contrast, names)
@@ -214,12 +219,12 @@ def _effects(
 def _own_states(
     model: Model, tokens: Int[Tensor, "*R B T"], contrast: Contrast, names: set[str]
 ) -> tuple[dict[str, Tensor], dict[str, Tensor], Float[Tensor, " R"]]:
-    """Return states, the gradients of the summed difference, and this difference."""
+    """Return states, the gradients of the summed logit difference, and this difference."""
     own: dict[str, Tensor] = {}
     added: dict[str, Tensor] = {}
 
     def marked(name: str, state: Tensor) -> Tensor:
-        """Add zeros to a state: their gradient is the state's, even if no parameter has one."""
+        """Add zeros to a state, whose gradient is the state's even if no parameter has one."""
         own[name] = state.detach()
         added[name] = torch.zeros_like(state, requires_grad=True)
         return state + added[name]

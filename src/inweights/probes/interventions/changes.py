@@ -1,7 +1,7 @@
-"""Changes of a hidden state by a vector, and the places where a state is changed.
+"""Changes of a hidden state by a vector, and the positions at which a state is changed.
 
 :mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B``
-prompts of ``T`` positions, ``D`` width; ``W`` is one world, or one for each replica.
+prompts of ``T`` positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ Vector = Any
 
 
 class Change(TypedDict, total=False):
-    """A change of a hidden state: give one of the four.
+    """A change of a hidden state; exactly one of the four keys is given.
 
     Attributes:
-        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or
-            a prompt, ``"a2 r1"``, whose state at the changed layer and position it is
-            (at its last token where the prompt has no such position); or two of them,
-            the first's state less the second's.
-        replace: Vector that takes the place of the state; the same forms.
-        project_out: Vector whose direction is taken out of the state; the same forms.
-        scale: Factor of the state.
+        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica.
+            Alternatively a prompt, ``"a2 r1"``, whose state at the changed layer and
+            position is the vector (its state at its last token, if the prompt has no
+            such position); or two prompts, for the difference of their states (first
+            minus second).
+        replace: Vector that replaces the state, in the same forms.
+        project_out: Vector whose direction is removed from the state, in the same
+            forms.
+        scale: Factor by which the state is multiplied.
     """
 
     add: Vector
@@ -63,14 +65,15 @@ CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the one change that was asked for, and its vector or factor.
+    """Return the name of the one requested change, and its vector or factor.
 
     Args:
         given: Vector or factor by the name of the change, a key of :data:`CHANGES`;
-            ``None`` for changes that were not asked for.
+            ``None`` for changes that are not requested.
 
     Raises:
-        ConfigError: There is none, there are several, or a name is not among them.
+        ConfigError: No change or several changes are requested, or a name is not among
+            them.
 
     Example:
         >>> chosen_change({"add": None, "scale": 2.0})
@@ -80,7 +83,7 @@ def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
     wanted = [(name, value) for name, value in given.items() if value is not None]
     if len(wanted) != 1:
         got = ", ".join(name for name, _ in wanted) or "none"
-        raise ConfigError(f"give one of {', '.join(CHANGES)}, got {got}")
+        raise ConfigError(f"give exactly one of {', '.join(CHANGES)}, got {got}")
     return wanted[0]
 
 
@@ -90,15 +93,14 @@ def random_change(
     seed: int,
     draw: int,
 ) -> Float[Tensor, "R B T D"]:
-    """Return a state moved as far as a change moves it, in a random direction.
+    """Return a state moved by the same distance as a change moves it, in a random direction.
 
     Args:
-        state: The state.
-        changed: The state after the change; the result is as far from the state as this
-            one is.
+        state: The state, ``[R, B, T, D]``.
+        changed: The state after the change, which determines the distance.
         seed: Root seed of the direction, which all replicas, prompts and positions
             share.
-        draw: Number of the direction.
+        draw: Number of the random direction.
 
     Example:
         >>> state = torch.ones(1, 1, 1, 4)
@@ -115,11 +117,11 @@ def random_change(
 def places(
     position: Position, worlds: Sequence[World], tokens: Int[Tensor, "*R B T"]
 ) -> Bool[Tensor, "*R B T"]:
-    """Return where in some prompts a position is.
+    """Return at which positions of some prompts a change applies.
 
     Args:
-        position: See :data:`Position`.
-        worlds: One world, or one for each replica; they say which token a name is.
+        position: Index, names of tokens, mask or ``None``; see :data:`Position`.
+        worlds: One world, or one for each replica, whose names of tokens are used.
         tokens: Token ids of prompts of one length.
 
     Raises:
@@ -142,8 +144,9 @@ def places(
     if isinstance(position, Tensor):
         if position.shape != tokens.shape[-2:]:
             raise DataError(
-                f"the mask has the shape {list(position.shape)}, and the prompts [B, T] = "
-                f"{list(tokens.shape[-2:])}"
+                "the mask must have the shape [B, T] of the prompts, "
+                f"{list(tokens.shape[-2:])}, got "
+                f"{list(position.shape)}"
             )
         return position.to(tokens.device).bool().expand_as(tokens)
     names = [position] if isinstance(position, str) else list(position)
@@ -160,15 +163,18 @@ def vector_of(
     """Return the vector that a change adds, inserts or removes, broadcast to ``[R, B, T, D]``.
 
     Args:
-        given: See :data:`Vector`; a number of a change of scale.
-        model: Its states of prompts are read.
+        given: Numbers or prompts; see :data:`Vector`. For a change of scale, the
+            factor.
+        model: Model whose states of prompts are read.
         worlds: One world, or one for each replica.
-        at: The layer.
-        position: Where in a prompt the state is read: where the state is changed, or at
-            its last token if the prompt has no such position or all are changed.
+        at: Name of the layer.
+        position: Position of a prompt at which its state is read, which is that of the
+            change; if the prompt has no such position, or all positions are changed,
+            the state is read at its last token.
 
     Raises:
-        DataError: A prompt has several such positions, or numbers have another shape.
+        DataError: A prompt has several such positions, numbers have another shape, or a
+            name is not a token.
     """
     if isinstance(given, str):
         return _state_of(given, model, worlds, at, position)
@@ -179,7 +185,7 @@ def vector_of(
     ):
         if len(given) != 2:
             raise DataError(
-                f"give two prompts, whose states are subtracted, got {len(given)}"
+                f"a list must have two prompts, whose states are subtracted, got {len(given)}"
             )
         one, other = (_state_of(text, model, worlds, at, position) for text in given)
         return one - other
@@ -189,21 +195,21 @@ def vector_of(
     numbers = numbers.detach().to(model.column.device, torch.float32)
     if numbers.dim() > 2 or (numbers.dim() == 2 and len(numbers) != model.replicas):
         raise DataError(
-            f"a vector has the shape [D], or [R, D] with R = {model.replicas}, got "
+            f"a vector must have the shape [D], or [R, D] with R = {model.replicas}, got "
             f"{list(numbers.shape)}"
         )
     return numbers[:, None, None] if numbers.dim() == 2 else numbers
 
 
 def _ids(world: World, names: Sequence[str]) -> list[int]:
-    """The ids of tokens by their names; a name may have another id in each world."""
+    """Return the ids of tokens by their names; a name may have another id in each world."""
     return list(map(world.vocabulary.id, names))
 
 
 def _state_of(
     prompt: str, model: Model, worlds: Sequence[World], at: str, position: Position
 ) -> Float[Tensor, "R _ _ D"]:
-    """The state of a prompt, by the names of its tokens, at a position."""
+    """Return the state of a prompt, given by the names of its tokens, at a position."""
     ids = [_ids(world, prompt.split()) for world in worlds]
     tokens = torch.tensor(ids, device=model.column.device).unsqueeze(1)
     tokens = tokens if len(worlds) > 1 else tokens[0]
@@ -211,8 +217,8 @@ def _state_of(
     spots = where.reshape(-1, where.shape[-1])[0].nonzero().flatten().tolist()
     if len(spots) > 1:
         raise DataError(
-            f"the prompt '{prompt}' has {len(spots)} positions {position!r}; its state is read at "
-            "one"
+            f"the prompt '{prompt}' must have the position {position!r} exactly once, got "
+            f"{len(spots)}"
         )
     spot = spots[0] if spots else tokens.shape[-1] - 1
     where_read = spot_of(model, at)

@@ -1,8 +1,8 @@
 """Statements with partners: prompts of one role and length that differ in their answer.
 
-Patching and its approximation by gradients read both prompts, and ask how far a state
-of the partner moves the logits from the own answer to the partner's. Shapes: ``R``
-replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
+Patching and its approximation by gradients read both prompts, and measure how far a
+state of the partner changes the logits from the own answer to the partner's. Shapes:
+``R`` replicas, ``B`` statements, ``T`` positions, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Contrast:
     """Statements of one role and length, each with a partner.
 
     Attributes:
-        role: Their role.
-        tokens: Their prompts.
-        partners: The prompts of their partners.
-        columns: Logit columns of the own answer and of the partner's.
+        role: Role of the statements.
+        tokens: Token ids of their prompts.
+        partners: Token ids of the prompts of their partners.
+        columns: Logit columns of the own answer and of the partner's answer.
     """
 
     role: str
@@ -39,10 +39,10 @@ class Contrast:
     columns: Int[Tensor, "R B 2"]
 
     def difference(self, logits: Float[Tensor, "R B K"]) -> Float[Tensor, "R B"]:
-        """Return the logit of the partner's answer minus that of the statement's own answer.
+        """Return the logit of the partner's answer minus that of the own answer, ``[R, B]``.
 
         Args:
-            logits: Logits at the last position of every prompt.
+            logits: Logits at the last position of every prompt, ``[R, B, K]``.
         """
         own, theirs = logits.gather(-1, self.columns).double().unbind(-1)
         return theirs - own
@@ -56,10 +56,11 @@ def contrasts(
     A partner is the next statement with another prompt and another answer.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        most: Largest number of statements of each role and length, the first ones.
+        most: Largest number of statements of each role and length; the first ones are
+            used.
 
     Raises:
         DataError: No two statements of a role differ in their answer, or the head does
@@ -81,7 +82,7 @@ def contrasts(
 
 
 def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B K"]:
-    """Return the logits at the last position of every prompt.
+    """Return the logits at the last position of every prompt, ``[R, B, K]``.
 
     Args:
         model: The model.
@@ -93,7 +94,10 @@ def last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R
 
 
 def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
-    """Find for each statement the next with another prompt and answer, ``[m]`` or ``[R, m]``."""
+    """Return the index of each statement's partner, ``[m]`` or ``[R, m]``.
+
+    It is that of the next statement with another prompt and another answer.
+    """
     count = answers.shape[-1]
     partners = np.full(answers.shape, -1)
     for shift in range(1, count):
@@ -106,5 +110,5 @@ def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
             return partners
     raise DataError(
         f"activation patching needs statements of role '{role}' and of one length with different "
-        f"answers; {count} are too few, or have equal answers"
+        f"answers; the {count} here are too few, or have equal answers"
     )

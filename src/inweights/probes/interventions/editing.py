@@ -1,11 +1,10 @@
-"""Effects of edits of stored facts: on other facts, and on what should follow from the edit.
+"""Effects of edits of stored facts on other facts, and on statements that follow from the edit.
 
 :func:`edits` tests edits on copies of a model; :func:`after_edits` measures the edits
-of a curriculum's phase. How weights are edited is in
-:mod:`inweights.training.steps.editing`.
+of a curriculum's phase. :mod:`inweights.training.steps.editing` edits the weights.
 
 Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from
-them.
+them, ``T`` positions, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -47,35 +46,37 @@ def edits(
 ) -> pl.DataFrame:
     """Edit facts in copies of a model; measure which dependent and other answers change.
 
-    In each copy a fact gets the answer of the next fact of its role; the model itself
+    In each copy, a fact gets the answer of the next fact of its role; the model itself
     does not change. The dependent statements depend on the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
     - an analogy: from an edited attribution, the same attribution of other entities of
       the class; from an edited similarity, the attributes of the new class;
-    - an edge: its reversal, where that is a query or in a graph. The new answer has to
-      be among as many first answers as are right, and among two where the old answer is
-      right as well.
+    - an edge: its reversal, if that is a query or in a graph. If a prompt has ``k``
+      right answers, the new answer has to be among the ``k`` largest logits, and among
+      the two largest if the old answer is right as well.
 
     Args:
-        model: ``R`` replicas of a GPT.
+        model: A GPT with ``R`` replicas.
         worlds: One world, or one for each replica.
         role: Role of the facts that are edited.
-        method: How the weights are changed; see :class:`~inweights.training.Edit`.
-        most: Largest number of facts that are edited, the first ones.
+        method: Method by which the weights are changed: ``rank-one``, ``training`` or
+            ``embedding``; see :class:`~inweights.training.Edit`.
+        most: Largest number of facts that are edited; the first ones are used.
         steps: Largest number of updates of an edit by gradient descent.
         rate: Learning rate of an edit by gradient descent.
-        at_once: Number of facts that are edited together in a copy; by default one.
-        layer: Block of a rank-one edit; by default the last one.
+        at_once: Number of facts that are edited together in one copy.
+        layer: Index of the block of a rank-one edit; by default the last one.
 
     Returns:
-        A row for each replica, means over edits: ``replica``; ``holds``, the share of
-        edited facts with the new answer; ``reached``, the share of the statements that
-        should follow with the new answer, and ``unmoved``, the share of them with the
-        answer as before; ``facts`` and ``others``, the shares of other facts of the
-        role and of other statements with the answer as before; ``overlap``, the overlap
-        of the edited keys with the keys of the statements that should follow, before
-        any edit, and ``apart``, with the keys of others.
+        One row per replica, with means over edits in the columns ``replica``;
+        ``holds``, the share of edited facts with the new answer; ``reached``, the share
+        of statements that should follow from the edit with the new answer, and
+        ``unmoved``, the share of these with the same answer as before; ``facts`` and
+        ``others``, the shares of other facts of the role and of other statements with
+        the same answer as before; ``overlap``, the overlap of the edited keys (inputs
+        of the MLP's output matrix) with the keys of the statements that should follow,
+        before any edit, and ``apart``, the overlap with the keys of other statements.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or a
@@ -132,17 +133,17 @@ def after_edits(
     """Measure the facts that a phase edited, and dependent statements, at any later step.
 
     Args:
-        model: ``R`` replicas.
-        worlds: One world, or one for each replica; they determine which facts were
-            edited.
+        model: Model with ``R`` replicas.
+        worlds: One world, or one for each replica, which determine the edited facts.
         edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping,
-            as a file has them.
+            as in a file.
 
     Returns:
-        A row for each replica: ``replica``; the shares ``holds``, ``reached``,
-        ``unmoved``, ``facts`` and ``others`` of :func:`edits`, where the answers before
-        the edit are those of the world; ``restored``, the share of edited facts with
-        the old answer again; ``edited``, the facts as edited.
+        One row per replica, with the columns ``replica``; the shares ``holds``,
+        ``reached``, ``unmoved``, ``facts`` and ``others`` of :func:`edits`, where the
+        answers before the edit are those of the world; ``restored``, the share of
+        edited facts that have the old answer again; and ``edited``, the list of the
+        edited facts with their new answers.
 
     Raises:
         ConfigError: The model does not have the weights that the method changes.
@@ -179,7 +180,7 @@ def _after(
     fact_columns: Int[Tensor, "R N"],
     query_columns: Int[Tensor, "R M"],
 ) -> dict[str, Tensor]:
-    """Return the shares of an edited model, given the answers before the edit."""
+    """Return the shares of an edited model, given the answers' columns before the edit."""
     names = ("donors", "through", "expected", "apart")
     donors, through, expected, apart = (take(name)[:, places] for name in names)
     answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
@@ -206,7 +207,7 @@ def _after(
 
 
 def _logits(model: Model, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N K"]:
-    """Return the logits at the last position of every prompt."""
+    """Return the logits at the last position of every prompt, ``[R, N, K]``."""
     batch = pack([prompts])
     return model(batch, at=batch.last)
 
@@ -216,12 +217,12 @@ def _first(
     columns: Int[Tensor, "R N"],
     rights: Int[Tensor, "R N"],
 ) -> Bool[Tensor, "R N"]:
-    """Return whether answers are among as many largest logits as there are right answers."""
+    """Return whether answers are among the ``k`` largest logits, for ``k`` right answers."""
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 
 def _mean(
     values: Float[Tensor, "R M"], chosen: Bool[Tensor, "R M"]
 ) -> Float[Tensor, " R"]:
-    """Return the mean of the chosen values; not a number where none is chosen."""
+    """Return the mean of the chosen values, ``[R]``; NaN if none is chosen."""
     return values.masked_fill(~chosen, torch.nan).nanmean(1)

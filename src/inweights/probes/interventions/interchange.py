@@ -1,9 +1,9 @@
-"""Interchange interventions: which hidden state carries the bridge, and which the answer.
+"""Interchange interventions: find which hidden state carries the bridge, and which the answer.
 
 :func:`carries` replaces states of a base query by states of a source query with another
 bridge and last relation, and counts which of four answers the model then gives.
 
-Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T``
+Shapes: ``R`` replicas (1 if all share a world), ``m`` pairs of prompts, ``T``
 positions, ``D`` width.
 """
 
@@ -50,31 +50,34 @@ def carries(
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by
     that of a source query ``(a', r1', r3)`` with another bridge ``b'`` and another last
     relation (Vig et al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997).
-    The model's answer then shows what the place carries: the answer to ``(b', r2)`` the
-    *bridge*, to ``(b, r3)`` the *relation*, the source's answer both, or the *answer*
-    itself; that to ``(b, r2)`` is *unchanged*. The four answers differ. With one last
-    relation, bridge and answer change together, so that patching cannot separate them.
-    An answer that the model gives without the intervention is not counted.
+    The model's answer then shows what the place carries. The answer to ``(b', r2)``
+    shows that it carries the *bridge*; the answer to ``(b, r3)``, the *relation*; the
+    source's answer, both or the *answer* itself; and the answer to ``(b, r2)`` is
+    *unchanged*. The four answers differ. With a single last relation, bridge and answer
+    would change together, so that patching could not separate them. If the model
+    already gives one of these answers without the intervention, the outcome counts as
+    ``other``.
 
-    The world needs two last relations or more, such as
-    ``TwoHop(complexity=2, first_relations=1, second_relations=2)``.
+    The world needs at least two last relations, as in ``TwoHop(complexity=2,
+    first_relations=1, second_relations=2)``.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         role: Role of the queries, which have three tokens; one of
             ``world.queries.role_names``.
-        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a
-            GPT such as ``block.0.head.1``. The states of a list of names are replaced
-            at once. By default each layer.
-        most: Largest number of base queries, the first ones.
+        places: Names from the model's ``layer_names`` or ``part_names``, or heads of a
+            GPT such as ``block.0.head.1``. A list of names within the list means that
+            their states are replaced together. By default each layer.
+        most: Largest number of base queries; the first ones are used.
 
     Returns:
-        A row for each replica, place and position: ``replica, place, depth`` (index in
-        ``places``), ``position``, the shares of base queries ``bridge``, ``relation``,
-        ``answer``, ``unchanged`` and ``other`` by the model's answer, ``clean`` (share
-        answered correctly without an intervention), ``chance`` (one over the number of
-        answers of the second hop), ``statements`` (number of base queries).
+        One row per replica, place and position, with the columns ``replica``,
+        ``place``, ``depth`` (index in ``places``), ``position``, the shares of base
+        queries by the model's answer (``bridge``, ``relation``, ``answer``,
+        ``unchanged`` and ``other``), ``clean`` (share answered correctly without an
+        intervention), ``chance`` (one divided by the number of answers of the second
+        hop) and ``statements`` (number of base queries).
 
     Raises:
         ConfigError: A place is unknown.
@@ -122,7 +125,7 @@ def carries(
 
 
 class _Outcomes:
-    """Counts the outcomes of interventions on base queries.
+    """Counts of the outcomes of interventions on base queries.
 
     Attributes:
         base: Packed prompts of the base queries.
@@ -156,7 +159,7 @@ class _Outcomes:
         return self._model(batch, at=batch.last).argmax(-1)
 
     def shares(self) -> dict[str, Float[Tensor, " R"]]:
-        """Return the share of base queries with each outcome, as the model answers now."""
+        """Return the share of base queries with each outcome, by the model's current answers."""
         now = self._answers(self.base)
         pairs = self.valid.sum(-1).double()
         found = {}
@@ -185,15 +188,15 @@ def _after(first: Edit | None, then: Edit) -> Edit:
 class _Pairs:
     """Base queries ``(a, r1, r2)``, each with a source ``(a', r1', r3)``.
 
-    The axis ``R`` has length 1 where all replicas share a world.
+    The axis ``R`` has length 1 if all replicas share a world.
 
     Attributes:
         bases: Prompts of the base queries.
         sources: Prompts of their sources.
-        answers: Answer tokens by outcome: those to ``(b', r2)``, ``(b, r3)``, ``(b',
-            r3)`` and ``(b, r2)``.
+        answers: Answer tokens by outcome: the answers to ``(b', r2)``, ``(b, r3)``,
+            ``(b', r3)`` and ``(b, r2)``.
         valid: Whether a base has a source, ``[R, m]``.
-        chance: One over the number of answers of the second hop, by world.
+        chance: One divided by the number of answers of the second hop, by world.
     """
 
     bases: Int[Tensor, "R m 3"]
@@ -209,8 +212,8 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
     if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
         raise DataError(
             f"no query of role '{role}' has a source with another bridge and another last "
-            "relation. carries needs queries of two hops in a world with two last relations or "
-            "more, such as TwoHop(complexity=2, first_relations=1, second_relations=2)"
+            "relation; carries needs queries of two hops in a world with at least two last "
+            "relations, such as TwoHop(complexity=2, first_relations=1, second_relations=2)"
         )
     stacked = {}
     for name in found[0][0]:
@@ -256,7 +259,7 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
 
 
 def _single_answers(world: World) -> dict[tuple[int, int], int]:
-    """Return the facts of one hop that have one answer, ``(entity, relation) → answer``."""
+    """Return the facts of one hop with exactly one answer, ``(entity, relation) → answer``."""
     answers: dict[tuple[int, int], set[int]] = {}
     for fact in world.facts:
         if len(fact.prompt) == 2 and len(fact.answer) == 1:

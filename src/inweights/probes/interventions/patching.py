@@ -36,27 +36,27 @@ def patch(
     position: int | None = None,
     at: Literal["last", "all"] = "all",
 ) -> Float[Tensor, "_ B *_ K"]:
-    """Return the logits of ``tokens`` after a layer's state is replaced by another.
+    """Return the logits of ``tokens`` after a layer's state is replaced by another state.
 
     The other state may come from anywhere: another prompt, another replica, another
     model.
 
     Args:
-        model: ``R`` replicas.
-        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
-        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an
-            axis of length 1 serves all replicas, or all prompts.
+        model: Model with ``R`` replicas.
+        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` if replicas read different ones.
+        state: The new state: ``[R, B, D]`` for one position, ``[R, B, T, D]`` for all;
+            an axis of length 1 is used for all replicas, or all prompts.
         layer: One of the model's ``layer_names`` or ``part_names``, or a head of a GPT
             such as ``block.0.head.1``, whose state has the width of one head.
-        position: Position that is replaced, negative ones from the end; by default all.
-        at: Where logits are computed: at ``all`` positions, or at the ``last`` one.
+        position: Position that is replaced, negative from the end; by default all.
+        at: Positions at which logits are computed: ``all``, or only the ``last``.
 
     Returns:
         Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
 
     Raises:
-        ConfigError: The layer or ``at`` is unknown, or a user's own model does not
-            offer the layer to hooks.
+        ConfigError: The layer or ``at`` is unknown, or a user's own model does not pass
+            the layer to hooks.
         DataError: The position or the shape of ``state`` does not fit.
 
     Example:
@@ -77,7 +77,7 @@ def patch(
     shape = tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
         raise DataError(
-            f"there is no position {position} in prompts of {shape[1]} tokens"
+            f"position must be from {-shape[1]} to {shape[1] - 1}, got {position}"
         )
 
     spot = spot_of(model, layer)
@@ -90,7 +90,7 @@ def patch(
             place[:] = state
         except RuntimeError:
             raise DataError(
-                f"a state of shape {list(state.shape)} does not fit; expected {list(place.shape)}"
+                f"state must have the shape {list(place.shape)}, got {list(state.shape)}"
             ) from None
         return whole
 
@@ -111,35 +111,37 @@ def activation_patching(
     """Measure the effect of patching on the answer, by layer and position.
 
     The effect shows which hidden state carries the answer. Each statement gets a
-    partner: the next one of its role and length with another prompt and another answer.
-    The model reads the statement's prompt, and one of its hidden states is replaced by
-    the same state of the partner's prompt. Let ``d`` be the logit of the partner's
-    answer minus that of the statement's own answer, at the last position, averaged over
-    statements:
+    partner, the next statement of its role and length with another prompt and another
+    answer. The model reads the statement's prompt, and one of its hidden states is
+    replaced by the same state of the partner's prompt. Let ``d`` be the logit of the
+    partner's answer minus that of the statement's own answer, at the last position,
+    averaged over statements:
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 
-    0 where nothing changes, 1 where the model answers as it does to the partner's
-    prompt (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the
+    which is 0 if nothing changes, and 1 if the model answers as it does to the
+    partner's prompt (Heimersheim and Nanda 2024, arXiv:2404.15255). It is NaN if the
     model gives both prompts the same logits.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
         layers: Names of layers, of parts of layers, and of heads of a GPT such as
             ``block.0.head.1``; by default all layers.
-        donor: Model whose states are put in, with the same layers and width, and as
-            many replicas or one; by default the model itself. With a donor, an effect
-            of 1 means that its states serve the model as well as its own.
-        most: Largest number of statements of each role and length that are read, the
-            first ones.
+        donor: Model from which the states come, with the same layers and width, and one
+            replica or the same number of replicas; by default the model itself. With a
+            donor, an effect of 1 means that the donor's states have the same effect as
+            the model's own.
+        most: Largest number of statements of each role and length that are read; the
+            first ones are used.
 
     Returns:
-        A row for each replica, role, length, layer and position: ``replica, part, role,
-        length`` (tokens of the prompts), ``layer, depth, position, effect, accuracy``
-        (share of statements after which the largest logit is the partner's answer),
-        ``statements`` (their number).
+        One row per replica, role, length, layer and position, with the columns
+        ``replica``, ``part``, ``role``, ``length`` (tokens of the prompts), ``layer``,
+        ``depth`` (index in ``layer_names``), ``position``, ``effect``, ``accuracy``
+        (share of statements for which the largest logit is then the partner's answer)
+        and ``statements`` (their number).
 
     Raises:
         ConfigError: A layer or the part is unknown.
@@ -190,6 +192,6 @@ def activation_patching(
 
 
 def _mean_difference(contrast: Contrast, logits: Tensor) -> Float[Tensor, " R"]:
-    """Return the mean logit of the partners' answers minus that of the statements' own answers."""
+    """Return the mean logit of the partners' answers minus that of the own answers, ``[R]``."""
     own, theirs = logits.gather(-1, contrast.columns).double().mean(1).unbind(-1)
     return theirs - own

@@ -1,9 +1,9 @@
 """Realignment: during the forward pass, a bridge's state is replaced by that of the bridge token.
 
-After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later
+After a first hop ``(e1, r1)``, the bridge may be decodable from a state that later
 layers, or the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341).
-:func:`realignment` tests this on a trained model, without training anything. Shapes:
-``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
+:func:`realignment` tests this on a trained model, without further training. Shapes:
+``R`` replicas, ``M`` or ``m`` queries, ``T`` positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ def realignment(
     """Measure accuracy on two-hop queries with the state after the first relation realigned.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
-        onto: The state that replaces it: ``embedding``, the bridge token's in the first
-            layer, at this position; or ``layer``, that of the bridge token alone in the
-            same layer.
-        methods: How the bridge is found: ``none`` does not change the state;
-            ``decoded`` takes the token with the largest logit of the layer (logit
-            lens); ``ridge`` applies a linear map from states after first hops onto
-            bridges, fitted without the bridges that it is used on; ``true`` takes the
-            right bridge, an upper bound.
-        layers: Names of the layers, among ``model.layer_names``, in which the state
-            is replaced; by default all blocks.
+        onto: State by which it is replaced: ``embedding``, the state of the bridge
+            token in the first layer at this position; or ``layer``, the state of a
+            prompt of the bridge token only, in the same layer.
+        methods: Methods that determine the bridge: ``none`` does not change the state;
+            ``decoded`` uses the token with the largest logit of the layer (logit lens);
+            ``ridge`` applies a linear map from states after first hops onto bridges,
+            fitted without the bridges to which it is applied; ``true`` uses the right
+            bridge, an upper bound.
+        layers: Names of the layers, among ``model.layer_names``, in which the state is
+            replaced; by default all blocks.
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
-        A row for each replica, role, layer and method: ``replica, role, layer, depth,
-        method, accuracy``; ``decodable`` (share of queries where the bridge has the
-        largest logit), ``cosine`` (mean cosine of the state with that of the right
-        bridge), ``other`` (with those of other bridges), ``statements`` (number of
-        queries).
+        One row per replica, role, layer and method, with the columns ``replica``,
+        ``role``, ``layer``, ``depth`` (index of the layer), ``method``, ``accuracy``,
+        ``decodable`` (share of queries whose bridge has the largest logit), ``cosine``
+        (mean cosine of the state with that of the right bridge), ``other`` (mean cosine
+        with those of other bridges) and ``statements`` (number of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown.
@@ -125,12 +125,12 @@ def realignment(
 
 @dataclass(frozen=True, eq=False)
 class _Queries:
-    """Queries of one role, the states after their first relation, and the states that replace them.
+    """Queries of one role, the states after their first relation, and the replacing states.
 
     Attributes:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         prompts: Prompts ``(e1, r1, r2)``.
-        bridges: Token of the right bridge of each.
+        bridges: Token of the right bridge of each query.
         onto: ``embedding`` or ``layer``; see :func:`realignment`.
         ridge: Relative penalty of the linear map.
     """
@@ -142,18 +142,18 @@ class _Queries:
     ridge: float
 
     def state(self, layer: str) -> Float[Tensor, "R M D"]:
-        """Return the state after the first relation."""
+        """Return the state after the first relation, ``[R, M, D]``."""
         return self.model.hidden(self.prompts, layers=[layer], at="all")[layer][
             :, :, -2
         ]
 
     def decoded(self, layer: str) -> Int[Tensor, "R M"]:
-        """Return the token that the logit lens decodes from that state."""
+        """Return the token that the logit lens decodes from that state, ``[R, M]``."""
         logits = self.model.decode(layer, self.state(layer))
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """Return the state of bridge tokens: embedded at this position, or alone at the layer."""
+        """Return the state of bridge tokens, embedded at this position or alone at the layer."""
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]
@@ -169,7 +169,7 @@ class _Queries:
         state: Float[Tensor, "R M D"],
         decoded: Int[Tensor, "R M"],
     ) -> Float[Tensor, "R M D"]:
-        """Return what a method puts in place of ``state``, whose decoded tokens are ``decoded``."""
+        """Return the state by which a method replaces ``state``, given its decoded tokens."""
         if method == "none":
             return state
         if method == "decoded":
@@ -230,7 +230,7 @@ def _read_queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.n
     prompts, answers = world.queries.matrix(world.queries.with_role(role))
     if prompts.shape[1] != 3:
         raise DataError(
-            f"realignment is of queries 'e1 r1 r2', got {prompts.shape[1]} tokens"
+            f"realignment requires queries of three tokens, 'e1 r1 r2', got {prompts.shape[1]}"
         )
     passed = np.array(
         [reached[tuple(prompt[:2])] for prompt in prompts.tolist()], dtype=np.int64

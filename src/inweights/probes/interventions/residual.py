@@ -23,7 +23,7 @@ _EPSILON = 1e-5
 
 
 class ResidualSum:
-    """Splits logits of a GPT into contributions of its parts.
+    """Split logits of a GPT into contributions of its parts.
 
     Args:
         model: A GPT with a residual stream.
@@ -38,16 +38,16 @@ class ResidualSum:
         columns: Int[Tensor, "R B"],
         allowed: Bool[Tensor, "R K"],
     ) -> dict[str, Float[Tensor, "R B"]]:
-        """Return the contribution of each component to a logit, minus the mean over allowed tokens.
+        """Return the contribution of each component to a logit minus the mean over allowed tokens.
 
         Args:
-            tokens: Prompts of one length.
-            columns: Logit column of each prompt's answer.
-            allowed: Candidates over whose logits the mean is taken.
+            tokens: Prompts of one length, ``[B, T]`` or ``[R, B, T]``.
+            columns: Logit column of each prompt's answer, ``[R, B]``.
+            allowed: Candidates over whose logits the mean is taken, ``[R, K]``.
 
         Returns:
-            By component, in the order in which they are added; they sum to the logit
-            less that mean.
+            Contributions ``[R, B]`` by component, in the order in which they are added;
+            they sum to the logit minus that mean.
         """
         model = self._model
         state, terms = self._terms(tokens)
@@ -68,7 +68,7 @@ class ResidualSum:
     def _terms(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> tuple[Float[Tensor, "R B D"], dict[str, Float[Tensor, "R B D"]]]:
-        """Return the last position's state before the final norm, and the terms that it sums."""
+        """Return the last position's state before the final norm, and the terms of its sum."""
         model = self._model
         names = [*model.layer_names[:-1], *model.part_names]
         states = recorded(model, pack([tokens]), names)
@@ -101,7 +101,7 @@ class ResidualSum:
 
 
 class _Norm:
-    """The final norm with the scale that it has for given states, which makes it linear."""
+    """The final norm with a fixed scale, computed from given states, which makes it linear."""
 
     def __init__(self, model: GPT, state: Float[Tensor, "R B D"]) -> None:
         norm = model.norm

@@ -1,4 +1,4 @@
-"""Places in a model by name: layers, parts of layers, and single heads of attention.
+"""Places in a model by name: layers, parts of layers, and single attention heads.
 
 :func:`spot_of` finds a place that hooks can reach, :func:`all_places` lists them, and
 :func:`recorded` reads states there. Interventions and attributions use them. Shapes:
@@ -28,7 +28,7 @@ class Spot(NamedTuple):
 
     Attributes:
         name: The name that its hooks use.
-        columns: Those columns of the state at this name that belong to the place.
+        columns: Columns of the state with this name that belong to the place.
     """
 
     name: str
@@ -36,14 +36,14 @@ class Spot(NamedTuple):
 
 
 def spot_of(model: Model, place: str) -> Spot:
-    """Return a place by its name; a head is its columns in the output of all heads of its block.
+    """Return a place by its name; a head is a range of columns in the output of all heads.
 
     Args:
         model: The model.
-        place: A layer, a part of one, or a head such as ``block.0.head.1``.
+        place: Name of a layer, a part of a layer, or a head such as ``block.0.head.1``.
 
     Raises:
-        ConfigError: The block has no such head. Other names are checked where hooks are
+        ConfigError: The block has no such head. Other names are checked when hooks are
             set.
 
     Example:
@@ -69,7 +69,7 @@ def all_places(model: Model) -> tuple[str, ...]:
         model: The model.
 
     Returns:
-        From shallow to deep: the parts of a block come before the block.
+        Names from shallow to deep; the parts of a block precede the block.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
@@ -87,7 +87,7 @@ def all_places(model: Model) -> tuple[str, ...]:
 
 
 def _heads_of(model: Model, part: str) -> list[str]:
-    """Return the heads of a part that is the output of all heads, or else the part."""
+    """Return the names of a part's heads, if it is the output of all heads; otherwise the part."""
     config = getattr(model, "config", None)
     if not part.endswith(_HEADS) or not isinstance(config, GPTConfig):
         return [part]
@@ -96,15 +96,15 @@ def _heads_of(model: Model, part: str) -> list[str]:
 
 
 def depth_of(model: Model, place: str) -> int:
-    """Return the index in ``layer_names`` of a layer, or of the layer that a part belongs to.
+    """Return the index in ``layer_names`` of a layer, or of the layer to which a part belongs.
 
     Args:
         model: The model.
-        place: A layer (``model.layer_names``), a part of one such as ``block.0.mlp``,
-            or a head such as ``block.0.head.1``.
+        place: Name of a layer (``model.layer_names``), a part of a layer such as
+            ``block.0.mlp``, or a head such as ``block.0.head.1``.
 
     Returns:
-        -1 where no layer begins the name.
+        The index; -1 if the name does not begin with that of a layer.
 
     Example:
         >>> model = GPTConfig(layers=1, width=8, heads=2).build(vocabulary=9, seeds=[0])
@@ -123,9 +123,12 @@ def recorded(
     """Return the state at each name while the model reads a batch of prompts of one length.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         batch: Packed prompts.
         names: Names that hooks use.
+
+    Returns:
+        States ``[R, B, T, D]`` by name.
 
     Raises:
         ConfigError: The model has no such place.

@@ -52,32 +52,35 @@ def steered(
 ) -> Iterator[None]:
     """Return a context manager within which a hidden state of a model is changed at a position.
 
-    Everything that reads the model there sees the change: :func:`inweights.ask`,
-    probes, the model itself.
+    The change affects everything that reads the model within the block:
+    :func:`inweights.ask`, probes, and calls of the model itself.
 
     Args:
-        model: ``R`` replicas.
-        world: Says which tokens names are; one world, or one for each replica.
-        at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of one
+        model: Model with ``R`` replicas.
+        world: One world, or one for each replica, whose names of tokens are used.
+        at: A layer (:attr:`~inweights.models.Model.layer_names`), a part of a layer
             (:attr:`~inweights.models.Model.part_names`), or a head of a GPT such as
-            ``block.0.head.1``: what it gives before the attention's output matrix.
-        position: Where in a prompt: a number (negative ones from the end), the name of
-            a token or several names, or a mask ``[B, T]``; by default everywhere.
-        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or
-            a prompt, ``"a2 r1"``, whose state at this layer and position it is (at its
-            last token where the prompt has no such position); or two of them, the
-            first's state less the second's.
-        replace: Vector that takes the place of the state; the same forms.
-        project_out: Vector whose direction is taken out of the state; the same forms.
-        scale: Factor of the state.
-        random: If given, the state moves as far as the change would move it, in the
-            random direction of this number.
+            ``block.0.head.1``, whose state is the head's output before the attention's
+            output matrix.
+        position: Position in a prompt: an index (negative from the end), the name of a
+            token or several names, or a mask ``[B, T]``; by default all positions.
+        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica.
+            Alternatively a prompt, ``"a2 r1"``, whose state at this layer and position
+            is the vector (its state at its last token, if the prompt has no such
+            position); or two prompts, for the difference of their states (first minus
+            second).
+        replace: Vector that replaces the state, in the same forms.
+        project_out: Vector whose direction is removed from the state, in the same
+            forms.
+        scale: Factor by which the state is multiplied.
+        random: Number of a random direction. If given, the state is moved in this
+            direction, by the same distance as the change would move it.
         seed: Root seed of random directions.
 
     Raises:
-        ConfigError: The layer is unknown, not one change is given, or the model was not
-            run.
-        DataError: A name is no token, a vector does not fit, or no prompt had the
+        ConfigError: The layer is unknown, no change or several changes are given, or
+            the model was not run within the block.
+        DataError: A name is not a token, a vector does not fit, or no prompt had the
             position.
 
     Example:
@@ -106,8 +109,8 @@ def steered(
             changed = CHANGES[name](state, vector.to(state))
         except RuntimeError:
             raise DataError(
-                f"a vector of {vector.shape[-1]} numbers does not fit '{at}', whose states have "
-                f"{state.shape[-1]}"
+                f"a vector for '{at}' must have {state.shape[-1]} numbers, as its states, got "
+                f"{vector.shape[-1]}"
             ) from None
         if random is not None:
             changed = random_change(state, changed, seed, random)
@@ -139,36 +142,41 @@ def steer(
 ) -> pl.DataFrame:
     """Measure how a change of a hidden state affects answers, beside a random change of equal size.
 
-    The change is defined as in :func:`steered`. The control moves each state as far, in
-    a random direction; its numbers are means over ``draws`` directions. A change whose
-    effect is no larger than the control's says nothing about its direction.
+    The change is defined as in :func:`steered`. The control moves each state by the
+    same distance in a random direction; its numbers are means over ``draws``
+    directions. A change with an effect no larger than the control's is no evidence
+    about its direction.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: One world, or one for each replica.
-        at: A layer, a part of one, or a head of a GPT such as ``block.0.head.1``.
-        position: As of :func:`steered`. Statements without it are left out.
-        add: Vector that is added; one of the changes of :func:`steered`, of which one
-            is given.
-        replace: Vector that takes the place of the state.
-        project_out: Vector whose direction is taken out of the state.
-        scale: Factor of the state.
+        at: A layer, a part of a layer, or a head of a GPT such as ``block.0.head.1``.
+        position: Position in a prompt, as in :func:`steered`; statements without it are
+            left out.
+        add: Vector that is added. Exactly one of ``add``, ``replace``, ``project_out``
+            and ``scale`` is given, in the forms of :func:`steered`.
+        replace: Vector that replaces the state.
+        project_out: Vector whose direction is removed from the state.
+        scale: Factor by which the state is multiplied.
         parts: ``facts``, ``queries`` or both.
-        toward: Name of a token whose probability is given; by default none.
-        draws: Random directions of the control; 0 for no control.
+        toward: Name of a token whose probability is measured; by default none.
+        draws: Number of random directions of the control; 0 for no control.
         seed: Root seed of these directions.
 
     Returns:
-        A row for each replica, slice and change: ``replica, part, role, distribution``;
-        ``change``: ``none``, the change, or ``random``; ``statements``; ``accuracy``
-        and ``chance`` (of guessing among the answers of the role); ``changed``: share
-        of statements whose first answer is another than without a change;
-        ``divergence``: mean Kullback-Leibler divergence of the answers' distribution
-        from that without a change, nats; ``toward``: mean probability of the target
-        token, if one is given.
+        One row per replica, slice and change, with the columns ``replica``; ``part``,
+        ``role`` and ``distribution`` (the slice; see
+        :func:`~inweights.probes.accuracy`); ``change`` (``none``, the name of the
+        change, or ``random``); ``statements`` (their number); ``accuracy`` and
+        ``chance`` (of guessing among the answers of the role); ``changed``, the share
+        of statements whose first answer differs from that without a change;
+        ``divergence``, the mean Kullback-Leibler divergence of the distribution of
+        answers from that without a change, in nats; and ``toward``, the mean
+        probability of the target token, if one is given.
 
     Raises:
-        ConfigError: A layer or part is unknown, or not one change is given.
+        ConfigError: A layer or part is unknown, or no change or several changes are
+            given.
         DataError: No statement has the position, or a vector does not fit.
 
     Example:
@@ -242,7 +250,7 @@ class _View:
         self.toward = model.columns(ids).expand(model.replicas) if toward else None
 
     def answers(self) -> tuple[Bool[Tensor, "R m"], Float[Tensor, "R m K"]]:
-        """Return which answers are right, and the logarithms of all probabilities."""
+        """Return whether answers are right, and the logarithms of all probabilities."""
         args = self.model, self.worlds, self.part, self.indices
         right = answer_scores(*args, self.allowed).right
         return right, answer_logits(*args).double().log_softmax(-1)
@@ -276,7 +284,7 @@ class _View:
 def _with_position(
     position: Position, worlds: Sequence[World], part: Part, indices: Int[Ids, " n"]
 ) -> Int[Ids, " m"]:
-    """The statements whose prompts have a position, in every world."""
+    """Return the indices of statements whose prompts have a position, in every world."""
     kept = []
     for index in indices.tolist():
         prompts = [

@@ -1,16 +1,17 @@
-"""Paths read off the embeddings: from a leaf to the nodes above it, by depth.
+"""Paths that can be read from the embeddings, from a leaf to the nodes above it, by depth.
 
 Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's
 own answers token by token.
 
 A model that answers with the first node of a leaf's arm has to find that node from the
-leaf alone. If the embeddings are frozen, it can only do so if they hold the
+leaf alone. If the embeddings are frozen, this is possible only if they contain the
 information: either the leaf's own first node is the nearest one, or one affine map, the
-same for all arms, leads there. The map is a ridge regression, fitted on the arms whose
-paths are trained and evaluated on those that are held out: it measures what a linear
-reader could find, and nearness what is there without one.
+same for all arms, leads to it. The map is a ridge regression, fitted on the arms whose
+paths are trained and evaluated on those that are held out. It measures what a linear
+reader could find, while nearness needs no reader.
 
-Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
+Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``m`` pairs or statements,
+``A`` tokens of an answer, ``D`` and ``E`` widths.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ def navigation(
     """Measure how often a held-out leaf's vector leads to the nodes of its own arm, by depth.
 
     Args:
-        model: ``R`` replicas with a table of token embeddings.
+        model: Model with a table of token embeddings and ``R`` replicas.
         worlds: Worlds with paths (facts and queries of role ``path``): one, or one for
             each replica.
-        layer: ``tokens`` for the embeddings, or one of the model's layers.
+        layer: ``tokens`` for the token embeddings, or one of the model's layers.
         ridge: Penalty of the affine map, relative to the mean variance of a coordinate.
 
     Returns:
-        A row for each replica and depth from 1 (the first node of an arm) to ``p - 2``
-        (the leaf's neighbour): ``replica, depth, hops`` (from the leaf), ``nearest``
-        (share of held-out leaves whose own node of that depth is the closest by cosine,
-        among all arms), ``ridge`` (the same after the map), ``explained`` (share of the
-        held-out nodes' variance that the map explains), ``chance`` (``1 / d``).
+        One row per replica and depth, from 1 (the first node of an arm) to ``p - 2``
+        (the leaf's neighbour), with the columns ``replica``, ``depth``, ``hops``
+        (number of edges from the leaf), ``nearest`` (share of held-out leaves whose own
+        node of that depth is the closest by cosine, among all arms), ``ridge`` (the
+        same after the map), ``explained`` (share of the held-out nodes' variance that
+        the map explains) and ``chance`` (``1 / d``).
 
     Raises:
         DataError: A world has no trained or no held-out paths, or they have no inner
@@ -122,27 +124,28 @@ def stepwise(
     most: int = 2000,
     apart: bool = False,
 ) -> pl.DataFrame:
-    """Compute accuracy and recall of every token of an answer, given the tokens before it.
+    """Compute accuracy and recall of every token of an answer, given the preceding tokens.
 
     Args:
-        model: ``R`` replicas.
-        worlds: One world, or one for each replica; the statements of a role have one
-            shape.
+        model: Model with ``R`` replicas.
+        worlds: One world, or one for each replica; all statements of a role have the
+            same shape.
         roles: Roles of facts and queries that are evaluated, among ``role_names`` of
             ``world.facts`` and ``world.queries``; by default all.
-        most: Largest number of statements of a role that are read, evenly spread; 0 for
+        most: Largest number of statements of a role that are read, evenly spaced; 0 for
             all.
-        apart: Whether prompts with most answers, such as the root of a star, get rows
-            of their own where a role has them. The column ``hub`` then tells which rows
-            these are.
+        apart: Whether prompts with the largest number of answers, such as the root of a
+            star, get separate rows if a role has such prompts. The column ``hub`` then
+            marks these rows.
 
     Returns:
-        A row for each replica, role and place: ``replica, part, role``, perhaps
-        ``hub``, ``place`` (0-based, in the answer), ``statements`` (their number),
-        ``accuracy`` (of the largest logit over all candidates), ``recall`` (share of
-        tokens that are among as many largest logits as their prompt has answers in
-        these roles: 1 where all edges are stored), ``exact`` (share of answers that are
-        right at every place, as greedy decoding gives them).
+        One row per replica, role and place, with the columns ``replica``, ``part``,
+        ``role``, ``hub`` (with ``apart``), ``place`` (index of the token in the answer,
+        from 0), ``statements`` (their number), ``accuracy`` (of the largest logit over
+        all candidates), ``recall`` (share of tokens among the ``k`` largest logits,
+        where ``k`` is the number of answers of the prompt in these roles; 1 if all
+        edges are stored) and ``exact`` (share of answers that are right at every place,
+        as greedy decoding finds them).
 
     Raises:
         DataError: The statements of a role differ in shape.
@@ -206,7 +209,7 @@ def _step_rows(
 
 
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """Count for each statement how many of its shape and of these roles share its prompt, [M]."""
+    """Count for each statement those of its shape and of these roles with its prompt, ``[M]``."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate(list(map(statements.with_role, roles))))
     for rows, prompts, _ in statements.by_shape(among):
@@ -220,11 +223,11 @@ def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
 def ridge_map(
     inputs: Float[Floats, "m D"], targets: Float[Floats, "m E"], ridge: float = 1e-3
 ) -> Float[Floats, "D E"]:
-    """Return the matrix ``W`` with the least ``‖X W − Y‖² + λ ‖W‖²`` (ridge regression).
+    """Return the matrix ``W`` that minimises ``‖X W − Y‖² + λ ‖W‖²`` (ridge regression).
 
     Args:
-        inputs: ``X``, a row for each pair.
-        targets: ``Y``.
+        inputs: ``X``, one row per pair.
+        targets: ``Y``, one row per pair.
         ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of
             its rows.
 
@@ -233,7 +236,7 @@ def ridge_map(
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(
-            f"a ridge map needs a penalty above 0 and at least one pair, got {ridge} and "
+            f"ridge must be above 0, and there must be at least one pair, got {ridge} and "
             f"{len(inputs)}"
         )
     gram = inputs.T @ inputs
@@ -247,7 +250,7 @@ def ridge_map(
 
 
 def paths_of(part: Statements) -> Int[Ids, "d p"]:
-    """Return the nodes of every path, from the root to the leaf.
+    """Return the nodes of every path, from the root to the leaf, ``[d, p]``.
 
     Raises:
         DataError: The paths differ in length.
@@ -256,7 +259,7 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
     shapes = [answers for _, _, answers in part.by_shape(indices)]
     if len(shapes) != 1:
         raise DataError(
-            f"paths must have the same length, got {len(shapes)} different ones"
+            f"all paths must have the same length, got {len(shapes)} different lengths"
         )
     order = np.concatenate([rows for rows, _, _ in part.by_shape(indices)])
     return shapes[0][np.argsort(order)]

@@ -3,9 +3,9 @@
 Main names: :func:`path_accuracy` and, for the geometry behind it, :func:`arm_cosines`.
 
 Everything is teacher-forced: each token of the answer is predicted from the right
-tokens before it. Greedy decoding needs no loop of its own: it gets a whole answer right
-exactly where every teacher-forced token is right, since up to the first mistake both
-see the same tokens.
+tokens before it. Greedy decoding needs no separate loop. It finds a whole answer
+exactly if every teacher-forced token is right, since up to the first mistake both read
+the same tokens.
 
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
 """
@@ -39,25 +39,27 @@ def path_accuracy(
     """Compute the accuracy of path answers by the place of the token, over all candidates.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds with paths: one, or one for each replica.
         role: Role of the statements, one of the ``role_names`` of ``world.facts`` or
             ``world.queries``.
         parts: ``queries`` (held out), ``facts`` (trained) or both.
-        hardest: Place of the hardest token, 0-based: by default the first node after
-            the root (Geometric Memory, Fig. 3), which decides all that follow.
-        most: Largest number of statements of a part that are read, the first ones; the
-            order of statements in a world is random.
+        hardest: Index in the answer of the hardest token, from 0; by default the first
+            node after the root (Geometric Memory, Fig. 3), which determines all later
+            ones.
+        most: Largest number of statements of a part that are read. The first ones are
+            used; the order of statements in a world is random.
         teacherless: Name of a token that the model reads in place of the answer's
-            tokens, as ``Phase.teacherless`` trains it. Empty: it reads the right
-            tokens.
+            tokens, as in training with ``Phase.teacherless``. By default empty, and the
+            model reads the right tokens.
 
     Returns:
-        A row for each replica, part and place: ``replica``, ``part``, ``place``,
-        ``hardest`` (whether it is the hardest place), ``accuracy``, ``exact`` (share of
-        answers that are right at every place, which is what greedy decoding gets
-        right), ``statements``, ``chance`` (1 over the number of different tokens at
-        that place, in facts and queries).
+        One row per replica, part and place, with the columns ``replica``, ``part``,
+        ``place`` (index of the token in the answer, from 0), ``hardest`` (whether it is
+        the hardest place), ``accuracy``, ``exact`` (share of answers that are right at
+        every place, as greedy decoding finds them), ``statements`` (their number) and
+        ``chance`` (one divided by the number of distinct tokens at that place, in facts
+        and queries).
 
     Raises:
         DataError: There is no such statement, or the answers differ in length.
@@ -96,7 +98,7 @@ def path_accuracy(
 
 
 def _chances(world: World, role: str) -> list[float]:
-    """Return one over the number of different tokens at each place of an answer."""
+    """Return one divided by the number of distinct tokens, for each place of an answer."""
     answers = np.concatenate(
         [
             part.matrix(part.with_role(role))[1]
@@ -116,22 +118,21 @@ def arm_cosines(
     part: Literal["facts", "queries"] = "queries",
     layer: str = "tokens",
 ) -> pl.DataFrame:
-    """Compute cosines of the leaves of some arms with the first nodes of these arms.
-
-    From Geometric Memory, Fig. 4.
+    """Compute cosines of leaves with the first nodes of arms (Geometric Memory, Fig. 4).
 
     Args:
-        model: ``R`` replicas with a table of token embeddings.
+        model: Model with a table of token embeddings and ``R`` replicas.
         worlds: Worlds with paths that are stated from the root: one, or one for each
             replica.
-        arms: Largest number of arms, the first ones.
+        arms: Largest number of arms; the first ones are used.
         part: ``queries``, whose paths were never trained, or ``facts``.
-        layer: ``tokens`` for the embeddings, or one of the model's layers.
+        layer: ``tokens`` for the token embeddings, or one of the model's layers.
 
     Returns:
-        A row for each replica, leaf and first node: ``replica``, ``leaf`` and ``first``
-        (both as the number of the arm, from 1), ``own`` (whether they are of one arm),
-        ``cosine`` of the vectors minus their mean over all nodes.
+        One row per replica, leaf and first node, with the columns ``replica``, ``leaf``
+        and ``first`` (both as the number of the arm, from 1), ``own`` (whether they
+        belong to the same arm) and ``cosine`` (of the vectors minus their mean over all
+        nodes).
 
     Raises:
         ConfigError: The model has no replica axis.

@@ -1,15 +1,15 @@
-"""Films of embeddings through training: frames to draw, without a rotation from one to the next.
+"""Animations of embeddings during training (films): frames to draw, without arbitrary rotations.
 
-:func:`snapshot` records a frame while a model trains; :func:`render_frames` makes
-positions, cosines and energies of the recorded frames, which
+:func:`snapshot` records a frame while a model is trained; :func:`render_frames`
+computes positions, cosines and energies of the recorded frames, which
 :mod:`inweights.report.living` draws.
 
-A frame holds the Gram matrix of the node vectors: everything that a rotation does not
-change, and no larger at width 512 than at width 16. Positions are each frame's *own*
-leading directions, turned within those three dimensions only (orthogonal Procrustes). A
-Procrustes in all dimensions would mislead: ``N`` random vectors are nearly orthogonal,
-and can be turned to look like any graph. Shapes: ``R`` replicas, ``N`` nodes, ``D``
-width, ``G`` eigenspaces, ``K`` frames.
+A frame contains the Gram matrix of the node vectors, which is everything that a
+rotation does not change, and is no larger at width 512 than at width 16. Positions are
+each frame's *own* leading directions, rotated only within these three dimensions
+(orthogonal Procrustes). Procrustes in all dimensions would be misleading, since ``N``
+random vectors are nearly orthogonal and can be rotated to look like any graph. Shapes:
+``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frames.
 """
 
 from __future__ import annotations
@@ -46,23 +46,25 @@ _SKETCH = 16
 
 @holds(asked=24, logits=4)
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Record one frame of a film: the Gram matrix of the node vectors, and recall of the edges.
+    """Record one frame of an animation: the Gram matrix of the node vectors, and recall of edges.
 
-    Measured every few steps of training, it makes the film that :func:`render_frames`
-    takes.
+    Measured at every few steps of training, the rows form the animation that
+    :func:`render_frames` takes.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read: ``tokens``, or one of ``model.layer_names``; see
+        layer: Source of the vectors: ``tokens`` (token embeddings), or one of
+            ``model.layer_names``; see
             :func:`inweights.probes.geometry.vectors.node_vectors`.
 
     Returns:
-        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N +
-        1) / 2`` single-precision numbers), ``recall`` and ``recall_others`` (of
+        One row per replica, with the columns ``replica``, ``gram`` (rows of the lower
+        triangle, ``N (N + 1) / 2`` single-precision numbers), ``recall`` and
+        ``recall_others`` (as in
         :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more
-        than 250 nodes there is a column ``vectors`` in place of ``gram``, node after
-        node, ``N D`` numbers.
+        than 250 nodes, a column ``vectors`` (``N D`` numbers, node after node) replaces
+        ``gram``.
 
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
@@ -100,23 +102,24 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
 def render_frames(
     film: pl.DataFrame, world: World, *, frames: int = 40
 ) -> pl.DataFrame:
-    """Compute what the frames of a film show: aligned positions, cosines, energies, correlation.
+    """Compute the contents of an animation's frames: positions, cosines, energies, correlation.
 
     For a graph with more than 250 nodes, positions and cosines are those of 250 of
     them, energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000
     nodes, 4 for 10,000).
 
     Args:
-        film: Rows of :func:`snapshot` of one replica with a column ``step``.
+        film: Rows of :func:`snapshot` of one replica, with a column ``step``.
         world: The graph that was learnt.
-        frames: About how many frames are rendered, denser at the start.
+        frames: Approximate number of frames, denser at the start.
 
     Returns:
-        A row for each frame: ``step, recall`` (a node's own logit left out),
-        ``spearman`` (cosine against hops; null where all distances are equal),
-        ``shown`` (share of the variance in three dimensions), ``positions`` (``3 N``,
-        node after node), ``cosines`` (the lower triangle without the diagonal, ``N (N -
-        1) / 2``), ``energies`` (``G``, from the smoothest).
+        One row per frame, with the columns ``step``, ``recall`` (without a node's own
+        logit), ``spearman`` (of cosine with hops; null if all distances are equal),
+        ``shown`` (share of the variance in three dimensions), ``positions`` (``3 N``
+        numbers, node after node), ``cosines`` (the lower triangle without the diagonal,
+        ``N (N - 1) / 2`` numbers) and ``energies`` (``G`` numbers, from the smoothest
+        eigenspace).
 
     Raises:
         DataError: The world is not a graph, the film has other nodes than the world, or
@@ -152,7 +155,7 @@ def render_frames(
         places.append(place)
         rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
     if not rows:
-        raise DataError("the film has no frames")
+        raise DataError("the film needs at least one frame, got none")
     # Principal directions have no sign, and swap where they are equally strong: each
     # frame is turned to fit the one before.
     aligned = align(np.stack(places)).reshape(len(rows), -1).astype(np.float32)
@@ -174,8 +177,8 @@ def _render_small(
     def render(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
-                f"the film at step {frame['step']} is not one of {n} nodes: its Gram matrix has "
-                f"{len(frame['gram'])} numbers, not {len(lower[0])}; give the world of the film"
+                f"the film at step {frame['step']} must have a Gram matrix of {n} nodes, which is "
+                f"{len(lower[0])} numbers, got {len(frame['gram'])}; give the world of the film"
             )
         gram = np.zeros((n, n))
         gram[lower] = frame["gram"]
@@ -206,7 +209,8 @@ def _render_large(
         flat = np.array([] if given is None else given, dtype=np.float64)
         if not len(flat) or len(flat) % count:
             raise DataError(
-                f"the film at step {frame['step']} is not one of {count} nodes: it has {len(flat)} "
+                f"the film at step {frame['step']} must have vectors of {count} nodes, got "
+                f"{len(flat)} "
                 "numbers; give the world of the film"
             )
         vectors = flat.reshape(count, -1)
@@ -234,7 +238,7 @@ def _render_large(
 
 
 def _cosines(gram: Floats) -> Floats:
-    """Return the cosines of vectors with these inner products; 0 with a vector of zeros."""
+    """Return the cosines of vectors with these inner products; 0 for a vector of zeros."""
     length = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = length[:, None] * length
     found: Floats = np.divide(gram, scale, out=np.zeros_like(gram), where=scale > 0)

@@ -1,6 +1,6 @@
-"""Choose the moments of a film, and place nodes in space: what one frame needs.
+"""Choose the steps of an animation, and place nodes in space.
 
-:mod:`~.film` records films and renders their frames with these.
+:mod:`~.film` records animations and computes their frames with these functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
         frames: Largest number of chosen steps; below 2, all steps are chosen.
 
     Returns:
-        The chosen steps, ascending, the first and the last one among them.
+        The chosen steps, ascending, including the first and the last one.
 
     Example:
         >>> moments(range(0, 501, 5), 8)
@@ -50,8 +50,8 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         gram: Inner products of the node vectors.
 
     Returns:
-        Coordinates, centred, of root mean square length 1; and the share of the
-        variance that lies in these directions, from 0 to 1.
+        Centred coordinates ``[N, 3]`` with a root mean square length of 1, and the
+        share of the variance in these directions, from 0 to 1.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -69,7 +69,7 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
 
 
 def in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
-    """Return coordinates with zeros up to three dimensions, of root mean square length 1."""
+    """Return coordinates padded with zeros to three dimensions, with root mean square length 1."""
     place = np.zeros((len(where), 3))
     place[:, : where.shape[1]] = where
     size = np.sqrt(np.square(place).sum(1).mean())

@@ -1,7 +1,8 @@
-"""Hidden states in the plane: PCA and t-SNE, with a measure of how far to trust the picture.
+"""Hidden states in the plane: PCA and t-SNE, with a measure of how faithful the picture is.
 
-:func:`project` takes any points; :func:`bridge_projection` the states of first hops and
-bridges; :func:`align_frames` aligns projections of several steps, for a film.
+:func:`project` accepts any points, :func:`bridge_projection` projects the states of
+first hops and bridges, and :func:`align_frames` aligns projections of several steps for
+an animation. Shapes: ``R`` replicas, ``n`` points, ``D`` width.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ def project(
 ) -> tuple[Float[Floats, "n 2"], float]:
     """Project points into the plane by cosine distance.
 
-    Points are scaled to length one first, so that only directions count.
+    Points are first scaled to length 1, so that only directions matter.
 
     Args:
-        points: At least 8 points, a row for each.
-        method: ``pca``, or ``tsne`` (perplexity at most a third of the points), which
-            needs ``pip install 'inweights[tsne]'``.
+        points: At least 8 points, one row per point.
+        method: ``pca``, or ``tsne`` (with a perplexity of at most a third of the number
+            of points), which needs ``pip install 'inweights[tsne]'``.
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all
-        neighbours in the plane are also neighbours in the space.
+        Coordinates, ``[n, 2]``, and their trustworthiness (Venna & Kaski 2001), which
+        is 1 if all neighbours in the plane are also neighbours in the space.
 
     Raises:
         DataError: There are fewer than 8 points.
-        ConfigError: scikit-learn, which has t-SNE, is not installed.
+        ConfigError: scikit-learn, which computes t-SNE, is not installed.
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
@@ -78,7 +79,7 @@ def project(
 def _trust(
     x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
 ) -> float:
-    """Return the trustworthiness: 1 less a cost for neighbours in the plane only, by their rank."""
+    """Return the trustworthiness: 1 minus a penalty for neighbours only in the plane."""
     n = len(x)
     near = []
     for points in (x, where):
@@ -106,23 +107,24 @@ def bridge_projection(
     """Project the states of some first hops and of their bridges, all layers in one picture.
 
     Args:
-        model: ``R`` replicas.
+        model: Model with ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
         method: ``pca`` or ``tsne``.
-        samples: Largest number of pairs, spread evenly over the world.
+        samples: Largest number of pairs, evenly spaced over the world.
         place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)``
             and ``(e2, r2)``).
         seed: Root seed of t-SNE.
 
     Returns:
-        A row for each replica, state and layer: ``replica, pair`` (the subject's
-        prompt), ``kind`` (``subject`` or ``bridge``), ``layer, depth, x, y,
-        trustworthiness`` (of the replica's picture; see :func:`project`). Layers of
+        One row per replica, state and layer, with the columns ``replica``, ``pair``
+        (the subject's prompt), ``kind`` (``subject`` or ``bridge``), ``layer``,
+        ``depth`` (index of the layer), ``x`` and ``y`` (coordinates) and
+        ``trustworthiness`` (of the replica's picture; see :func:`project`). Layers of
         another width than the first are left out.
 
     Raises:
         DataError: The world has no first hops, or there are fewer than 8 states.
-        ConfigError: scikit-learn, which has t-SNE, is not installed.
+        ConfigError: scikit-learn, which computes t-SNE, is not installed.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
@@ -162,20 +164,20 @@ def bridge_projection(
 def align_frames(
     frames: pl.DataFrame, *, by: Sequence[str] = (), step: str = "step"
 ) -> pl.DataFrame:
-    """Rotate and scale every frame of a film of projections so that it lies best on the one before.
+    """Rotate and scale every frame of an animation of projections to fit the preceding frame best.
 
-    A projection has no orientation of its own; without this the picture would rotate
-    from frame to frame (orthogonal Procrustes).
+    A projection has no orientation of its own; without this alignment, the picture
+    would rotate from frame to frame (orthogonal Procrustes).
 
     Args:
         frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every
             frame.
-        by: Columns that identify a film, where there are several.
+        by: Columns that identify an animation, if there are several.
         step: Name of the column that identifies a frame.
 
     Returns:
-        The rows with other ``x`` and ``y``, each frame centred and of root mean square
-        length 1; sorted by film and step.
+        The rows with new ``x`` and ``y``, each frame centred and with a root mean
+        square length of 1; sorted by animation and step.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]
