@@ -1,7 +1,7 @@
-"""A laboratory for in-weights reasoning: does a sequence model combine facts it never saw together?
+"""A laboratory for in-weights reasoning: do models combine facts that they learnt separately?
 
-The public names load what they need when they are first used, so that importing the
-package, and ``inweights --help``, do not load torch.
+Public names are imported when they are first used, so that ``import inweights`` and
+``inweights --help`` do not import torch.
 
 Example:
     >>> import inweights as iw

@@ -1,8 +1,9 @@
-"""The errors a user meets: each says what was given, what was expected and what to do.
+"""Define the errors and warnings of the package, and check arguments with common messages.
 
-All are subclasses of :class:`InweightsError`; :func:`check_kind`, :func:`check_names`
-and
-:func:`unknown_name` write the common messages, with the nearest valid name.
+All errors are subclasses of :class:`InweightsError`. Their messages say what was given,
+what was expected, and what to do. :func:`check_kind`, :func:`check_names` and
+:func:`unknown_name` write the common messages, which suggest the most similar valid
+name.
 """
 
 import difflib
@@ -10,49 +11,49 @@ from collections.abc import Collection, Iterable
 
 
 class CautionWarning(UserWarning):
-    """Warning that a study has run, and its numbers do not mean what they seem to mean."""
+    """Warning that the numbers of a study may not mean what they seem to mean."""
 
 
 class InweightsError(Exception):
-    """Base of all errors that the package raises on purpose.
+    """Base class of all errors that the package raises on purpose.
 
     Attributes:
-        exit_code: Exit code of the command line: 2 for bad input, 1 for a failed run.
+        exit_code: Exit code of the command line: 2 for wrong input, 1 for a failed run.
     """
 
     exit_code = 2
 
 
 class ConfigError(InweightsError, ValueError):
-    """A configuration, a recipe's name or an option is not valid."""
+    """Error for a config, the name of a recipe or an option that is not valid."""
 
 
 class DataError(InweightsError, ValueError):
-    """A world, a batch or a file of facts is not valid."""
+    """Error for a world, a batch or a file of data that is not valid."""
 
 
 class SolverError(InweightsError, ArithmeticError):
-    """A solver of the theory cannot work on what it was given."""
+    """Error for input with which a solver of the theory cannot work."""
 
 
 class RunError(InweightsError, RuntimeError):
-    """A run failed."""
+    """Error for a run that failed."""
 
     exit_code = 1
 
 
 class WriteError(RunError):
-    """Something cannot be written (a full disk, say), so that no other result could be stored."""
+    """Error for a result that cannot be written, for example because the disk is full."""
 
 
 class FolderError(RunError):
-    """A run's folder is incomplete or was edited."""
+    """Error for the folder of a run that is incomplete or was edited."""
 
     exit_code = 2
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to a given one, or ``None`` if none is close.
+    """Return the known name that is most similar to a given one; ``None`` if none is similar.
 
     Args:
         given: The given name.
@@ -76,14 +77,14 @@ def check_kind(
     """Raise an error if a value has none of the given types.
 
     Args:
-        what: Name of the argument, for the message.
-        given: Its value.
-        *kinds: Types of which it must have one.
-        error: Class of the error.
-        hint: What to do, appended to the message.
+        what: Name of the argument, for the error message.
+        given: The value of the argument.
+        *kinds: Allowed types.
+        error: Class of the error; by default ``ConfigError``.
+        hint: What to do, which is appended to the message.
 
     Raises:
-        InweightsError: It has another type; of the class ``error``.
+        InweightsError: The value has another type. The class of the error is ``error``.
 
     Example:
         >>> check_kind("where", ["seed"], dict, hint="Give {'seed': 0}.")
@@ -109,17 +110,17 @@ def check_names(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> None:
-    """Raise an error for the first of the given names that is not among the known ones.
+    """Raise an error for the first given name that is not among the valid ones.
 
     Args:
-        kind: What is named, such as ``strategy``, for the message.
+        kind: What the names are, such as ``strategy``, for the error message.
         given: The given names.
         known: The valid names.
-        error: Class of the error.
-        hint: What to do, appended to the message.
+        error: Class of the error; by default ``ConfigError``.
+        hint: What to do, which is appended to the message.
 
     Raises:
-        InweightsError: A name is unknown; of the class ``error``.
+        InweightsError: A name is unknown. The class of the error is ``error``.
     """
     for name in given:
         if name not in known:
@@ -134,16 +135,17 @@ def unknown_name(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> InweightsError:
-    """Return the error for a name that is not among the known ones.
+    """Return the error for a name that is not among the valid ones.
 
-    If more than twenty are known, the nearest eight are named.
+    The message lists the valid names, or the eight most similar ones if there are more
+    than twenty.
 
     Args:
-        kind: What is named, such as ``strategy``.
+        kind: What the name is, such as ``strategy``.
         given: The unknown name.
         known: The valid names.
-        error: Class of the error.
-        hint: What to do, appended to the message.
+        error: Class of the error; by default ``ConfigError``.
+        hint: What to do, which is appended to the message.
 
     Example:
         >>> print(unknown_name("role", "first_hopp", ["first_hop", "second_hop"]))

@@ -1,9 +1,9 @@
-"""Named random streams that are counters, not states.
+"""Named random streams that are derived from counters and have no state.
 
-:class:`Streams` makes generators for NumPy and torch. Every random number of a run is a
-pure function of ``(root seed, stream name, counters)``: nothing has to be saved to
-resume a run, and a replica draws the same numbers alone or among others. There is no
-global seed anywhere in the library.
+:class:`Streams` makes random generators for NumPy and torch. Every random number of a
+run is a pure function of ``(root seed, stream name, counters)``. Nothing has to be
+saved to resume a run, and a replica draws the same numbers whether it is trained alone
+or with others. The library has no global seed.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EVALUATION: Final = "evaluation"
 
 
 def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return root seeds: the numbers from 0 for a count, or those that are given.
+    """Return root seeds: for a number ``n`` those from 0 to ``n - 1``, otherwise the given ones.
 
     Args:
         seeds: Number of seeds, or the seeds.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There are no seeds.
 
     Example:
         >>> list(as_seeds(3)), as_seeds([7, 9])
@@ -49,13 +49,13 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
 
 
 class Streams:
-    """The random streams of one run, all derived from one root seed.
+    """Random streams of one run, all derived from one root seed.
 
     Args:
         root: The root seed, any integer from 0 to 2**63 - 1.
 
     Raises:
-        ConfigError: ``root`` is out of this range.
+        ConfigError: ``root`` is outside of this range.
 
     Example:
         >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
@@ -75,25 +75,25 @@ class Streams:
         """Return the 63-bit seed of a stream.
 
         Args:
-            *path: Name of the stream, then counters.
+            *path: Name of the stream, followed by counters such as a step or an epoch.
         """
         text = "\x1f".join([str(self.root), *map(str, path)])
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") >> 1
 
     def numpy(self, *path: str | int) -> np.random.Generator:
-        """Return a fresh NumPy generator at the start of a stream.
+        """Return a new NumPy generator at the start of a stream.
 
         Args:
-            *path: Name of the stream, then counters.
+            *path: Name of the stream, followed by counters such as a step or an epoch.
         """
         return np.random.default_rng(self.seed(*path))
 
     def torch(self, *path: str | int) -> torch.Generator:
-        """Return a fresh CPU generator of torch at the start of a stream.
+        """Return a new torch generator on the CPU at the start of a stream.
 
         Args:
-            *path: Name of the stream, then counters.
+            *path: Name of the stream, followed by counters such as a step or an epoch.
         """
         import torch
 

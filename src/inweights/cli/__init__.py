@@ -1,7 +1,7 @@
 """The command line: commands, printed output, errors and exit codes.
 
-:func:`main` is the program ``inweights``. ``cli.commands`` has the commands and their
-options, ``cli.console`` what they print; the library does the work.
+:func:`main` is the program ``inweights``. ``cli.commands`` contains the commands and
+their options, and ``cli.console`` prints their results; the library does the work.
 """
 
 from typing import TYPE_CHECKING

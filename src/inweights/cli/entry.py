@@ -1,7 +1,7 @@
 """The program ``inweights``: parse the arguments, run a command, turn errors into exit codes.
 
-:func:`main` handles what every command takes (``--debug``, ``--verbose``,
-``--log-file``, ``--max-memory``), signals, warnings and errors, and passes the rest to
+:func:`main` handles what all commands have in common: ``--debug``, ``--verbose``,
+``--log-file``, ``--max-memory``, signals, warnings and errors. It passes the rest to
 :func:`inweights.cli.commands.do`.
 """
 
@@ -27,15 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     Args:
-        arguments: The arguments, without the program's name; None for those of this
+        arguments: The arguments, without the program's name; ``None`` for those of this
             process.
 
     Returns:
-        0 if the command succeeded, 2 for bad input, 1 for a failed run.
+        0 if the command succeeded, 2 for wrong input, 1 for a failed run.
 
     Raises:
-        InweightsError: With ``--debug``, any error of the library; likewise other
-            errors.
+        InweightsError: ``--debug`` is given and the command fails; other errors are
+            raised too.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _do(words: Sequence[str]) -> object:
-    """Run a command; without one, print the list of commands, for which little is imported."""
+    """Run a command; without one, print the list of commands, which needs few imports."""
     if HELP.issuperset(words):
         print(overview(min(100, get_terminal_size().columns)))
         return 0
@@ -98,7 +98,7 @@ def _do(words: Sequence[str]) -> object:
 
 
 def _wrong_letters(text: str) -> str:
-    """Return what is wrong with the letters of the arguments, or ""."""
+    """Return what is wrong with the characters of the arguments; empty if nothing is."""
     if "\0" in text:
         return "an argument holds the character NUL, which no name has"
     # Python hands bytes that are no UTF-8 on as halves of surrogate pairs, which no
@@ -109,7 +109,7 @@ def _wrong_letters(text: str) -> str:
 
 
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The words of the command, and the options with a value that every command takes."""
+    """Separate the words of the command from the options with a value that all commands have."""
     words: list[str] = []
     asked: dict[str, str] = {}
     # Taken out before the parser sees them, as they may stand before the command, too.
@@ -125,7 +125,7 @@ def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 @contextmanager
 def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
-    """Write the library's log to the error stream, and all of it to a file, where asked for."""
+    """Write the library's log to the error stream and to a file, as requested."""
     log = logging.getLogger("inweights")
     handlers: list[logging.Handler] = []
     before = log.level
@@ -155,7 +155,7 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
 
 
 def _joined() -> AbstractContextManager[bool]:
-    """Join the other processes of torchrun, if it started this one; the first does the command."""
+    """Join the other processes of torchrun, if it started this one; the first runs the command."""
     if not launched_by_torchrun():
         return nullcontext(True)
     from inweights.experiments.engine.executors.torchrun import joined
@@ -165,7 +165,7 @@ def _joined() -> AbstractContextManager[bool]:
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP stop a command as Ctrl-C does; what nohup ignores stays ignored."""
+    """Let SIGTERM and SIGHUP stop a command like Ctrl-C, unless nohup has them ignored."""
     taken: list[signal.Signals] = []
     if threading.current_thread() is threading.main_thread():
         known = [
@@ -188,7 +188,7 @@ def _stopped_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
-    """Print warnings as errors are printed: what is to be known, and no place in the source."""
+    """Print warnings in one line, like errors, without a place in the source code."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_: f"inweights: {message}\n"
     try:
@@ -198,7 +198,7 @@ def _warnings_in_a_line() -> Iterator[None]:
 
 
 def _failed(error: Exception) -> int:
-    """Say in one line what the system refused; a name that it cannot have is bad input."""
+    """Print an error of the operating system in one line, and return the exit code."""
     if isinstance(error, OSError):
         place = f" ({error.filename})" if error.filename else ""
         _tell(f"{error.strerror or error}{place}; --debug shows where")
@@ -218,7 +218,7 @@ def _failed(error: Exception) -> int:
 
 
 def _code_of_system(error: OSError) -> int:
-    """1 where the disk is full or broken; otherwise the place that was given is at fault."""
+    """Return 1 if the disk is full or broken, otherwise 2, since the given path is wrong."""
     return 1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2
 
 

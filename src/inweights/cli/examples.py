@@ -1,4 +1,4 @@
-"""Two examples of each command, which ``--help`` shows below its first sentence."""
+"""Add two examples to the help text of each command, below its first sentence."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +11,7 @@ EXAMPLES: dict[str, list[str]] = load_toml(Path(__file__).with_suffix(".toml"))
 
 
 def add_examples(app: App, names: Iterable[str]) -> None:
-    """Put the examples of commands below the first sentence of each one's help text.
+    """Insert the examples of commands into their help texts, below the first sentence.
 
     Args:
         app: The application with the commands.

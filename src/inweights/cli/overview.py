@@ -1,8 +1,8 @@
-"""The list of commands that ``inweights --help`` prints, in groups by what a person has at hand.
+"""Write the list of commands that ``inweights --help`` prints, grouped by purpose.
 
-:data:`GROUPS` has each command once, with the file that registers it and a summary;
-:func:`overview` writes the list as text. Nothing is imported for it: no command, and no
-library that parses or prints.
+:data:`GROUPS` contains each command once, with the file that registers it and a
+summary, and :func:`overview` writes the list as text. Neither imports any command, nor
+a library that parses or prints.
 """
 
 import textwrap
@@ -13,11 +13,12 @@ HELP = frozenset({"--help", "-h"})
 
 
 class Command(NamedTuple):
-    """A command in the list.
+    """An entry in the list of commands.
 
     Attributes:
         file: Module of ``inweights.cli.commands`` that registers it.
-        summary: What it does, in a few words; its own ``--help`` says more.
+        summary: What the command does, in a few words; its own ``--help`` explains
+            more.
     """
 
     file: str
@@ -156,7 +157,7 @@ def overview(width: int = 80) -> str:
 
 
 def _columns(entries: dict[str, str], left: int, width: int) -> list[str]:
-    """Return lines with names on the left and their texts, wrapped, from a column on."""
+    """Return lines with names on the left and their wrapped texts in a second column."""
     below = left > width // 2  # then a text stands below its name
     indent = " " * (6 if below else left)
     lines: list[str] = []

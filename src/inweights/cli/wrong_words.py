@@ -1,7 +1,7 @@
-"""Say what is wrong with the words of a command, and where to read what it takes.
+"""Explain what is wrong with the arguments of a command, and where to read about them.
 
-:func:`explain` makes a sentence of the parser's error; the commands raise it as they
-raise every other wrong input.
+:func:`explain` converts the parser's error to a sentence, which the commands raise like
+any other error about wrong input.
 """
 
 from difflib import get_close_matches
@@ -11,10 +11,10 @@ from cyclopts import CycloptsError, UnusedCliTokensError
 
 
 def explain(error: CycloptsError) -> str:
-    """Return what is wrong with a command's words, and which command lists what it takes.
+    """Return what is wrong with a command's arguments, and which command lists the valid ones.
 
     Args:
-        error: The parser's own error, which says the first of it.
+        error: The parser's error, whose text is the first part of the explanation.
     """
     text = str(error)
     if not error.command_chain or error.target is None:
@@ -28,7 +28,7 @@ def explain(error: CycloptsError) -> str:
 
 
 def _too_many(command: str, error: UnusedCliTokensError) -> str:
-    """Which words a command has no place for, what it takes, and an option close to one."""
+    """Return which words are superfluous, what the command takes, and a similar option."""
     left = error.unused_tokens or []
     listed = ", ".join(f"'{word}'" for word in left)
     parameters = signature(error.target).parameters.values() if error.target else ()

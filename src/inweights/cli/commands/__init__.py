@@ -1,6 +1,6 @@
-"""The commands of the command line, one file for each subject, imported when it is needed.
+"""Define the commands of the command line, one file per subject, each imported when needed.
 
-:func:`do` runs a command and imports its file alone; the list of all commands is in
+:func:`do` runs a command and imports only its file. The list of all commands is in
 :mod:`inweights.cli.overview`.
 """
 
@@ -19,13 +19,13 @@ _with_examples = set[str]()
 
 
 def do(words: Sequence[str]) -> Any:
-    """Run a command.
+    """Run a command, given its words.
 
     Args:
-        words: The command and its options.
+        words: Name of the command, followed by its options.
 
     Returns:
-        What the command returned: an exit code, or None.
+        The exit code that the command returned; ``None`` for success.
 
     Raises:
         ConfigError: There is no such command or option, or a value does not fit.
@@ -40,14 +40,14 @@ def do(words: Sequence[str]) -> Any:
 
 
 def complete_app() -> App:
-    """Return the application with all commands."""
+    """Return the command-line application with all commands."""
     for command in COMMANDS.values():
         _register(command.file)
     return base.app
 
 
 def _register(file: str) -> None:
-    """Import a file of commands, and put two examples into the help of each."""
+    """Import a file of commands, and add two examples to the help of each."""
     from inweights.cli.examples import add_examples
 
     import_module(f"{__name__}.{file}")

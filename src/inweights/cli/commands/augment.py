@@ -1,7 +1,7 @@
 """The command ``augment``: write training data from a user's own facts.
 
-:class:`Added` and :class:`Text` are its groups of options; :func:`augment` calls
-:func:`inweights.audit.augment` with them.
+:class:`Added` and :class:`Text` are groups of its options, with which :func:`augment`
+calls :func:`inweights.audit.augment`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Added:
-    """Which texts are added to the facts.
+    """Options of which texts are added to the facts.
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages,
@@ -55,10 +55,11 @@ class Added:
     format: Annotated[tuple[str, ...], Parameter(negative=())] = ()
 
     def check(self) -> None:
-        """Raise an error for options without the strategy that they need.
+        """Raise an error if an option is given without the strategy that it belongs to.
 
         Raises:
-            ConfigError: An option lacks its strategy, or a format is unknown.
+            ConfigError: An option is given without its strategy, or a format is
+                unknown.
         """
         from inweights.audit.write import FORMATS
 
@@ -70,7 +71,7 @@ class Added:
 
 @base.options
 class Text:
-    """How large the training set is, and how it is written.
+    """Options of how large the training set is and how it is written.
 
     Attributes:
         budget: Size of the training set in tokens of --model, or in words without one;
@@ -91,7 +92,7 @@ class Text:
     seed: base.Whole = 0
 
     def check(self) -> None:
-        """Raise an error for options that exclude each other.
+        """Raise an error if options exclude each other.
 
         Raises:
             ConfigError: Options exclude each other, or a limit is not valid.
@@ -109,7 +110,7 @@ class Text:
 def _planned(
     making: Callable[..., Augmented], text: Text, *, download: bool
 ) -> tuple[Augmented, lm.Cost | None]:
-    """Return the documents that fit within the limit, and their cost if a model was given."""
+    """Return the texts that fit within the limit, and their cost if a model was given."""
     if not text.model:
         return making(budget=text.budget), None
     model = lm.load_model(text.model, download=download)
@@ -145,7 +146,7 @@ def _planned(
 
 
 def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> None:
-    """Refuse a limit that is too short whatever the updates take, before they are measured."""
+    """Raise an error if a limit is too short for the facts alone, before updates are timed."""
     facts = made.train.filter(role="fact").unique("fact", maintain_order=True)
     examples = [
         lm.Example(*row) for row in facts.select("prompt", "completion").iter_rows()

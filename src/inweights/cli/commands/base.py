@@ -1,9 +1,9 @@
-"""What the commands share: the application, options that several have, and groups of these.
+"""Define what the commands share: the application, common options, and groups of options.
 
 A command takes a group of options as one argument, and the command line flattens it.
-The text of ``--help`` on an option stands with its type, or in the docstring of the
-group or of the command, as ``group.option``. No annotation is a string here: cyclopts
-would look its names up in the module of a class that inherits them.
+The help text of an option is given with its type, or in the docstring of the group or
+of the command, as ``group.option``. No annotation is a string here, since cyclopts
+would look up its names in the module of the class that inherits them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def _whole(_kind: type, tokens: Sequence[Token]) -> int:
-    """A whole number: 1.5 is none, and is not rounded."""
+    """Parse a whole number; 1.5 is an error and is not rounded."""
     try:
         return int(tokens[0].value)
     except ValueError:
@@ -40,7 +40,7 @@ def _version() -> str:
 
 
 def _make_app() -> App:
-    """Return the application without any command."""
+    """Return the application without any commands."""
     made = App(
         name="inweights",
         version=_version,
@@ -93,11 +93,11 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 def choices(
     seeds: str | None, changes: Iterable[str], plugins: Iterable[str] = ()
 ) -> list[str]:
-    """Return the arguments that repeat the same choices in a printed command.
+    """Return the arguments with which a printed command repeats the same choices.
 
     Args:
-        seeds: Value of ``--seeds``; None if it was not given.
-        changes: Values of ``--set``.
+        seeds: Value of ``--seeds``; ``None`` if it was not given.
+        changes: Values of ``--set``, each ``key=value``.
         plugins: Values of ``--plugin``.
     """
     words = ["--seeds", seeds] if seeds else []
@@ -109,12 +109,15 @@ def choices(
 
 
 def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
-    """Return the tracker of a given name as a list of observers; empty for an empty name.
+    """Return a list with the tracker of a given name, to be used as observers.
 
     Args:
-        tool: Name of the tracker, such as ``tensorboard``.
+        tool: Name of the tracker, such as ``tensorboard``; empty for none.
         folder: Folder for its files.
         **options: Further options of :class:`inweights.training.Tracker`.
+
+    Returns:
+        A list with the tracker; empty if ``tool`` is empty.
     """
     if not tool:
         return []
@@ -125,17 +128,21 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(group: type[T]) -> type[T]:
-    """Make a class a frozen dataclass of options, which the command line flattens."""
+    """Make a class a frozen dataclass of options, which the command line flattens.
+
+    Args:
+        group: The class, whose attributes are the options.
+    """
     return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(group))
 
 
 @options
 class Common:
-    """Options that almost every command takes.
+    """Options of almost every command.
 
     Attributes:
         json: Whether JSON is printed instead of text.
-        plugin: Modules or files to load first.
+        plugin: Modules or files to import first.
     """
 
     json: Json = False
@@ -147,7 +154,7 @@ def do(words: Sequence[str], application: App) -> Any:
 
     Args:
         words: The command and its options.
-        application: The application that has the command.
+        application: The application that contains the command.
 
     Returns:
         What the command returned.
@@ -176,7 +183,7 @@ def do(words: Sequence[str], application: App) -> Any:
 
 @options
 class Verdicts(Common):
-    """How claims are shown, and whether one that fails is an error.
+    """Options of how claims are shown, and whether a failed claim is an error.
 
     Attributes:
         full: Whether intervals, seeds and deciding cases are shown.
@@ -189,10 +196,10 @@ class Verdicts(Common):
 
 @options
 class Changes:
-    """What is built: changed settings, and a root seed.
+    """Options of what is built: changed settings and a root seed.
 
     Attributes:
-        set: Changes of settings, each ``key=value``.
+        set: Changed settings, each ``key=value``.
         seed: Root seed.
     """
 
@@ -202,12 +209,12 @@ class Changes:
 
 @options
 class Choice:
-    """What is run: seeds, and changed settings.
+    """Options of what is run: seeds and changed settings.
 
     Attributes:
-        seeds: A text: the number of seeds, ``8``, or the seeds themselves,
-            ``900..907`` or ``7,8,9``; ``None`` for the recipe's own.
-        set: Changes of settings, each ``key=value``.
+        seeds: Number of seeds (``8``), or the seeds themselves (``900..907`` or
+            ``7,8,9``), as text; ``None`` for the recipe's own.
+        set: Changed settings, each ``key=value``.
     """
 
     seeds: Seeds = None
@@ -215,7 +222,7 @@ class Choice:
 
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
-        """Number of replicates, or their seeds; ``None`` for the recipe's own."""
+        """Number of seeds, or the seeds themselves; ``None`` for the recipe's own."""
         from inweights.experiments.grammar.seed_choice import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None
@@ -223,12 +230,12 @@ class Choice:
 
 @options
 class RunOptions:
-    """Where a run is kept, and by how many processes it is computed.
+    """Options of where a run is stored, and how many processes compute it.
 
     Attributes:
-        runs: Folder of all runs; None for the default.
+        runs: Folder of all runs; ``None`` for the default.
         jobs: Number of parallel processes; 0 for one per core.
-        fresh: Whether an earlier run of the same config is discarded.
+        fresh: Whether an earlier run with the same config is discarded.
     """
 
     runs: Runs = None
@@ -238,17 +245,17 @@ class RunOptions:
 
 @options
 class Doing(RunOptions):
-    """Where and how a run is computed, also on a cluster, or only estimated.
+    """Options of where and how a run is computed, or whether only its cost is estimated.
 
     Attributes:
-        device: ``cpu`` or ``cuda``.
-        store: Folder or address of the tables of single runs; empty: below the folder
-            of all runs.
+        device: Torch device of the models: ``cpu`` or ``cuda``.
+        store: Folder or address in which the tables of single runs are stored; empty
+            for a folder below that of all runs.
         on: Address of a Ray cluster; empty for this machine.
         keep_models: Whether trained weights are stored.
         dry_run: Whether only a cost estimate is printed.
-        tracker: Name of a tracker that records the runs, too; empty for none.
-        tracker_per: What is one run of the tracker.
+        tracker: Name of a tracker that also records the runs; empty for none.
+        tracker_per: What counts as one run in the tracker.
     """
 
     device: Device = "cpu"
@@ -265,19 +272,20 @@ class Finished:
     """Options that select a finished run.
 
     Attributes:
-        scale: Scale of the run, if a recipe is given.
-        runs: Folder of all runs; None for the default.
+        scale: Scale of the run, if a recipe is named.
+        runs: Folder of all runs; ``None`` for the default.
     """
 
     scale: str = "cpu"
     runs: Runs = None
 
     def open(self, name: str, *, again: bool = False) -> "Outcome":
-        """Open a finished run.
+        """Load a finished run.
 
         Args:
-            name: A recipe, a run's folder, the first letters of its hash, or ``last``.
-            again: Whether to judge and draw the run again.
+            name: Name of a recipe, folder of a run, first letters of its hash, or
+                ``last``.
+            again: Whether to judge and draw the run again; by default not.
 
         Raises:
             RunError: There is no such run.

@@ -91,11 +91,11 @@ def models(part: str = "", /, *, json: base.Json = False) -> None:
 
 @base.options
 class Place:
-    """Which ledger, and the runs of which scale.
+    """Options of which ledger is used, and for which scale of runs.
 
     Attributes:
         scale: Scale of the runs that judge the claims.
-        results: Folder of the results; None for the default.
+        results: Folder of the results; ``None`` for the default.
         json: Whether JSON is printed instead of text.
     """
 

@@ -1,4 +1,4 @@
-"""Commands that compare: ``compare-training`` (ways to train facts) and ``league``."""
+"""Commands that compare: ``compare-training`` (ways of teaching facts) and ``league``."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Compared:
-    """The model, the facts, and the ways of giving it the facts that are compared.
+    """Options of which model, ways and facts are compared.
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.
@@ -118,7 +118,7 @@ def _changes(
     layout: layouts.FactLayout,
     facts: str,
 ) -> list[str]:
-    """Return what options change of the settings, as texts ``key=value``."""
+    """Return the settings that options change, as texts ``key=value``."""
     from inweights.actions.training import WAYS
 
     own = {
@@ -139,7 +139,7 @@ def _changes(
 
 @base.options
 class Entry:
-    """The league's entry of a user's own model.
+    """Options of the league's entry of a user's own model.
 
     Attributes:
         name: What the table calls it.
@@ -154,18 +154,19 @@ class Entry:
     replay: Path | None = None
 
     def check(self, model: str) -> None:
-        """Raise an error for options that do not go together.
+        """Raise an error if options do not go together.
 
         Args:
             model: The model as it was given.
 
         Raises:
-            ConfigError: A model is given with ``--replay``, or not as module:factory.
+            ConfigError: A model is given with ``--replay``, or not in the form
+                ``module:factory``.
         """
         file, _, factory = model.rpartition(":")
         if model and not (file and factory):
             raise ConfigError(
-                f"a model is given as module:factory, such as mine:make, got '{model}'"
+                f"a model must be given as module:factory, such as mine:make, got '{model}'"
             )
         if self.replay is not None and (model or self.into is not None):
             raise ConfigError(
@@ -232,7 +233,7 @@ def league(
 
 
 def _factory(module: str, name: str) -> Any:
-    """What makes the model, of a module that is loaded."""
+    """Return the function that makes the model, from a module that is loaded."""
     known = vars(sys.modules[module])
     if name not in known:
         makers = [one for one, made in known.items() if callable(made)]

@@ -1,4 +1,4 @@
-"""``inweights atlas --embedding`` and ``--model``: compare existing vectors with a graph.
+"""Compare existing vectors with a graph: ``inweights atlas --embedding`` and ``--model``.
 
 :func:`show` prints the numbers and writes the page; nothing is trained.
 """
@@ -35,7 +35,7 @@ _WORDS = {
 
 @base.options
 class Vectors:
-    """Existing vectors of the nodes, from a file or from a language model.
+    """Options of existing vectors of the nodes, from a file or from a language model.
 
     Attributes:
         embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or
@@ -58,7 +58,7 @@ class Vectors:
     out: Path | None = None
 
     def check(self) -> bool:
-        """Return whether vectors are given, after checking that the options go together.
+        """Check that the options go together, and return whether vectors are given.
 
         Raises:
             ConfigError: Options exclude each other, or one is given without another that it
@@ -83,20 +83,20 @@ class Vectors:
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Compare the geometry of vectors with that under shuffled names, print it and write the page.
+    """Compare vectors with a graph and with shuffled names, print the numbers, write the page.
 
     Args:
-        graphs: The graphs by name.
-        vectors: Where the vectors come from.
-        device: Device of a language model.
+        graphs: The graphs, by name.
+        vectors: Options of where the vectors come from.
+        device: Torch device of a language model.
         json: Whether JSON is printed.
 
     Returns:
         The exit code, 0.
 
     Raises:
-        ConfigError: The page cannot be made of these options.
-        DataError: Vectors cannot be read, or lack nodes.
+        ConfigError: The page cannot be made with these options.
+        DataError: The vectors cannot be read, or nodes are missing.
     """
     import polars as pl
 
@@ -158,7 +158,7 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
 def _placed(
     worlds: dict[str, World], vectors: Vectors, device: str, progress: Progress
 ) -> tuple[str, dict[str, Embedding]]:
-    """What the vectors are called; the rows of a file, or hidden states, for each graph."""
+    """Return the name of the vectors; and the rows of a file, or hidden states, for each graph."""
     from inweights.probes.geometry.embedding import node_names
 
     nodes = {name: node_names(world) for name, world in worlds.items()}
@@ -184,7 +184,7 @@ def _placed(
 
 
 def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
-    """What was done, in words for the page and the console."""
+    """Return a description of what was done, for the page and the console."""
     from inweights.lm.exams.states import NAMED
 
     how = "Nothing was trained; rows were matched to nodes by name."
@@ -201,7 +201,7 @@ def _summary(label: str, prompt: str | None, layers: int, kind: str) -> str:
 
 
 def _print(numbers: pl.DataFrame, by: str | None) -> None:
-    """A row for each graph and measure: of several layers the best one, and how layers differ."""
+    """Print one row per graph and measure: for several layers the best one and the range."""
     import polars as pl
 
     best = []

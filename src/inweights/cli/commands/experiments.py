@@ -1,6 +1,6 @@
 """Commands that run a recipe or a study: ``run``, ``demo`` and ``sweep``.
 
-All three call :func:`outcome_of`, which shows progress, runs, or prints a cost
+All three call :func:`outcome_of`, which runs with a progress display or prints a cost
 estimate.
 """
 
@@ -29,13 +29,13 @@ ABOUT_DEMO = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What a command asks to be run.
+    """Description of what a command runs.
 
     Attributes:
-        recipe: The recipe, or its name.
+        recipe: A recipe, or its name.
         scale: Scale of the run.
-        seeds: Number of replicates, or their seeds; None for the recipe's own.
-        overrides: Changes of settings.
+        seeds: Number of seeds, or the seeds themselves; ``None`` for the recipe's own.
+        overrides: Changed settings, each ``key=value``.
         command: Words of the command that repeats the run, for its page; empty for
             ``inweights run``.
     """
@@ -99,14 +99,15 @@ def outcome_of(
     """Run a recipe and return its outcome, or print its cost estimate with ``--dry-run``.
 
     Args:
-        request: What is run.
+        request: Description of what is run.
         doing: Options of the run.
         common: Options of every command.
         jobs: Number of parallel processes.
-        about: What the command does, printed before anything is loaded.
+        about: Description of what the command does, which is printed before anything is
+            loaded; empty for none.
 
     Returns:
-        The outcome; None if only the estimate was printed.
+        The outcome; ``None`` if only the estimate was printed.
     """
     execution: RunKeywords = {
         "device": doing.device,

@@ -1,6 +1,6 @@
 """Commands about worlds and about a user's own facts, before any training.
 
-``world`` builds a world, ``predict`` and ``audit`` examine facts by theory and by
+``world`` builds a world; ``predict`` and ``audit`` examine facts by theory and by
 counting.
 """
 
@@ -37,7 +37,7 @@ def world(
             publish it.
     """
     if card and out is None:
-        raise ConfigError("--card describes a folder: say which to write, --out FOLDER")
+        raise ConfigError("--card describes a folder: name it with --out FOLDER")
     made = worlds.open_world(kind, changes.set, changes.seed)
     written = worlds.save_world(made, out, card=card) if out else None
     console.first.world(made, written, json=common.json)
@@ -53,7 +53,7 @@ class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of S
 
 @base.options
 class Shown(base.Common):
-    """How a prediction is shown.
+    """Options of how a prediction is shown.
 
     Attributes:
         all: Print all queries instead of the first of each outcome.
@@ -127,7 +127,7 @@ def predict(
 
 @base.options
 class Written:
-    """What is written beside what is printed.
+    """Options of which files are written in addition to the printed text.
 
     Attributes:
         page: Also write one HTML file that opens offline.

@@ -1,4 +1,4 @@
-"""Commands for the first day: what is installed, files to start from, one question."""
+"""Commands for the first day: the installation, files to start with, one question to a model."""
 
 from pathlib import Path
 

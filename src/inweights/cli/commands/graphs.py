@@ -1,4 +1,4 @@
-"""Commands about graphs: ``atlas`` for a user's own graphs, ``explore`` for pages that train."""
+"""Commands about graphs: ``atlas`` for a user's own graphs, ``explore`` for interactive pages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @base.options
 class AtlasRun(base.RunOptions):
-    """How the models of an atlas are trained.
+    """Options of how the models of an atlas are trained.
 
     Attributes:
         scale: smoke (seconds), cpu (minutes) or paper.
-        device: ``cpu`` or ``cuda``.
+        device: Torch device of the models: ``cpu`` or ``cuda``.
     """
 
     scale: str = "cpu"
@@ -35,7 +35,7 @@ class AtlasRun(base.RunOptions):
 
 @base.options
 class Paths:
-    """Paths of a path-star, in place of the edges of graphs.
+    """Options of a path-star, which is used instead of the edges of graphs.
 
     Attributes:
         paths: File of training paths, one line leaf=root,...,leaf each. Edges are the
@@ -49,7 +49,7 @@ class Paths:
 
     @property
     def words(self) -> list[str]:
-        """The arguments that repeat these options in a printed command."""
+        """Return the arguments with which a printed command repeats these options."""
         given = {"--paths": self.paths, "--held-out": self.held_out}
         words: list[str] = []
         for option, file in given.items():
@@ -57,10 +57,10 @@ class Paths:
         return words
 
     def check(self) -> bool:
-        """Return whether paths are given, after checking that the options go together.
+        """Check that the options go together, and return whether paths are given.
 
         Raises:
-            ConfigError: There are held-out paths alone.
+            ConfigError: Held-out paths are given without training paths.
         """
         if self.held_out is not None and self.paths is None:
             raise ConfigError("--held-out requires --paths, the file of training paths")
@@ -186,7 +186,7 @@ def _graphs(given: Sequence[str], layout: layouts.Layout) -> dict[str, Graph]:
 
 
 def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
-    """A graph by its name or file, with its edges written out, and what it is called."""
+    """Return a name and a graph, with its edges listed, from a file or a known name."""
     from inweights.worlds.families.graphs.graph import Graph
     from inweights.worlds.families.graphs.shapes import Shape
     from inweights.worlds.readers.graphs.graph_files import own_graphs
@@ -211,7 +211,7 @@ def _graph(given: str, layout: layouts.Layout) -> tuple[str, Graph]:
 
 
 def _read(file: str, header: str, columns: str) -> Graph:
-    """The graph of a file; what was guessed about the file is said on the error stream."""
+    """Read a graph from a file, and report on the error stream what was assumed about it."""
     from inweights.worlds.families.graphs.graph import Graph
 
     as_header = header == "yes" if header else None
@@ -226,11 +226,11 @@ def _read(file: str, header: str, columns: str) -> Graph:
 
 
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
-    """The graphs as changes of the recipe's settings.
+    """Return the graphs as changed settings of the recipe.
 
-    Associative storage needs about as much width as a graph has nodes. Of more nodes
-    than a picture shows, models keep the width of the scale, as a step takes its
-    square.
+    Associative storage needs about as much width as a graph has nodes. For graphs with
+    more nodes than a picture shows, the models have the width of the scale, since the
+    time of a step grows with its square.
     """
     from inweights.recipes.beyond.real_graphs import Settings
     from inweights.theory.geometric_memory.detail import DRAWN
@@ -243,7 +243,7 @@ def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
 
 
 def _path_star(given: Paths, edges: Sequence[str], scale: str) -> tuple[str, ...]:
-    """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
+    """Return a path-star as changed settings of Figure 3, whose first star it replaces."""
     from inweights.models.configs import GPTConfig
     from inweights.recipes import get_recipe
     from inweights.recipes.geometric_memory.fig3 import Settings

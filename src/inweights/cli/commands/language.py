@@ -12,10 +12,10 @@ from inweights.errors import ConfigError
 
 @base.options
 class Loading:
-    """How a language model is loaded, besides the type of its weights.
+    """Options of how a language model is loaded, besides the type of its weights.
 
     Attributes:
-        device: ``cpu`` or ``cuda``.
+        device: Torch device of the model: ``cpu`` or ``cuda``.
         download: Whether downloads from the hub are allowed.
         chat: Whether the chat template of an instruct model is used.
     """
@@ -27,7 +27,7 @@ class Loading:
 
 @base.options
 class Tuning(base.Changes):
-    """How a language model is fine-tuned.
+    """Options of how a language model is fine-tuned.
 
     Attributes:
         part: train, or control: the same number of tokens with the facts alone.
@@ -49,7 +49,7 @@ class Tuning(base.Changes):
 
 @base.options
 class Asking:
-    """What is evaluated besides answers by candidates, and where the scores go.
+    """Options of what is evaluated besides answers by candidates, and where scores are written.
 
     Attributes:
         before: The original model, for paired tests and changes of probability.
@@ -65,7 +65,7 @@ class Asking:
     card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
-        """Raise an error for options that do not go with scores of each epoch.
+        """Raise an error if options do not go together with scores of each epoch.
 
         Args:
             chat: Whether ``--chat`` was given.
@@ -90,7 +90,7 @@ class Asking:
 
 @base.options
 class Otherwise:
-    """What is evaluated instead of one model on this machine.
+    """Options of what is evaluated instead of one model on this machine.
 
     Attributes:
         watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one
@@ -232,7 +232,7 @@ def gguf(
 
 
 def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
-    """Ask a model behind an address, after saying how much that is."""
+    """Evaluate a model behind an address, after printing how many requests that takes."""
     from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
 
     endpoint = Endpoint(url, model)

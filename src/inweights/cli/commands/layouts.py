@@ -1,8 +1,8 @@
-"""Options of commands that read a user's files: how rows and columns are laid out.
+"""Options of how the rows and columns of a user's files are read.
 
 :class:`Layout` is for tables of facts or edges, :class:`FactLayout` for facts,
-:class:`Source` for facts from anywhere, :class:`WordedSource` for facts that become
-texts. What had to be guessed about a file is reported on the error stream.
+:class:`Source` for facts from any source, and :class:`WordedSource` for facts that
+become texts. What had to be assumed about a file is reported on the error stream.
 """
 
 from collections.abc import Callable
@@ -37,12 +37,12 @@ Query = Annotated[str, Parameter(help=_QUERY)]
 
 @base.options
 class Layout:
-    """How the columns of a file of facts or edges are read.
+    """Options of how the columns of a file of facts or edges are read.
 
     Attributes:
-        header: Whether the first row is a header; None: decided by what is there.
-        columns: Columns of subject, relation and object, or of both ends; empty:
-            decided.
+        header: Whether the first row is a header; ``None`` to decide from the rows.
+        columns: Columns of subject, relation and object, or of both ends of an edge, by
+            name or number; empty to decide from the header or the values.
     """
 
     header: Header = None
@@ -50,19 +50,23 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """The arguments that repeat these options in a printed command."""
+        """Return the arguments with which a printed command repeats these options."""
         header = ["--header", self.header] if self.header else []
         return header + (["--columns", self.columns] if self.columns else [])
 
     def decided(self, read: Callable[[str], T]) -> T:
-        """Read a file; on a terminal, ask whether its first row is a header if that is unclear.
+        """Read a file, asking on a terminal whether its first row is a header if that is unclear.
 
         Args:
-            read: Reads with a header (``yes``), without (``no``), or decides itself
-                (empty).
+            read: Function that reads the file with a header (``yes``), without one
+                (``no``), or decides itself (empty).
+
+        Returns:
+            What ``read`` returned.
 
         Raises:
-            UnclearHeaderError: It is unclear, and there is no terminal.
+            UnclearHeaderError: It is unclear whether there is a header, and there is no
+                terminal.
         """
         from inweights.worlds.readers.tables.first_row import UnclearHeaderError
 
@@ -78,24 +82,25 @@ class Layout:
 
 @base.options
 class FactLayout(Layout):
-    """How a file of facts is read.
+    """Options of how a file of facts is read.
 
     Attributes:
-        wide: Whether each column is a relation of what the first column names.
-        labels: File of ids and labels, which replace ids in the facts; empty for none.
+        wide: Whether each column is a relation of the entity in the first column.
+        labels: File that maps ids to labels, which replace the ids in the facts; empty
+            for none.
     """
 
     wide: Annotated[base.Flag, Parameter(help=_WIDE)] = False
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def header_of(self, name: str) -> str:
-        """Read facts once, report what was assumed, and return what was decided of the header.
+        """Read facts once, report what was assumed, and return what was decided about the header.
 
         Args:
-            name: File, folder or built-in set of facts.
+            name: Name of a file, folder or built-in set of facts.
 
         Returns:
-            ``yes`` or ``no`` where it was asked for or given; empty where the rows
+            ``yes`` or ``no`` if the option or the user decided; empty if the rows
             decide.
 
         Raises:
@@ -122,17 +127,17 @@ class FactLayout(Layout):
         )
 
     def _origin(self) -> dict[str, Any]:
-        """Return what else says where the facts come from; files need no more."""
+        """Return further arguments that identify the source of the facts; files need none."""
         return {}
 
 
 @base.options
 class Source(FactLayout):
-    """Where facts come from besides their name, and how they are read.
+    """Options of where facts come from besides their name, and how they are read.
 
     Attributes:
-        query: SQL query, if the facts are in a database; empty otherwise.
-        download: Whether downloads from the hub are allowed.
+        query: SQL query, if the facts are in a database; otherwise empty.
+        download: Whether downloads from the Hugging Face hub are allowed.
     """
 
     query: Query = ""
@@ -145,7 +150,7 @@ class Source(FactLayout):
         """Read facts, and report on the error stream what was assumed about the file.
 
         Args:
-            name: File, folder, address or built-in set of facts.
+            name: Name of a file, folder, address or built-in set of facts.
 
         Raises:
             DataError: The facts cannot be read.
@@ -155,10 +160,10 @@ class Source(FactLayout):
         return found
 
     def world(self, name: str) -> "Triples":
-        """Return the config of facts, or of a named world, to predict from.
+        """Return the config of facts, or of a known world, for a prediction.
 
         Args:
-            name: Facts, a kind of world, or a folder with a world.
+            name: Name of facts, a kind of world, or a folder with a world.
 
         Raises:
             DataError: The facts cannot be read.
@@ -176,22 +181,24 @@ class Source(FactLayout):
 
 @base.options
 class WordedSource(Source):
-    """Where facts come from, and how they are put in words.
+    """Options of where facts come from and how they are put into words.
 
     Attributes:
-        wording: File of wordings; None for those of the facts, or plain ones.
+        wording: File of wordings; ``None`` for those of the facts, or plain ones.
     """
 
     wording: Annotated[Path | None, Parameter(help=_WORDING)] = None
 
     def wordings(self, knowledge: "Knowledge") -> "Wording | None":
-        """Return the wordings of the file; None if none was given.
+        """Read the file of wordings; ``None`` if none was given.
 
         Args:
-            knowledge: The facts, whose relations and kinds the file may name.
+            knowledge: The facts, whose relations and kinds of entities the file may
+                name.
 
         Raises:
-            DataError: The file cannot be read, or names what the facts do not have.
+            DataError: The file cannot be read, or names relations or kinds that the
+                facts do not have.
         """
         from inweights.worlds import Wording
 

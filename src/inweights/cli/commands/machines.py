@@ -52,14 +52,14 @@ def plan(
 
 @base.options
 class Working:
-    """How a worker works.
+    """Options of a worker.
 
     Attributes:
         jobs: Number of parallel processes; 0 for one per core.
-        device: ``cpu`` or ``cuda``.
+        device: Torch device of the models: ``cpu`` or ``cuda``.
         lease: Seconds after which the task of a worker that does not respond is taken
             over.
-        tracker: Name of a tracker that records the runs, too; empty for none.
+        tracker: Name of a tracker that also records the runs; empty for none.
     """
 
     jobs: int = 1

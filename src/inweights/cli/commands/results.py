@@ -95,7 +95,7 @@ def compare(
 
 @base.options
 class Parts:
-    """What is written of a run.
+    """Options of which files are written for a run.
 
     Attributes:
         pdf: Write the figures as PDF.
@@ -152,7 +152,7 @@ def export(
 
 @base.options
 class Settling:
-    """Which undecided claims get more seeds, and for how long.
+    """Options of which undecided claims get more seeds, and for how long.
 
     Attributes:
         settle: First add seeds to undecided claims until they are decided.
@@ -174,7 +174,7 @@ class Settling:
 
 @base.options
 class Kept:
-    """Results that are kept with the code, and how they are shown.
+    """Options of the results that are stored with the code, and how they are shown.
 
     Attributes:
         source: Folder of results (ledger and scores) that verdicts are computed from,
@@ -272,10 +272,13 @@ def _settle(
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """Return the exit code: 1 if ``strict`` and a claim was not reproduced, otherwise 0.
+    """Return the exit code for some claims.
 
     Args:
         claims: The judged claims.
-        strict: Whether such a claim is an error.
+        strict: Whether a claim that was not reproduced is an error.
+
+    Returns:
+        1 if ``strict`` is set and a claim was not reproduced, otherwise 0.
     """
     return int(strict and any(claim.verdict == "not reproduced" for claim in claims))

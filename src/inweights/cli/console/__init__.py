@@ -1,7 +1,7 @@
-"""What the command line prints: tables for people, JSON for programs, one progress display.
+"""Print results: tables for people, JSON for programs, and a progress display.
 
-Each module prints the results of some commands; ``base`` has what all share. A command
-loads what it prints with, and no more.
+Each module prints the results of some commands; ``base`` contains what all of them
+share. A command imports only what it prints with.
 """
 
 from typing import TYPE_CHECKING

@@ -39,10 +39,10 @@ def audit(
     Args:
         made: The audit.
         json: Whether JSON is printed.
-        page: File of the page; None for no page.
-        name: Name of the facts, the heading of the page.
-        mended: The corrected copy; None if there is none.
-        folder: Folder of the corrected copy.
+        page: Path of the page; ``None`` for no page.
+        name: Name of the facts, which is the title of the page.
+        mended: The corrected copy; ``None`` if there is none.
+        folder: Folder of the corrected copy; ``None`` if there is none.
     """
     facts = made.knowledge
     values = made.entity_positions["literal"]
@@ -175,7 +175,7 @@ def _forecast(made: Audit) -> None:
 
 
 def _worded(made: Audit) -> None:
-    """How facts and questions would be worded, the questions and as many facts."""
+    """Print how some facts and questions would be worded."""
     facts = pl.col("role").str.starts_with("fact")
     say("\n", ("Wording", "bold"), " (change it with --wording FILE)")
     one_each = made.samples.filter(facts).unique(

@@ -23,11 +23,11 @@ _COUNTED = "dropped chains alone counts words tokens plain rewritten often doubt
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
-    """Print what was written, and where.
+    """Print which texts were written, and where.
 
     Args:
         made: Training data, control and questions.
-        folder: Folder they were written to.
+        folder: Folder to which they were written.
         json: Whether JSON is printed.
     """
     if json:
@@ -57,10 +57,10 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
 
 
 def cost(found: Cost | None, limit: str) -> None:
-    """Print what fine-tuning on the texts costs, before they are written.
+    """Print the cost of fine-tuning on the texts, before they are written.
 
     Args:
-        found: The measured cost; None if no model was given.
+        found: The measured cost; ``None`` if no model was given.
         limit: Value of ``--for``; empty if it was not given.
     """
     if limit:

@@ -1,9 +1,10 @@
-"""What all printing shares: the two streams, tables and JSON.
+"""Shared parts of all printing: the two streams, tables and JSON.
 
-:data:`out` and :data:`err` are the streams, :func:`table` and :func:`listing` make
-tables. Names come from files, folders and plugins of others, and are text: nothing that
-is printed is read as markup, and control characters are shown, not sent to the
-terminal. Styled text is a pair of text and style in :func:`line`.
+:data:`out` and :data:`err` are the streams; :func:`table` and :func:`listing` make
+tables. Names may come from files, folders and plugins of other people and are treated
+as plain text: nothing that is printed is interpreted as markup, and control characters
+are shown as escapes instead of being sent to the terminal. Styled text is a pair of
+text and style in :func:`line`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ _CONTROL = re.compile(
 
 
 class PlainConsole(Console):
-    """A console that reads no markup, and shows control characters.
+    """A console that does not interpret markup and shows control characters as escapes.
 
     Args:
-        stderr: Whether it prints on the error stream.
+        stderr: Whether it prints on the error stream; by default it prints on the
+            output stream.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -76,10 +78,11 @@ err = PlainConsole(stderr=True)
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
-    """Return styled text for :data:`out`.
+    """Return a styled text for :data:`out`.
 
     Args:
-        *parts: Texts, and pairs of text and style such as ``("certified", "green")``.
+        *parts: Texts, or pairs of a text and a style, such as ``("certified",
+            "green")``.
     """
     return Text.assemble(*parts)
 
@@ -88,7 +91,7 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
     """Print a line on the output stream.
 
     Args:
-        *parts: Texts, and pairs of text and style.
+        *parts: Texts, or pairs of a text and a style.
         soft_wrap: Whether the terminal breaks long lines, instead of this program.
     """
     out.print(line(*parts), soft_wrap=soft_wrap)
@@ -108,7 +111,7 @@ def ask(question: str) -> bool | None:
         question: The question.
 
     Returns:
-        The answer; ``None`` if there is no terminal, or no answer.
+        The answer; ``None`` if there is no terminal or no answer.
     """
     if not (err.is_terminal and sys.stdin.isatty()):
         return None
@@ -122,11 +125,11 @@ def ask(question: str) -> bool | None:
 
 
 def cores(device: str, scale: str) -> int:
-    """Return how many processes to train in.
+    """Return the number of processes in which to train.
 
     Args:
-        device: Device of the training; all but ``cpu`` take one process.
-        scale: Scale of the recipe; ``smoke`` takes one process.
+        device: Torch device of the training; for all but ``cpu`` the result is 1.
+        scale: Scale of the recipe; for ``smoke`` the result is 1.
 
     Returns:
         The number of cores that this process may use, or 1.
@@ -155,7 +158,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text on one line of limited length, with ``…`` where it was cut.
+    """Return a text shortened to one line of limited length, with ``…`` at the end if it was cut.
 
     Args:
         text: The text.
@@ -169,7 +172,7 @@ def table(*columns: str) -> Table:
     """Return an empty table in the style of all tables.
 
     Args:
-        *columns: Headings.
+        *columns: Headings of the columns.
     """
     made = Table(
         box=None,
@@ -189,13 +192,13 @@ def table(*columns: str) -> Table:
 def listing(
     rows: pl.DataFrame | Sequence[Mapping[str, Any]], cells: Mapping[str, str]
 ) -> None:
-    """Print a table whose cells are written by format strings.
+    """Print a table whose cells are formatted by format strings.
 
-    A cell is empty where a row lacks a number that it shows.
+    A cell is empty if its row has no value for a number in the format.
 
     Args:
         rows: The rows, as a frame or as mappings.
-        cells: Format by heading, such as ``"{low:.2f} to {high:.2f}"``.
+        cells: Format strings by heading, such as ``"{low:.2f} to {high:.2f}"``.
     """
     listed = table(*cells)
     named = rows if isinstance(rows, Sequence) else rows.iter_rows(named=True)
@@ -211,7 +214,7 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on the output stream; frames as lists of rows, NaN as null."""
+    """Print a value as JSON on the output stream; frames become lists of rows, NaN becomes null."""
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
     # Printed without rich, which would wrap it. A terminal acts on more characters than
@@ -220,7 +223,7 @@ def print_json(value: Any) -> None:
 
 
 def parts_of(made: object, names: str) -> dict[str, Any]:
-    """Return attributes of an object by name, for JSON.
+    """Return some attributes of an object by name, for JSON.
 
     Args:
         made: The object.
@@ -230,7 +233,7 @@ def parts_of(made: object, names: str) -> dict[str, Any]:
 
 
 def written_page(page: Path, *, json: bool) -> None:
-    """Print where a page was written.
+    """Print the path of a page that was written.
 
     Args:
         page: Path of the page.

@@ -1,4 +1,4 @@
-"""Print claims and their verdicts: the board of all recipes, and the claims of one run."""
+"""Print claims and their verdicts: the results table of all recipes, and the claims of one run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def board(
     json: bool = False,
     full: bool = False,
 ) -> None:
-    """Print the board of verdicts: a line for each recipe, or every claim of a single recipe.
+    """Print the results table: one line per recipe, or every claim of a single recipe.
 
     Args:
         results: The judged claims.
@@ -77,7 +77,7 @@ def board(
 
 
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
-    """A line a recipe that has run: how many of its claims have which verdict."""
+    """Print one line per recipe that was run, with the number of its claims by verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
     hidden = NO_RUN.format(scale=scale)
     waiting = 0
@@ -104,8 +104,8 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims with verdict, measured value and target.
 
-    A reason that all of them share is printed once. Where there are many, each has one
-    line.
+    A reason that all of them share is printed once. If there are many claims, each has
+    one line.
 
     Args:
         results: The judged claims.
@@ -167,7 +167,7 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 
 
 def settled(done: Sequence[Settled]) -> None:
-    """Report on the error stream what further seeds decided."""
+    """Report on the error stream what additional seeds decided."""
     for one in done:
         name = one.outcome.recipe.name
         seeds = plural(one.seeds, "seed")
@@ -184,7 +184,7 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """Return the number of claims with each verdict, in one line for each kind of claim."""
+    """Return the numbers of claims by verdict, one line for each kind of claim."""
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
         "ours": ("claim of our own", "claims of our own"),
@@ -229,7 +229,7 @@ def _evidence(claim: ClaimResult) -> str:
 
 
 def span(claim: ClaimResult) -> str:
-    """Return the interval of a claim in words; empty for a claim that was computed."""
+    """Return the confidence interval of a claim as text; empty for a computed number."""
     if claim.low is None or claim.high is None:
         return ""
     return f"{claim.low:.3g} to {claim.high:.3g}"

@@ -43,7 +43,7 @@ def sizes(
     *,
     json: bool,
 ) -> None:
-    """Print what the comparison costs on this machine, before it is made.
+    """Print the cost of a comparison on this machine, before it is run.
 
     Args:
         found: Cost of each way.
@@ -76,7 +76,7 @@ def sizes(
 
 
 def ways(done: Outcome, *, json: bool) -> None:
-    """Print the accuracy and cost of each way, and what it keeps of earlier knowledge.
+    """Print the accuracy and cost of each way, and how much earlier knowledge the model keeps.
 
     Args:
         done: The finished comparison.
@@ -127,11 +127,11 @@ def answers(rows: pl.DataFrame, *, json: bool) -> None:
 def standings(
     rows: pl.DataFrame, outcome: Outcome | None, entries: Sequence[Path], *, json: bool
 ) -> None:
-    """Print accuracy on all two-hop queries by what is trained, a user's own model first.
+    """Print the accuracy on all two-hop queries, with a user's own model first.
 
     Args:
         rows: Scores of each model, as :func:`inweights.league` returns them.
-        outcome: The run of the user's model; None if there is none.
+        outcome: The run of the user's model; ``None`` if there is none.
         entries: Files of the entry that was written.
         json: Whether JSON is printed.
     """
@@ -182,7 +182,7 @@ def _mean(rows: pl.DataFrame) -> str:
 
 
 def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
-    """Print whether an entry gave the same scores again.
+    """Print whether training the model of an entry again gave the same scores.
 
     Args:
         entry: Folder of the entry.

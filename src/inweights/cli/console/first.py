@@ -22,7 +22,7 @@ _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 
 def doctor(found: Sequence[Finding], *, json: bool) -> None:
-    """Print the report on the installation, as a table or as JSON.
+    """Print the report on the installation, and what to do about its findings.
 
     Args:
         found: Lines of the report, from :func:`inweights.actions.doctor`.
@@ -45,7 +45,7 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
 
     Args:
         made: The world.
-        folder: Folder it was written to; None if it was not.
+        folder: Folder to which it was written; ``None`` if it was not written.
         json: Whether JSON is printed.
     """
     statements = []
@@ -100,8 +100,7 @@ def answers(asked: pl.DataFrame, *, json: bool) -> None:
     """Print the answers of each replica, the most probable first.
 
     Args:
-        asked: A row for each ``replica`` and ``answer``, with ``rank``, ``probability``
-            and ``right``.
+        asked: Table that :func:`inweights.ask` returned.
         json: Whether JSON is printed.
     """
     if json:

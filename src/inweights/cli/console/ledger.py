@@ -1,4 +1,4 @@
-"""Print the ledger of claims: its lines, and the board of verdicts as Markdown."""
+"""Print the ledger of claims: its lines, and the results table as Markdown."""
 
 from __future__ import annotations
 
@@ -104,13 +104,13 @@ def recorded(added: int) -> None:
 def markdown(
     results: Sequence[ClaimResult], scale: str, kept: Board | None = None
 ) -> None:
-    """Print the board of verdicts as Markdown.
+    """Print the results table as Markdown.
 
     Args:
         results: The judged claims.
         scale: Scale of the runs.
-        kept: The stored board that they are from, which says more of its claims; None
-            for runs.
+        kept: The stored results table that contains the claims, with further
+            information; ``None`` if the claims are from runs.
     """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]
@@ -159,12 +159,12 @@ def _opposite(claims: Sequence[ClaimResult]) -> str:
 
 
 def _short(name: str) -> str:
-    """Return the name of a claim without that of its paper."""
+    """Return the name of a claim without the name of its paper."""
     return name.partition("/")[2]
 
 
 def _published(claim: ClaimResult) -> str:
-    """The protocol's sign, what the paper prints, and whether the size is that."""
+    """Return the protocol's sign, what the paper prints, and whether the size agrees."""
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
     return " ".join(
@@ -173,7 +173,7 @@ def _published(claim: ClaimResult) -> str:
 
 
 def _of_all(kept: Board) -> Iterator[str]:
-    """What is to be known of all verdicts together."""
+    """Yield the remarks that concern all verdicts together."""
     for protocol, sign in SIGNS.items():
         of = tally(claim for claim in kept.claims if claim.protocol == protocol)[
             "papers"

@@ -1,4 +1,4 @@
-"""Print runs: the outcome of one, those on this disk, a comparison of two, the status of a plan."""
+"""Print runs: the outcome of one, those on this disk, a comparison of two, a plan's progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LISTED = 24
 
 
 def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> None:
-    """Print run folders, with what was changed and when.
+    """Print run folders, with their changed settings and dates.
 
     Args:
         folders: The folders, newest first.
@@ -83,7 +83,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
 
 def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
-    """Print the outcome of a run: claims, cautions, and where its page is.
+    """Print the outcome of a run: claims, warnings, and the path of its page.
 
     Args:
         done: The outcome.
@@ -166,13 +166,13 @@ def compared(both: Comparison, *, json: bool) -> None:
 
 
 def status(planned: Planned, now: Status, *, json: bool) -> None:
-    """Print how far a plan is, and what to do next.
+    """Print the progress of a plan, and what to do next.
 
-    The command to paste is one of this library, whatever the plan's files say.
+    The printed command is one of this library, whatever the files of the plan contain.
 
     Args:
         planned: The plan.
-        now: Its status.
+        now: Its progress.
         json: Whether JSON is printed.
     """
     # Quoted, so that what is printed can be pasted into a shell.
@@ -210,7 +210,7 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
 
 
 def exported(files: Sequence[Path], *, json: bool) -> None:
-    """Print where files were written.
+    """Print the paths of files that were written.
 
     Args:
         files: Their paths.
@@ -239,6 +239,6 @@ def _scored(claim: ClaimResult | None) -> Text:
 
 
 def _short(path: Path) -> str:
-    """A path as seen from here, where it lies below."""
+    """Return a path relative to the current folder if it is below it."""
     relative = os.path.relpath(path)
     return str(path) if relative.startswith("..") else relative

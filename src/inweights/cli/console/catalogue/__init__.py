@@ -1,4 +1,4 @@
-"""Print recipes before they run: a list, their settings, what they cost, how to cite them."""
+"""Print recipes before they run: a list, their settings, their cost, how to cite them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def described(
 
 
 def _choices(recipe: Recipe) -> str:
-    """Heading of what is ours: how many settings are, where they were compared with the paper."""
+    """Return the heading of our own choices, with their number if they were counted."""
     from inweights.recipes.catalogue.protocols import stored
 
     found = stored().get(recipe.name)

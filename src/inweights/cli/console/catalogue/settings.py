@@ -1,7 +1,7 @@
-"""Print the settings of a recipe: each with its value by scale and its meaning.
+"""Print the settings of a recipe, each with its value by scale and its meaning.
 
-Many settings are folded: a line for each part, and items of a list that are like the
-first are only named.
+Many settings are summarised: each part has one line, and items of a list that are like
+the first are only named.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _LATER = re.compile(r"(?P<list>[a-z_.]+)\.(?P<place>[1-9]\d*)\.(?P<rest>.+)")
 def print_settings(
     found: Sequence[Setting], scales: Sequence[str], *, full: bool
 ) -> None:
-    """Print settings as a table: name, value at the main scale, elsewhere, meaning.
+    """Print settings as a table: name, value at the main scale and at others, meaning.
 
     Args:
         found: The settings.
         scales: Names of the recipe's scales.
-        full: Whether none is folded or cut.
+        full: Whether all settings are listed in full, instead of being summarised.
     """
     main = "cpu" if "cpu" in scales else scales[0]
     rows = (
@@ -93,9 +93,9 @@ def _rows(found: Sequence[Setting], main: str) -> list[Row]:
 
 
 def _folded(found: Sequence[Setting], main: str) -> list[Row]:
-    """The settings of the recipe itself, and a line for each of its parts.
+    """Return the settings of the recipe itself, and one line for each of its parts.
 
-    Items of a list that have the settings of the first are named beside it.
+    Items of a list that have the same settings as the first are named beside it.
     """
     parts: dict[str, list[Setting]] = {}
     known = {one.path for one in found}
@@ -124,5 +124,5 @@ def _folded(found: Sequence[Setting], main: str) -> list[Row]:
 
 
 def _written(value: Any) -> str:
-    """A value as it is written after ``--set KEY=``."""
+    """Return a value as it is written after ``--set KEY=``."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

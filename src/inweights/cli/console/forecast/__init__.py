@@ -1,4 +1,4 @@
-"""Print the results of ``inweights predict``: certificate, kinds of queries, queries and advice."""
+"""Print the results of ``inweights predict``: certificate, kinds of queries, queries, advice."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -39,10 +39,10 @@ def prediction(
     Args:
         made: The prediction.
         json: Whether JSON is printed.
-        every: Whether all queries are listed, not the first of each outcome.
-        trained: Shares of trained replicas; None if none were trained.
-        page: File of the page; None for no page.
-        name: Name of the facts, the heading of the page.
+        every: Whether all queries are listed, instead of the first of each outcome.
+        trained: Shares of trained replicas; ``None`` if none were trained.
+        page: Path of the page; ``None`` for no page.
+        name: Name of the facts, which is the title of the page.
     """
     queries = made.queries.join(made.probabilities, on="query", maintain_order="left")
     if trained:
@@ -87,7 +87,7 @@ def _certificate(made: Prediction) -> None:
 
 
 def _to_add(made: Prediction, every: bool) -> None:
-    """Identities to add, and what else against other kinds of failure."""
+    """Print which identities to add, and what to do about other kinds of failure."""
     if made.advice or made.remedies:
         out.print()
     if made.advice:
@@ -121,7 +121,7 @@ def _write_page(
 
 
 def _beside(queries: pl.DataFrame, trained: TrainedForecast) -> pl.DataFrame:
-    """The queries, and for each model the share of its replicas and the interval of that."""
+    """Return the queries with the share of each model's replicas and its confidence interval."""
     for model in trained.memorised:
         rows = trained.queries.filter(pl.col("model") == model)
         named = rows.select(
@@ -175,7 +175,7 @@ def _objective(made: Prediction) -> str:
 
 
 def _let_go(made: Prediction, every: bool) -> None:
-    """Say which facts the prediction does without, and why."""
+    """Print which facts the prediction drops, and why."""
     if made.why:
         say(("what this covers", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):

@@ -1,4 +1,4 @@
-"""Turn a prediction into plain values, for the JSON of ``predict`` and ``audit``."""
+"""Convert a prediction to plain values, for the JSON of ``predict`` and ``audit``."""
 
 from dataclasses import asdict
 from typing import Any
@@ -17,11 +17,11 @@ _LET_GO = 1000
 def plain_forecast(
     made: Prediction, trained: TrainedForecast | None = None
 ) -> dict[str, Any]:
-    """Return a prediction as plain values for JSON.
+    """Convert a prediction to plain values for JSON.
 
     Args:
         made: The prediction.
-        trained: Shares of trained replicas; None if none were trained.
+        trained: Shares of trained replicas; ``None`` if none were trained.
     """
     solution = made.solution
     advice = made.advice
@@ -57,7 +57,7 @@ def plain_forecast(
 
 
 def _queries(made: Prediction) -> list[dict[str, Any]]:
-    """The queries, the most surprising first; one that is unstated has no right answer."""
+    """Return the queries, the most surprising first; unstated ones have no right answer."""
     rows = made.surprising()
     if "outlook" not in rows.columns:
         rows = rows.join(made.probabilities, on="query", maintain_order="left")

@@ -1,7 +1,7 @@
-"""Make the tables of queries of a prediction: counts of every kind, and queries by outcome.
+"""Make the tables of a prediction's queries: counts by kind, and queries by outcome.
 
-:func:`kinds_table` and :func:`queries_table` make them; the command ``predict`` prints
-them.
+The command ``predict`` prints the tables of :func:`kinds_table` and
+:func:`queries_table`.
 """
 
 from collections import Counter
@@ -28,13 +28,13 @@ _MARKS = {
 
 
 def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
-    """Return counts of every kind of query, by the program and for a GPT, and mean probabilities.
+    """Return the counts of every kind of query, by the program and for a GPT.
 
-    Where no calibrated family is near, there are none of the latter.
+    Mean probabilities are added if a calibrated family of worlds is similar enough.
 
     Args:
         queries: Table of queries of a prediction, joined with its probabilities.
-        patterns: Whether a kind is a role and a pattern, not a role alone.
+        patterns: Whether a kind is a role with a pattern, not a role alone.
     """
     by = ["role", "pattern"] if patterns else ["role"]
     program = ("follows", "tied", "fails")
@@ -65,15 +65,18 @@ def kinds_table(queries: pl.DataFrame, patterns: bool) -> Any:
 
 
 def _is_fitted(queries: pl.DataFrame) -> pl.Series:
-    """Say of each query whether it is called likely, open or unlikely."""
+    """Return for each query whether it is called likely, open or unlikely."""
     return queries["outlook"].is_in(["likely", "open", "unlikely"])
 
 
 def guessing(rows: pl.DataFrame) -> tuple[str, str]:
-    """Return the mean number of right answers of some queries, and the mean chance of a guess.
+    """Return the mean number of right answers of queries, and the mean chance of guessing one.
 
     Args:
-        rows: Queries with ``right_answers`` and ``chance``.
+        rows: Queries with the columns ``right_answers`` and ``chance``.
+
+    Returns:
+        Two texts, the mean number and the mean chance.
     """
     right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
     several = (rows["right_answers"] > 1).any()
@@ -81,12 +84,12 @@ def guessing(rows: pl.DataFrame) -> tuple[str, str]:
 
 
 def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
-    """Return the queries by outcome: the surest assertions, and the least certain of the others.
+    """Return the queries by outcome, with the most certain assertions first.
 
     Args:
         queries: Table of queries of a prediction, joined with its probabilities.
-        every: Whether all are listed, not the first of each outcome.
-        models: Models that were trained, whose shares are columns.
+        every: Whether all queries are listed, instead of the first of each outcome.
+        models: Names of the trained models, whose shares are columns.
     """
     proved = "lower" in queries.columns
     fitted = MODELS if _is_fitted(queries).any() else ()
@@ -115,7 +118,7 @@ def queries_table(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
 
 
 def _answer(row: dict[str, Any]) -> str:
-    """The right answer of a query, or the first of several and their number."""
+    """Return the right answer of a query, or the first of several and their number."""
     if row["role"] == "unstated":
         return "(not stated)"
     right = row["right_answers"]
@@ -123,7 +126,7 @@ def _answer(row: dict[str, Any]) -> str:
 
 
 def _program(row: dict[str, Any]) -> str:
-    """What the program says of a query: its answer if another, verdict and margin."""
+    """Return what the program predicts for a query: a wrong answer, if any, verdict and margin."""
     other = (
         ""
         if row["predicted"] == row["answer"] and row["answer"]
@@ -135,7 +138,7 @@ def _program(row: dict[str, Any]) -> str:
 
 
 def _share(row: dict[str, Any], model: str) -> str:
-    """The share of a model's replicas; and what they say, where nothing is right and it differs."""
+    """Return the share of a model's replicas, and what they answer if that is informative."""
     said = row[f"{model} predicted"]
     other = row["role"] == "unstated" and said != row["predicted"]
     text = f"{row[model]:.2f} ({row[f'{model} lower']:.2f}-{row[f'{model} upper']:.2f})"
@@ -143,7 +146,7 @@ def _share(row: dict[str, Any], model: str) -> str:
 
 
 def _interval(row: dict[str, Any]) -> str:
-    """The interval that holds a margin at every optimum, where one was proved."""
+    """Return the interval that contains a margin at every optimum, if one was proved."""
     if row["lower"] is None:
         return ""
     return f" ({row['lower']:+.3f} to {row['upper']:+.3f})"

@@ -23,12 +23,12 @@ _SHOWN = 8
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
-    """Print what evaluating through a server costs, before it is asked.
+    """Print how many requests an evaluation through a server takes, before they are sent.
 
     Args:
         number: Number of requests.
-        tokens: Estimated number of tokens in all.
-        kept: File in which answers are kept.
+        tokens: Estimated total number of tokens.
+        kept: File in which answers are stored.
     """
     out.print(
         f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are kept in "
@@ -38,10 +38,10 @@ def requests(number: int, tokens: int, kept: Path) -> None:
 
 
 def written(file: Path) -> None:
-    """Print where a GGUF file is, and how large.
+    """Print the path and the size of a GGUF file.
 
     Args:
-        file: The file.
+        file: Path of the file.
     """
     out.print(
         f"written to {file}, {file.stat().st_size / 1e6:,.1f} MB; llama.cpp runs it:"
@@ -54,7 +54,7 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
     """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`.
 
     Args:
-        made: The result.
+        made: Result of the function.
         json: Whether JSON is printed.
     """
     if json:
@@ -72,8 +72,8 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     """Print the result of :func:`inweights.lm.evaluation`.
 
     Args:
-        made: The result.
-        why: Why there is no prediction; empty if there is one.
+        made: Result of the function.
+        why: Reason why there is no prediction; empty if there is one.
         json: Whether JSON is printed.
     """
     if json:
@@ -107,7 +107,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
 
 
 def _groups(rows: pl.DataFrame) -> None:
-    """The headline: what is answered, by whether it was stated and its hops are known."""
+    """Print the accuracy by kind of question: stated or not, and whether its hops are known."""
     cells = {"answered": "{group}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}"}
     cells |= {"95% interval": "{low:.2f} to {high:.2f}"}
     listing(
@@ -148,7 +148,7 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
 
 
 def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
-    """Print what the model still knows of what it knew before the training."""
+    """Print how much of its earlier knowledge the model keeps."""
     asked = now.filter(pl.col("kind") == "question")
     if lost is None:
         say(
@@ -204,7 +204,7 @@ def _sets(sets: pl.DataFrame) -> None:
 
 
 def _abstention(answers: pl.DataFrame) -> None:
-    """Print how often a model says that it has no answer, and how often it gives a name."""
+    """Print how often a model says that it has no answer, and how often it names something."""
     from inweights.lm import abstention_shares
 
     out.print()

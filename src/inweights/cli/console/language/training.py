@@ -1,4 +1,4 @@
-"""Print a fine-tuning: what the loss sees, what it took, and the scores of each epoch."""
+"""Print a fine-tuning: which tokens are trained, its cost, and the scores of each epoch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KNOWN = 0.9
 
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print which tokens the loss covers, before anything is trained.
+    """Print to which tokens the loss applies, before anything is trained.
 
     Args:
         text: Examples with the trained tokens in brackets.
@@ -53,7 +53,7 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
 
 
 def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
-    """Print the losses of a fine-tuning, and where the model is.
+    """Print the losses of a fine-tuning, and the path of the model.
 
     Args:
         done: The fine-tuning.

@@ -1,1 +1,1 @@
-"""Show progress while a command works: a line that is redrawn, or lines of a log."""
+"""Show progress while a command works: a line that is updated, or lines of a log."""

@@ -1,6 +1,6 @@
-"""Show how far work is: a bar on a terminal, lines in a log.
+"""Show the progress of work: a bar on a terminal, lines in a log.
 
-Commands run the library within :func:`progress`, or :func:`solving` where a solver
+Commands call the library within :func:`progress`, or within :func:`solving` if a solver
 reports its certified gap.
 """
 
@@ -29,16 +29,17 @@ _TENTH = 0.1
 
 @contextmanager
 def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
-    """Show on the error stream how far a block is: a bar on a terminal, lines in a log.
+    """Show the progress of a block on the error stream: a bar on a terminal, lines in a log.
 
     Args:
         quiet: Whether nothing is shown.
-        about: What the block does, printed at once; then the bar is there from the
-            start, or a log has a line every ten seconds. Empty: nothing is shown until
-            the block reports.
+        about: Description of the block, which is printed at once; a bar is then shown
+            from the start, and a log gets a line every ten seconds. If it is empty,
+            nothing is shown until the block reports progress.
 
     Yields:
-        A function to call with what is done, all there is, and what is being done.
+        A function to call with the amount done, the total amount, and a description of
+        the current work.
     """
     if about:
         err.print(about)
@@ -81,9 +82,10 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
 
 
 def _log(clock: Callable[[], float] = time.monotonic) -> Report:
-    """Report in lines: one after ten seconds or a tenth of the work, whichever comes later.
+    """Return a report function that writes lines: one per ten seconds or per tenth of the work.
 
-    What is over within ten seconds says nothing.
+    The longer of the two intervals is used. Work that ends within ten seconds writes
+    nothing.
     """
     began = last = start = clock()
     share: float | None = None
@@ -118,13 +120,13 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
 @contextmanager
 def solving(gap: float) -> Iterator[SolverProgress]:
-    """Show how far a solver's certified gap has come down to a target.
+    """Show how the certified gap of a solver approaches a target.
 
     Args:
-        gap: The target.
+        gap: The target gap.
 
     Yields:
-        A function for the solver to call with name, iterations and gap.
+        A function that the solver calls with its name, its iterations and the gap.
     """
     with progress() as report:
         yield by_gap(report, gap)
@@ -134,8 +136,9 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
     """Return a solver's progress callback that reports the certified gap on a logarithmic scale.
 
     Args:
-        report: Called with parts done, all parts (1,000), and a text.
-        gap: Gap at which the solver is done.
+        report: Called with the number of parts done, their total (1,000), and a
+            description.
+        gap: Gap at which the solver stops.
     """
     first = 1.0
 

@@ -1,7 +1,7 @@
-"""Progress with a line every ten seconds, also while the work itself reports nothing.
+"""Write progress every ten seconds, even while the work itself reports nothing.
 
-:func:`steady_log` writes the last report again, as when torch is imported from a slow
-disk.
+:func:`steady_log` repeats the last report, for example while torch is imported from a
+slow disk.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ __all__ = ["steady_log"]
 
 @contextmanager
 def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]:
-    """Write how far a block is at a steady pace, from a thread of its own.
+    """Write the progress of a block at regular intervals, from a separate thread.
 
     Args:
         write: Called with each line.
         pause: Seconds between two lines.
 
     Yields:
-        A function to call with what is done, all there is, and what is being done.
+        A function to call with the amount done, the total amount, and a description of
+        the current work.
     """
     began = time.monotonic()
     # Nothing reports before PyTorch is loaded, which takes the first seconds.
