@@ -1,11 +1,10 @@
 """Predict from the facts alone, before any training, what a model trained on them will answer.
 
-:func:`predict` returns the predicted answers of untrained queries; :class:`Program`
-with
-:func:`solve`, :func:`solve_soft` and :func:`closed_form` gives the optimum that
-gradient descent tends to. Theory of single papers is in the sub-packages
+:func:`predict` returns the predicted answers of untrained queries. :class:`Program`
+with :func:`solve`, :func:`solve_soft` and :func:`closed_form` gives the optimum that
+gradient descent approaches. The theory of single papers is in the sub-packages
 ``identity_bridge``, ``feature_resemblance`` and ``geometric_memory``; recipes compare
-all of it with trained models. Importing this package does not import torch.
+it with trained models. Importing this package does not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,9 @@
 """Predict feature resemblance by depth in a layer-wise trained linear network (theorem 6).
 
-:func:`depth_cosines` predicts, :func:`lemma_18` compares the prediction with a random
+:func:`depth_cosines` gives the prediction, :func:`lemma_18` compares it with a random
 network. Equations 8 and 9 are missing in our copy of the paper; the recursion below is
 our form of lemma 18, for square layers from ``N(0, 1/d)``, in the limit of a large
-width and while no label is fitted yet. Shapes: ``L`` layers.
+width and before any label is fitted. Shapes: ``L`` layers.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ def depth_cosines(
 ) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs of one label after each layer.
 
-    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length
-    1, is the direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with
-    ``q`` inputs per label: its own norm, and what it shares with the others. ``B`` of a
-    layer is ``Wᵀ B`` of the next, so that everything added so far adds up, and passes
-    through ``W Wᵀ``, whose products have the second moments of Fuss and Catalan (``s +
-    1`` for ``s`` square layers):
+    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``. Here ``B_y``, of length
+    1, is the direction of the label after this layer, and ``a_l = ηT/N (1 + q
+    e_{l-1})`` with ``q`` inputs per label combines the input's own norm with what it
+    shares with the others. The ``B`` of a layer is ``Wᵀ B`` of the next one, so that
+    all additions have a common direction and pass through ``W Wᵀ``, whose products have
+    the second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
 
-        ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,
-        ``cos_l = e_l / (1 + e_l)``.
+        ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``, ``cos_l = e_l / (1 +
+        e_l)``.
 
-    It rises with every layer. Once labels are fitted the true cosine grows more slowly.
+    The prediction increases with every layer. Once labels are fitted, the true cosine
+    grows more slowly.
 
     Args:
         layers: Number of layers ``L``.
@@ -95,12 +96,11 @@ def lemma_18(
 ) -> pl.DataFrame:
     """Compare products of the states of a random deep linear network with lemma 18.
 
-    It is a lemma of Feature Resemblance.
-
-    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by
-    layer the network goes one step down a loss whose slope stays that of the start, as
-    while no label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's
-    bounds; its three cases are compared with ``e_l`` of :func:`depth_cosines`, the
+    This is a lemma of Feature Resemblance. The layers are square, all entries are
+    ``N(0, 1/d)``, and the inputs are orthonormal. Layer by layer, the network makes one
+    step down a loss whose slope stays at its initial value, as before any label is
+    fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The lemma's bounds are missing in our copy of
+    the paper; its three cases are compared with ``e_l`` of :func:`depth_cosines`, the
     limit of a large width.
 
     Args:
@@ -112,11 +112,11 @@ def lemma_18(
         seed: Root seed of the network.
 
     Returns:
-        A row per layer: ``layer`` (from 1), ``length`` (distance of the mean ``‖x‖²``
-        from ``1 + e_l``), ``same`` (of the mean product of two inputs of one label from
-        ``e_l``) and ``other`` (mean absolute product of inputs of two labels), each
-        over ``1 + e_l``; and ``cosine``, the mean product of two inputs of one label
-        over the mean length.
+        One row per layer: ``layer`` (from 1), and three errors relative to ``1 + e_l``:
+        ``length`` (difference between the mean ``‖x‖²`` and ``1 + e_l``), ``same``
+        (difference between the mean product of two inputs of one label and ``e_l``),
+        ``other`` (mean absolute product of inputs of two labels); and ``cosine``, the
+        mean product of two inputs of one label divided by the mean ``‖x‖²``.
 
     Raises:
         ConfigError: The width is below the number of inputs, or a number is not above

@@ -1,8 +1,8 @@
 """Compute gradients of the one-layer transformer in closed form (Feature Resemblance, D).
 
-:func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` descends by
-them. Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings,
-``D`` width, ``K`` labels, ``M`` width of the MLP.
+:func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` uses them for
+gradient descent. Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of
+embeddings, ``D`` width, ``K`` labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ def gradients(
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
         −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
-    summed over the facts with their weights. The text lost the right-hand sides; these
-    are derived, and tested against autograd.
+    summed over the facts with their weights. The right-hand sides are missing in our
+    copy of the paper; these are derived, and tested against autograd.
 
     Args:
         matrices: ``W_KQ`` ``[R, I, I]``, for embeddings of width ``I`` (in the paper
             ``D``), ``W_V`` ``[R, D, I]`` as the paper writes it (a
             :class:`~inweights.models.OneLayer` stores its transpose), and ``w`` ``[R,
             K, M, D]``.
-        inputs: Embeddings of the prompts (rows are tokens), of all replicas ``[N, T,
-            I]`` or of each its own ``[R, N, T, I]``.
-        labels: Index of each answer among the ``K``, ``[N]``.
+        inputs: Embeddings of the prompts (rows are tokens), ``[N, T, I]`` if all
+            replicas share them, otherwise ``[R, N, T, I]``.
+        labels: Index of each answer among the ``K`` labels, ``[N]``.
         kappa: Scale ``κ0`` of the logits.
         weights: Weight of each fact, ``[N]``; ``1/N`` by default.
-        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
-            Linear by default.
+        relu: Whether the MLP has ReLU (appendix A), so that inactive ``w_{k,r}`` do not
+            contribute. Linear by default.
 
     Returns:
         Losses, gradients (of the loss, not its negative) and attention scores.

@@ -3,13 +3,14 @@
 :func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any
 world; recipes and the prediction of near entities compare them with trained models.
 
-In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits
-are near 0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. Then
-gradient descent adds to ``W_V e`` a fixed direction per step, a sum of the mean MLP
-vectors of the labels that facts state of ``e``, and the cosine of two entities follows
-from the facts alone. This linear regime is our form of the quantity that propositions 1
-to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``V``
-tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+Stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` begins with small parameters:
+logits are near 0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. In
+each step, gradient descent then adds to ``W_V e`` a fixed direction, a sum of the mean
+MLP vectors of the labels that facts state about ``e``. The cosine of two entities
+follows from the facts alone. This linear regime is our form of the quantity that
+propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
+positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``),
+``P`` pairs.
 """
 
 from __future__ import annotations
@@ -91,30 +92,31 @@ def curriculum_cosine(
 ) -> float:
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
-    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category,
-    similarity and attribution have: ``W_V e_b`` grows along the property alone, ``W_V
-    e_a`` along property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)``
-    and ``A = S / ρ``; SA has no attribute in its first phase; AS says nothing of ``b``
-    there, and without identities ``a`` and ``b`` share nothing. Two hops with
-    identities are the joint curriculum renamed (``b`` has the further label). Only
-    stage 1 of the first phase counts, since nothing later moves ``W_V``.
+    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, where ``C``, ``S`` and ``A`` are the
+    shares of category, similarity and attribution in the loss: ``W_V e_b`` grows along
+    the property alone, ``W_V e_a`` along property and attribute. In the joint
+    curriculum ``C = S = ρ / (2ρ + 1)`` and ``A = S / ρ``. SA has no attribute in its
+    first phase. AS has no fact about ``b`` there, and without identities ``a`` and
+    ``b`` share nothing. Two hops with identities are the joint curriculum under other
+    names (``b`` has the further label). Only stage 1 of the first phase counts, since
+    nothing later changes ``W_V``.
 
     Args:
         course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``;
             or how often each role counts in the first phase of any other curriculum, as
             in ``{"category": 2, "similarity": 1}`` (with ``attribution``; or
             ``first_hop``, ``identity``, ``second_hop``).
-        rho: ``ρ``, copies of the similarity premise, at least 1; ``joint`` and
-            ``two-hop`` alone use it.
-        noise: ``ν²``, from :func:`noise`; 0, the default, is the limit of a small
-            start.
+        rho: ``ρ``, number of copies of the similarity premise, at least 1; used only by
+            ``joint`` and ``two-hop``.
+        noise: ``ν²``, from :func:`noise`; the default 0 is the limit of small initial
+            parameters.
 
     Returns:
         The cosine, from 0 to 1.
 
     Raises:
         ConfigError: The curriculum or a role is unknown, ``ρ`` is below 1, the noise or
-            a count below 0, or no count is above it.
+            a count is below 0, or all counts are 0.
 
     Example:
         >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
@@ -141,7 +143,7 @@ def curriculum_cosine(
 
 
 def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
-    """Return the three counts of ``_COUNTED`` in the first phase of a user's own curriculum."""
+    """Return the counts of the three roles of ``_COUNTED`` in the first phase of a curriculum."""
     names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
     for role, count in roles.items():
         check_names("role", [role], names)
@@ -171,22 +173,21 @@ def linear_cosines(
 
     A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)``
     to the coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ /
-    √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. It is
-    :func:`curriculum_cosine` for the paper's worlds up to ``1/K``, and takes shared
-    labels, some identities, or any number of relations as well.
+    √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. For the paper's worlds
+    this equals :func:`curriculum_cosine` up to ``1/K``; it also covers shared labels,
+    identities of some bridges, and any number of relations.
 
-    It holds as long as logits stay near 0. That ends where many entities share few
-    labels, whose directions then grow by all of them, and in a long stage 1: with 6
-    categories for 60 tuples it was off by .04 to .06 at the default rate on average,
-    and by .1 for one pair.
-    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the
-    distance from this regime.
+    The prediction holds while logits are near 0. It becomes inaccurate if many entities
+    share few labels, whose directions then grow faster, and in a long stage 1: with 6
+    categories for 60 tuples and the default rate, its mean error was .04 to .06, and .1
+    for one pair. :func:`inweights.theory.feature_resemblance.stage_one.stage_one`
+    measures the distance from this regime.
 
     Args:
-        world: Facts; of an answer the first token counts.
+        world: World with the facts; only the first token of an answer is used.
         pairs: Token ids, ``[P, 2]``.
-        roles: Facts that stage 1 trains, by role, with how often each counts; by
-            default all, once.
+        roles: How often the facts of each role count in stage 1; by default all facts
+            count once.
         rate: Learning rate ``η`` of stage 1.
         steps: Number ``T1`` of updates in stage 1.
         kappa: Scale ``κ0`` of the logits.
@@ -237,8 +238,8 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     """Return the weight of every fact in the mean loss, by how often its role counts.
 
     Args:
-        world: Facts.
-        roles: How often each role counts; roles that are left out count 0.
+        world: World with ``N`` facts.
+        roles: How often the facts of each role count; other roles have weight 0.
 
     Returns:
         Weights ``[N]`` that sum to 1.
@@ -265,7 +266,7 @@ def linear_coefficients(
     """Return ``α``: what a step of the linear regime adds to each token along each label.
 
     Args:
-        world: Facts; of an answer the first token counts.
+        world: World with the facts; only the first token of an answer is used.
         weights: Weight of every fact, ``[N]``, as from :func:`weights_of`.
 
     Returns:

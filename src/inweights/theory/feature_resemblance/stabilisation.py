@@ -1,11 +1,10 @@
-"""Follow what Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2, F.3).
+"""Track eigenvalues and eigenvectors during Node2Vec's descent (Geometric Memory, F.2, F.3).
 
-:func:`by_space` and :func:`propositions` turn a
+:func:`by_space` and :func:`propositions` convert a
 :class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, which
-recipes judge;
-:func:`outside` measures how far a matrix mixes eigenspaces.
+recipes judge; :func:`outside` measures how far a matrix mixes eigenspaces.
 
-The matrices of a trajectory are seen in the eigenspaces of the negative Laplacian
+The matrices of a trajectory are expressed in the eigenspaces of the negative Laplacian
 ``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the
 vectors ``V`` (10). NumPy only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width,
 ``G`` eigenspaces.
@@ -27,17 +26,18 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
-    """Follow ``C`` and ``V`` within each eigenspace of a graph (Geometric Memory, Fig. 8).
+    """Track ``C`` and ``V`` within each eigenspace of a graph (Geometric Memory, Fig. 8).
 
     Args:
-        run: Descent of one tied model, ``R = 1``.
+        run: Descent of a single tied model, ``R = 1``.
         a: Adjacency, ``[N, N]``.
 
     Returns:
-        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0
-        for the Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an
-        eigenvalue of ``C`` where Proposition 6 holds), ``energy`` (share of all of
-        ``‖V‖²``), ``length`` (root of that energy's mean over the space's vectors).
+        One row per step and eigenspace: ``step``; ``space`` (-1 for the degenerate
+        vectors, 0 for the Fiedler space); ``size`` (dimension); ``coefficient`` (mean
+        of ``v_iᵀ C v_i``, which is an eigenvalue of ``C`` if Proposition 6 holds);
+        ``energy`` (fraction of ``‖V‖²`` in the space); ``length`` (root mean square of
+        that energy over the vectors of the space).
 
     Raises:
         DataError: The run has several replicas or is untied, or the graph has no edge.
@@ -73,27 +73,33 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 def propositions(
     run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1
 ) -> pl.DataFrame:
-    """Follow what Propositions 6 to 10 and the two conditions of F.2 state.
+    """Track the quantities of Propositions 6 to 10 and of the two conditions of F.2.
 
     Args:
-        run: Descent of one tied model, ``R = 1``.
+        run: Descent of a single tied model, ``R = 1``.
         a: Adjacency, ``[N, N]``.
         spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G -
             1``.
 
     Returns:
-        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S +
-        Sᵀ`` and ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and
-        ``outside_random``, its mean over bases at random; ``s_low, s_high, s_trace``
-        (eigenvalues of ``S`` and their sum over ``N``; 7); ``walk_low, walk_high`` (of
-        ``P + Pᵀ − 2I``; 8); ``c_top`` (of ``C``, the largest) and ``c_second`` (the
-        largest beside the degenerate ones; 9); ``null_size`` (the largest ``|λ|`` among
-        the eigenvalues of ``C`` that should vanish), ``null_gap`` (the least ``|λ|`` of
-        the others) and ``null_angle`` (sine of the largest angle between their
-        eigenvectors and the graph's); ``top`` (share of the energy of ``V`` in the top
-        eigenspaces, degenerate vectors left out; 10) and ``degenerate`` (share of the
-        energy in the degenerate vectors); ``change`` (``‖CV‖ / ‖V‖``, which is 0 at
-        rest) and ``norm``, ``‖V‖``.
+        One row per step:
+
+        - ``step`` and ``loss`` (mean over nodes).
+        - ``outside_c``, ``outside_s``, ``outside_v``: :func:`outside` of ``C``, ``S +
+          Sᵀ`` and ``V Vᵀ`` (Proposition 6); ``outside_random``: its mean over random
+          bases.
+        - ``s_low``, ``s_high``, ``s_trace``: least and largest eigenvalue of ``S``, and
+          the sum of all divided by ``N`` (7).
+        - ``walk_low``, ``walk_high``: least and largest eigenvalue of ``P + Pᵀ − 2I``
+          (8).
+        - ``c_top``, ``c_second``: largest eigenvalue of ``C``, and the largest apart
+          from the degenerate ones (9).
+        - ``null_size``: largest ``|λ|`` among the eigenvalues of ``C`` that should
+          vanish; ``null_gap``: least ``|λ|`` of the others; ``null_angle``: sine of the
+          largest angle between their eigenvectors and those of the graph.
+        - ``top``: fraction of the energy of ``V`` in the top eigenspaces, without the
+          degenerate vectors (10); ``degenerate``: fraction in the degenerate vectors.
+        - ``change``: ``‖CV‖ / ‖V‖``, which is 0 at a fixed point; ``norm``: ``‖V‖``.
 
     Raises:
         DataError: The run has several replicas or is untied, the graph has no edge, or
@@ -162,11 +168,11 @@ def propositions(
 
 
 def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
-    """Return the share of a matrix that leads from one eigenspace of a graph to another.
+    """Return the fraction of a matrix that maps from one eigenspace of a graph to another.
 
-    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and
-    the Laplacian have their eigenvectors in common, 1 where they share no direction.
-    The multiple of the identity is left out, as it has any eigenvectors.
+    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 if ``X`` and the
+    Laplacian have their eigenvectors in common, 1 if they share no direction. The
+    multiple of the identity is subtracted, as every vector is its eigenvector.
 
     Args:
         symmetric: ``X``, ``[N, N]``.
@@ -193,7 +199,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 
 
 def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
-    """Return the eigenspaces of a graph; a run of several or untied models is a DataError."""
+    """Return the eigenspaces of a graph; raise a DataError for several or untied models."""
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
             f"the propositions are about one tied model; this run has {run.frames.shape[1]} "

@@ -1,12 +1,10 @@
 """Run stage 1 of the one-layer transformer in closed form, and measure what its lemmas bound.
 
 :func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run,
-and
-:class:`StageOneResult` is its result, from which :mod:`~.stage_two` starts. Gradient
-descent is by
-:func:`~inweights.theory.feature_resemblance.gradients.gradients`, without autograd or a
-training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K``
-labels, ``M`` width of the MLP.
+and :class:`StageOneResult` is its result, with which :mod:`~.stage_two` continues.
+Gradient descent uses :func:`~inweights.theory.feature_resemblance.gradients.gradients`,
+without autograd or a training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens,
+``D`` width, ``K`` labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ def lemma_1(
     """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
     Args:
-        world: Config of a world with prompts of one length.
+        world: Config of a world whose prompts all have the same length.
         seed: Root seed of world and initialisation.
         mlp: ``linear``, or ``relu`` as in appendix A.
 
@@ -48,7 +46,7 @@ def lemma_1(
         difference relative to the largest entry.
 
     Raises:
-        DataError: Prompts have several lengths.
+        DataError: Prompts have different lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -94,22 +92,22 @@ def stage_one(
     """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
 
     Args:
-        world: Config of a world with prompts of one length.
-        roles: Facts of stage 1, with how often each role counts.
+        world: Config of a world whose prompts all have the same length.
+        roles: How often the facts of each role count in stage 1.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
         rate: Learning rate ``η``.
         steps: Number ``T1`` of updates.
 
     Returns:
-        One row: ``attention``, the largest distance of an attention score from uniform
-        attention, in any step; ``span``, the share of what was added to ``W_V e`` that
-        is not along the MLP vectors of the start (lemma 2); ``linear``, the distance of
-        what was added from what the linear regime adds, relative to it; ``learnt``, by
-        how much the mean loss fell, in nats.
+        One row: ``attention``, the largest difference between an attention score and
+        uniform attention, over all steps; ``span``, the fraction of the change of ``W_V
+        e`` that is not along the initial MLP vectors (lemma 2); ``linear``, the
+        difference between this change and that of the linear regime, relative to the
+        latter; ``learnt``, the decrease of the mean loss, in nats.
 
     Raises:
-        DataError: The world lacks a role, or prompts have several lengths.
+        DataError: The world lacks a role, or prompts have different lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -149,7 +147,7 @@ class StageOneResult:
 
     Attributes:
         world: The world.
-        prompts: Tokens of all facts, ``[N, T]``.
+        prompts: Token ids of all facts' prompts, ``[N, T]``.
         labels: Column of each fact's answer, ``[N]``.
         kappa: Scale of the logits, ``F_k = κ/M Σ_r ⟨w_{k,r}, h⟩``.
         mlp: ``w``, which is frozen in stage 1, ``[K, M, D]``.
@@ -157,8 +155,8 @@ class StageOneResult:
         value: ``W_V`` at the end, ``[D, V]``.
         key_query: ``W_KQ`` at the end, ``[V, V]``.
         losses: Mean loss before every step, in nats.
-        spread: Largest distance of an attention score from uniform attention, in any
-            step.
+        spread: Largest difference between an attention score and uniform attention,
+            over all steps.
     """
 
     world: World
@@ -183,18 +181,19 @@ class StageOneResult:
         rate: float,
         steps: int,
     ) -> StageOneResult:
-        """Return the end of stage 1, which trains ``W_KQ`` and ``W_V``, by lemma 1's gradients.
+        """Train ``W_KQ`` and ``W_V`` in stage 1 by the gradients of lemma 1, and return the result.
 
         Args:
-            world: Config of a world with prompts of one length.
-            roles: Facts of stage 1, with how often each role counts.
+            world: Config of a world whose prompts all have the same length.
+            roles: How often the facts of each role count in stage 1.
             seed: Root seed of world and initialisation.
-            model: Architecture with a folded or linear MLP; None: the paper's, folded.
+            model: Architecture with a folded or linear MLP; None for the paper's,
+                folded.
             rate: Learning rate ``η``.
             steps: Number ``T1`` of updates.
 
         Raises:
-            DataError: The world lacks a role, or prompts have several lengths.
+            DataError: The world lacks a role, or prompts have different lengths.
         """
         built = world.build(seed)
         config = model or OneLayerConfig(mlp="folded")

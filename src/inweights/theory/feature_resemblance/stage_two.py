@@ -3,13 +3,13 @@
 :func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses
 beside the bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
-With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``.
-The proofs compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every
-step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``,
-so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms.
-All bounds are missing in our copy of the text; these follow from the remaining steps,
-with the constants of the run. Shapes: ``N`` facts of a phase, ``K`` labels, ``D``
-width, ``V`` tokens.
+With frozen attention, the logits are linear in ``w``, so that stage 2 descends on a
+convex loss. The proofs compare ``w`` with a ``w*`` of a large margin: if ``η ‖∇L‖² ≤
+L`` at every step, telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT)
++ 2 L(w*)``, so that ``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to
+logarithms. All bounds are missing in our copy of the paper; these follow from the steps
+of the proofs that are given, with the constants of the run. Shapes: ``N`` facts of a
+phase, ``K`` labels, ``D`` width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,9 +46,9 @@ def stage_two(
     """Run stage 1 and the MLP's phases after it, and compare each with the bound of its lemma.
 
     Args:
-        world: Config of a world with prompts of one length.
-        phases: Facts of each phase, with how often each role counts; stage 1 has those
-            of the first.
+        world: Config of a world whose prompts all have the same length.
+        phases: For each phase, how often the facts of each role count; stage 1 uses
+            those of the first phase.
         steps: Number of updates of the MLP in each phase.
         seed: Root seed of world and initialisation.
         model: Architecture with a folded or linear MLP; by default the paper's, folded.
@@ -57,15 +57,15 @@ def stage_two(
         slower: Factor by which the learning rate of stage 2 is smaller.
 
     Returns:
-        A row per phase and number of ``steps``, about ten of them per decade:
-        ``least``, the least loss so far, and ``bound``, the proven one; ``step_size``,
-        the largest ``η ‖∇L‖² / L`` so far, which the proofs require to be at most 1;
-        ``phase``, from 1; ``guess``, the loss of a uniform distribution. Losses are in
-        nats.
+        For each phase, about ten rows per decade of the number of updates: ``phase``,
+        from 1; ``steps``; ``least``, the least loss so far, and ``bound``, the proven
+        bound on it; ``step_size``, the largest ``η ‖∇L‖² / L`` so far, which the proofs
+        require to be at most 1; ``guess``, the loss of a uniform distribution. Losses
+        are in nats.
 
     Raises:
         ConfigError: Phases and steps differ in number, or a phase has no step.
-        DataError: The world lacks a role, or prompts have several lengths.
+        DataError: The world lacks a role, or prompts have different lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -126,7 +126,7 @@ class _Phase:
 
     Attributes:
         start: Logits at the start, ``[N, K]``.
-        gram: ``h hᵀ`` of the states that the MLP sees, ``[N, N]``.
+        gram: ``h hᵀ`` of the states at the input of the MLP, ``[N, N]``.
         labels: Column of each right answer, ``[N]``.
         weights: Weight of each fact in the loss, ``[N]``.
         scale: Factor of the logits.
@@ -144,7 +144,7 @@ class _Phase:
 def _against_bound(
     phase: _Phase, margins: Reals, steps: int
 ) -> tuple[pl.DataFrame, Reals]:
-    """Return losses and bounds by number of steps; and the movement of ``u``, over ``scale``."""
+    """Return losses and bounds by number of steps; and the change of ``u`` over ``scale``."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
     shown = np.unique(
@@ -163,7 +163,7 @@ def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
     """Run gradient descent in the logits ``[N, K]``.
 
     Returns:
-        Losses before every step; ``‖∇L‖²`` before every step; and the movement of
+        The loss before every step; ``‖∇L‖²`` before every step; and the change of
         ``u``, as ``scale · pullᵀ h``.
     """
     logits = phase.start
@@ -194,7 +194,10 @@ def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
 
 
 def _co_occurrence(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
-    """Return whether a token occurs in a fact with a label, ``[V, K]``; every fact has a margin."""
+    """Return whether a token occurs in a fact with a label, ``[V, K]``.
+
+    Logits proportional to these counts give every fact a margin.
+    """
     occurs = np.zeros((tokens, outputs))
     occurs[prompts, labels[:, None]] = 1.0
     return occurs
@@ -204,7 +207,7 @@ def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
     """Return ``‖w(0) − w*‖²`` and ``L(w*)`` of all ``w*`` that are tried.
 
     ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as
-    these allow: where no fact of the phase sees it, it equals ``w(0)``.
+    these allow: in directions that no fact of the phase uses, it equals ``w(0)``.
     """
     start = phase.start
     inverse = np.linalg.pinv(phase.gram, rcond=1e-10, hermitian=True)

@@ -1,10 +1,10 @@
-"""Measure how random initialisations are spread: lemmas 3 to 5 and 17 of Feature Resemblance.
+"""Measure the distribution of random initialisations: lemmas 3 to 5 and 17 of Feature Resemblance.
 
 :func:`one_layer_start` is for the one-layer transformer, :func:`deep_start` for the
-deep linear network; recipes judge that all values stay below the bounds.
+deep linear network; recipes judge whether all values stay below the bounds.
 
-In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
-products of the order of ``σ² √d``. The bounds are missing in our copy of the text;
+In width ``d``, Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and
+products of the order of ``σ² √d``. The bounds are missing in our copy of the paper;
 these follow from Bernstein's inequality, which its proofs name, with the usual
 constants.
 """
@@ -33,11 +33,11 @@ def one_layer_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
-    Lemma 3 of Feature Resemblance is used.
+    These are lemmas of Feature Resemblance.
 
     Args:
-        world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m``
-            vectors ``w`` each.
+        world: Config of a world. Each of its tokens has a vector ``W_V e``, and each of
+            its answers has ``m`` vectors ``w``.
         width: ``d``.
         hidden: Width ``m`` of the MLP.
         std: Standard deviation ``σ0``.
@@ -45,10 +45,11 @@ def one_layer_start(
         seed: Root seed of world and initialisation.
 
     Returns:
-        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma
-        4; 5 for two hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0²
-        d``, relative; ``product`` the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0²
-        √(d log(M²/δ))``.
+        Two rows, by ``vectors``: the vectors ``w`` (lemma 3), and the vectors ``W_V e``
+        together with ``w`` (lemma 4, or 5 for two hops). ``length`` is the largest
+        relative difference between ``‖x‖²`` and ``σ0² d``; ``product`` is the largest
+        ``|⟨x, y⟩|`` of two vectors, divided by ``2 σ0² √(d log(M²/δ))`` for ``M``
+        vectors.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -88,9 +89,9 @@ def deep_start(
 ) -> pl.DataFrame:
     """Compare the initialisation of a deep linear network with lemma 17 of Feature Resemblance.
 
-    A label's direction behind layer ``l`` is its row of the readout, pulled back
-    through the ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0,
-    1/d)``. Products of two such directions have the variance ``(s + 1)/d``.
+    A label's direction after layer ``l`` is its row of the readout, multiplied by the
+    ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products
+    of two such directions have the variance ``(s + 1)/d``.
 
     Args:
         width: ``d``.
@@ -100,9 +101,9 @@ def deep_start(
         seed: Root seed of the initialisation.
 
     Returns:
-        A row per number of layers ``above``, from 0 to ``L``: ``length``, the largest
-        distance of a squared length from 1, and ``product``, the largest ``|⟨u_k,
-        u_k'⟩|`` of two labels, both over ``2 √((s + 1) log(K²/δ) / d)``.
+        One row per number of layers ``above``, from 0 to ``L``: ``length``, the largest
+        difference between a squared length and 1, and ``product``, the largest ``|⟨u_k,
+        u_k'⟩|`` of two labels, both divided by ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
         ConfigError: Width or layers are below 1, or there are fewer than 2 labels.
@@ -132,7 +133,12 @@ def deep_start(
 
 
 def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:
-    """Return squared lengths, and the largest product with ``others``, which begin with them."""
+    """Return squared lengths, and the largest product of two vectors.
+
+    Args:
+        vectors: Vectors as rows.
+        others: Vectors with which products are taken; its first rows are ``vectors``.
+    """
     products = np.abs(vectors @ others.T)
     lengths = np.diag(products).copy()
     np.fill_diagonal(products, 0.0)

@@ -4,9 +4,9 @@
 nodes; the probe of geometry and the scene of large graphs use it.
 
 Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral
-measure ``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no
-eigenvector is needed, and how often an eigenvalue occurs does not matter. Shapes: ``N``
-nodes, ``D`` width, ``B`` bands, ``C`` components.
+measure ``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6). No eigenvector is
+needed, and multiple eigenvalues need no special treatment. Shapes: ``N`` nodes, ``D``
+width, ``B`` bands, ``C`` components.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Bands:
 
     Attributes:
         matrix: The operator, sparse, ``[N, N]``.
-        top: Degenerate (top) eigenvector of every component, each on its own nodes,
-            ``[N]``.
-        component: Number of every node's component, ``[N]``.
+        top: Degenerate (top) eigenvectors of all components, each of which is non-zero
+            only on its own nodes, in one array ``[N]``.
+        component: Index of every node's component, ``[N]``.
         edges: Limits of the bands, from the largest eigenvalue down, ``[B + 1]``.
 
     Example:
@@ -59,8 +59,8 @@ class Bands:
 
         Args:
             count: Number of nodes ``N``.
-            u: Nodes where edges start, ``[E]``.
-            v: Nodes where they end, ``[E]``. Parallel edges count once.
+            u: Start nodes of the ``E`` edges, ``[E]``.
+            v: End nodes of the edges, ``[E]``. Parallel edges count once.
             kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the
                 paper's by default.
 
@@ -71,7 +71,7 @@ class Bands:
         return _bands(count, ends.tobytes(), kind)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
-        """Return the component of embeddings along the degenerate vector of each component.
+        """Return the projections of embeddings onto the degenerate vector of each component.
 
         Args:
             vectors: Embeddings, ``[N, D]``.
@@ -88,7 +88,7 @@ class Bands:
 
         Args:
             seed: Root seed of the random vectors.
-            cut: One limit in place of those of the bands; see :meth:`energy`.
+            cut: A single limit instead of those of the bands; see :meth:`energy`.
 
         Returns:
             ``[B]``, not rounded; the degenerate eigenvalues are left out.
@@ -103,18 +103,18 @@ class Bands:
     def energy(
         self, vectors: Float[Floats, "N D"], cut: float | None = None
     ) -> tuple[Float[Floats, " B"], float]:
-        """Return the share of the embeddings' energy in every band, and a bound on its error.
+        """Return the fraction of the embeddings' energy in every band, and a bound on its error.
 
         Args:
-            vectors: Embeddings, ``[N, D]``; what lies in the degenerate vectors is left
-                out.
-            cut: One limit in place of those of the bands: the shares above and below
-                it.
+            vectors: Embeddings, ``[N, D]``; their projection onto the degenerate
+                vectors is left out.
+            cut: A single limit instead of those of the bands, to get the fractions
+                above and below it.
 
         Returns:
-            Shares that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN where
-            there is no energy); and the largest half weight of the two quadrature nodes
-            beside a limit, which bounds how wrong a cumulated share may be.
+            Fractions that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN if
+            there is no energy); and a bound on the error of a cumulative fraction: half
+            of the largest weight of the two quadrature nodes next to a limit.
 
         Example:
             >>> ring = np.arange(6)
@@ -139,7 +139,7 @@ class Bands:
         return shares, error
 
     def _measure(self, vectors: Floats) -> tuple[Floats, Floats]:
-        """Quadrature nodes of every column and their weights, ``[D, m]``."""
+        """Return the quadrature nodes of every column and their weights, ``[D, m]`` each."""
         rest = vectors - self.top[:, None] * self.degenerate(vectors)[self.component]
         starts = range(0, rest.shape[1], _COLUMNS)
         columns = [rest[:, start : start + _COLUMNS] for start in starts]
@@ -150,7 +150,7 @@ class Bands:
 
 @lru_cache(maxsize=2)
 def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
-    """Return the bands of a graph: each film of it asks for the same ones."""
+    """Return the bands of a graph; cached, as several pictures of a graph need the same bands."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
@@ -180,7 +180,7 @@ def _bands(count: int, ends: bytes, kind: Operator) -> Bands:
 
 
 def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
-    """Return the top eigenvector of a component, and its least and second largest eigenvalue."""
+    """Return the top eigenvector of a component, and its least and second largest eigenvalues."""
     count = matrix.shape[0]
     if count == 1:
         return np.ones(1), (np.inf, -np.inf)
@@ -212,7 +212,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
 
 
 def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
-    """Return the quadrature of every column's spectral measure: nodes, ascending, and weights."""
+    """Return the quadrature of every column's spectral measure: ascending nodes, and weights."""
     from scipy.linalg import eigh_tridiagonal
 
     energy = np.square(start).sum(0)

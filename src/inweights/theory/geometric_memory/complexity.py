@@ -1,6 +1,7 @@
 """Costs of storing a graph as a list of edges or as vectors (Geometric Memory §3, App. E).
 
-The constructions that store it are in ``storage.py``. Shapes: ``N`` nodes.
+The constructions that store it are in ``storage.py``. Shapes: ``N`` nodes; ``M`` is the
+number of associations (an edge in both directions counts twice).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from inweights.worlds.arrays import Float, Floats
 
 @dataclass(frozen=True)
 class Complexity:
-    """Cost of associative and of geometric storage, in one unit.
+    """Cost of associative and of geometric storage, in the same unit.
 
     Attributes:
         associative: Cost of a lookup table of associations.
@@ -28,24 +29,24 @@ class Complexity:
 
     @property
     def ratio(self) -> float:
-        """Associative cost over geometric: above 1 where geometry is the more succinct one."""
+        """Associative cost divided by geometric cost: above 1 if geometric storage is smaller."""
         return self.associative / self.geometric
 
 
 def bit_complexity(
     a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
 ) -> Complexity:
-    """Return the bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
+    """Return the bits of both storages (Proposition 1): ``M log₂ N`` and ``N · m · log₂ Δ``.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
-            edge.
+        a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
+            stored.
         dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms
             for a path-star.
-        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes
-            of a path for a path-star.
-        tied: Whether embedding and unembedding are one, as by default; two matrices
-            cost twice the bits.
+        cells: ``Δ``, the number of values of a coordinate; ``N`` for a cycle, the
+            number of nodes of a path for a path-star.
+        tied: Whether embedding and unembedding are one matrix, as by default; two
+            matrices cost twice the bits.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
@@ -66,17 +67,17 @@ def bit_complexity(
 
 
 def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
-    """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
+    """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` and ``√N``.
 
     The first is reached by ``W = A`` between one-hot embeddings. The second is the
-    proposition's estimate, vectors of length 1; it holds as a lower bound where the
-    logits of non-neighbours are not negative.
+    proposition's estimate for vectors of length 1; it is a lower bound if the logits of
+    non-neighbours are not negative.
 
     Args:
-        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every
-            edge.
-        tied: Whether embedding and unembedding are one, as by default; two cost ``√2``
-            times the norm.
+        a: 0/1 adjacency, ``[N, N]``; symmetric if both directions of the edges are
+            stored.
+        tied: Whether embedding and unembedding are one matrix, as by default; two
+            matrices have ``√2`` times the norm.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1.
@@ -90,17 +91,16 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Return in how many dimensions random directions separate a number of arms.
+    """Return the number of dimensions in which random directions separate a number of arms.
 
-    From Geometric Memory, E.2.
-
-    The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many
-    as leave no two of them with a larger ``|cosine|`` than ``closeness``, about ``4
-    ln(arms) / closeness²`` for many arms.
+    From Geometric Memory, E.2: a numeric version of the Johnson-Lindenstrauss lemma.
+    The result is found by bisection in one random draw: the least number of dimensions
+    in which no two directions have a larger ``|cosine|`` than ``closeness``. It is
+    about ``4 ln(arms) / closeness²`` for many arms.
 
     Args:
         arms: Number of directions, at least 2.
-        closeness: Largest ``|cosine|`` of two of them, between 0 and 1.
+        closeness: Largest allowed ``|cosine|`` of two directions, between 0 and 1.
         seed: Seed of the random directions.
 
     Raises:
@@ -127,7 +127,7 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
 
 
 def counted_associations(a: Floats) -> tuple[int, int]:
-    """Return the number of nodes and of associations of an adjacency.
+    """Return the number of nodes and of associations of an adjacency matrix.
 
     Raises:
         DataError: The adjacency is not a square matrix of 0 and 1.

@@ -1,7 +1,7 @@
-"""Choose the level of detail of a large graph: some nodes are drawn, each for those nearest to it.
+"""Choose the level of detail of a large graph: draw some nodes, each for those nearest to it.
 
-:class:`Detail` serves :func:`~.layout.scene`. Shapes: ``N`` nodes, ``K`` of them that
-are drawn.
+:func:`~.layout.scene` uses :class:`Detail`. Shapes: ``N`` nodes, ``K`` drawn nodes,
+``E`` edges.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Detail:
     """Nodes of a graph that are drawn, and which of them represents each node.
 
     Attributes:
-        nodes: The drawn nodes in ascending order, ``[K]``; all of a graph of up to
-            :data:`DRAWN`.
-        cell: Place in ``nodes`` of the drawn node nearest to each node, by hops,
-            ``[N]``; -1 where none is reached.
+        nodes: The drawn nodes in ascending order, ``[K]``; all nodes of a graph with up
+            to :data:`DRAWN`.
+        cell: For each node, the index in ``nodes`` of the drawn node that is nearest in
+            hops, ``[N]``; -1 if no drawn node is reachable.
     """
 
     nodes: Int[Ids, " K"]
@@ -33,12 +33,12 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Return nodes far from one another: each next one is the farthest from those chosen.
+        """Choose nodes far from one another: each is the farthest from those chosen before.
 
         Args:
             count: Number of nodes ``N``.
-            u: Nodes where edges start, ``[E]``; direction does not matter.
-            v: Nodes where they end, ``[E]``.
+            u: Start nodes of the edges, ``[E]``; direction does not matter.
+            v: End nodes of the edges, ``[E]``.
             most: Maximum number of drawn nodes.
 
         Example:
@@ -69,14 +69,14 @@ class Detail:
         return cls(nodes, place[owner])
 
     def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
-        """Return the 0/1 adjacency of the drawn nodes: 1 where an edge joins their cells.
+        """Return the 0/1 adjacency of the drawn nodes, joined if an edge joins represented nodes.
 
         Args:
-            u: Nodes where the graph's edges start, ``[E]``.
-            v: Nodes where they end, ``[E]``.
+            u: Start nodes of the graph's edges, ``[E]``.
+            v: End nodes of the graph's edges, ``[E]``.
 
         Returns:
-            ``[K, K]``, row to column. Loops count only where all nodes are drawn.
+            ``[K, K]``, row to column. Loops count only if all nodes are drawn.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
@@ -92,7 +92,7 @@ class Detail:
         return found
 
     def names(self, every: list[str]) -> list[str]:
-        """Return the names of the drawn nodes, with how many others each represents.
+        """Return the names of the drawn nodes, with the number of other nodes that each represents.
 
         Args:
             every: Names of all nodes, of length ``N``.

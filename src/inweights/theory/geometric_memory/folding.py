@@ -1,16 +1,17 @@
-"""Explain why an untied head folds a geometry: it keeps an eigenvalue's size, not its sign (ours).
+"""Explain why an untied head folds a geometry: it loses the signs of eigenvalues (ours).
 
 :func:`grown_vectors` returns the predicted embeddings, with which trained ones are
 compared.
 
-Near zero logits the loss of edges ``u → w`` pushes the table ``E`` of nodes that are
-given and the table ``U`` of nodes that are predicted by ``dE/dt = S U`` and ``dU/dt =
-Sᵀ E``, where ``S`` is the adjacency less what the softmax takes off, ``A − d 1ᵀ/V``. A
-tied head has ``U = E``: directions grow as ``exp(λt)``, directions in which neighbours
-differ (``λ < 0``) decay. Of independent tables ``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with
-``S = P Σ Qᵀ``: both signs grow equally. For symmetric ``S`` that is the even half of
-the tied ``exp(2tS)``. On a bipartite graph the odd half holds all that distinguishes
-pairs an odd number of hops apart, so that only the even ones are left in order.
+Let ``E`` be the embeddings of the given nodes and ``U`` those of the predicted nodes.
+Near zero logits, the loss of edges ``u → w`` changes them by ``dE/dt = S U`` and
+``dU/dt = Sᵀ E``, where ``S = A − d 1ᵀ/V`` is the adjacency minus the mean that the
+softmax subtracts. A tied head has ``U = E``: directions grow as ``exp(λt)``, and
+directions in which neighbours differ (``λ < 0``) decay. For independent tables, ``E
+Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with ``S = P Σ Qᵀ``: both signs grow equally. For
+symmetric ``S`` that is the even part of the tied ``exp(2tS)``. On a bipartite graph,
+only the odd part distinguishes pairs of nodes an odd number of hops apart, so that only
+distances between nodes an even number of hops apart remain in order.
 
 Shapes: ``N`` nodes, ``V`` classes of the head.
 """
@@ -31,11 +32,11 @@ def grown_vectors(
     Args:
         a: Adjacency, row to column
             (:func:`~inweights.theory.geometric_memory.graph.adjacency`).
-        tied: Whether a predicted node has the vector of a given one, and nothing but
-            the identity lies between them at the start. A map of both signs between
-            them, as in a TinyNN, acts as an untied head does.
-        time: Time of training, in units of the fastest direction's growth time.
-        classes: Number ``V`` of the head's classes; 0, the default, represents ``N``.
+        tied: Whether given and predicted nodes have the same vectors, with only the
+            identity between them at the start. A linear map with eigenvalues of both
+            signs between them, as in a TinyNN, has the effect of an untied head.
+        time: Time of training, in units of the growth time of the fastest direction.
+        classes: Number ``V`` of the head's classes; the default 0 means ``N``.
 
     Returns:
         ``[N, N]``: row ``i`` is the vector of node ``i``, up to a rotation.

@@ -17,12 +17,12 @@ from inweights.worlds.world import Ids, World
 
 
 def adjacency(world: World) -> Float[Floats, "N N"]:
-    """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
+    """Return the 0/1 adjacency of a world's facts between its nodes, row to column.
 
-    Every fact with one prompt token and one answer token, both of the group ``node``
-    (of all tokens where there is no such group), is an edge; a token ``<edge>`` may
-    stand before the prompt. Loops are on the diagonal. The matrix is symmetric where
-    both directions are trained.
+    Every fact with one prompt token and one answer token, both in the group ``node`` of
+    the vocabulary (or in any group, if there is no such group), is an edge; the prompt
+    may begin with the token ``<edge>``. Loops are on the diagonal. The matrix is
+    symmetric if both directions are trained.
 
     Args:
         world: A world whose facts are edges.
@@ -48,14 +48,14 @@ def adjacency(world: World) -> Float[Floats, "N N"]:
 
 
 def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
-    """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
+    """Return the number of nodes, and the start and end nodes of the edges of a world.
 
     Args:
-        world: A world whose facts are edges.
+        world: A world whose facts are edges, as for :func:`adjacency`.
 
     Returns:
-        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is
-        two.
+        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions counts
+        as two.
 
     Raises:
         DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
@@ -87,10 +87,11 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
 
 
 def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
-    """Return the connected component of every node, named by its smallest node.
+    """Return the connected component of every node, identified by its smallest node.
 
     Args:
-        joined: Which nodes are joined, ``[N, N]``; direction does not matter.
+        joined: Mask of the pairs of nodes that are joined, ``[N, N]``; direction does
+            not matter.
 
     Returns:
         ``[N]``.
@@ -131,15 +132,15 @@ def hops_from(
     v: Int[Ids, " E"],
     sources: Int[Ids, " S"] | None = None,
 ) -> Float[Floats, "S N"]:
-    """Return the number of hops from some nodes to all, without direction; infinite without a path.
+    """Return the number of hops from some nodes to all nodes; infinite if there is no path.
 
-    A breadth-first search from all sources at once: what has reached a node is a row of
-    bits, a source a bit, and a hop takes it along the edges.
+    Edges are followed in both directions. This is a breadth-first search from all
+    sources at once: each node has one bit for every source that has reached it.
 
     Args:
         count: Number of nodes ``N``.
-        u: Nodes where edges start, ``[E]``.
-        v: Nodes where they end, ``[E]``.
+        u: Start nodes of the edges, ``[E]``.
+        v: End nodes of the edges, ``[E]``.
         sources: Nodes to start from, ``[S]``; all by default.
 
     Returns:
@@ -157,13 +158,16 @@ def hops_from(
 def whole_hops(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"]
 ) -> Int[NDArray[np.int32], "N S"]:
-    """Return the result of :func:`hops_from` as integers, one column per source; -1 without a path.
+    """Return the result of :func:`hops_from` as integers, one column per source.
 
     Args:
         count: Number of nodes ``N``.
-        u: Nodes where edges start, ``[E]``.
-        v: Nodes where they end, ``[E]``.
+        u: Start nodes of the edges, ``[E]``.
+        v: End nodes of the edges, ``[E]``.
         sources: Nodes to start from, ``[S]``.
+
+    Returns:
+        ``[N, S]``; -1 if there is no path.
 
     Example:
         >>> whole_hops(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).T.tolist()
@@ -199,7 +203,7 @@ def check_adjacency(a: Floats) -> None:
     """Raise an error unless ``a`` is a square matrix of non-negative numbers.
 
     Raises:
-        DataError: It is none.
+        DataError: ``a`` is not such a matrix.
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
         raise DataError(

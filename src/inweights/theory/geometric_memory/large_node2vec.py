@@ -1,8 +1,8 @@
-"""Run Node2Vec's descent on large graphs, with the logits of some nodes at a time.
+"""Run Node2Vec's descent on large graphs, computing the logits of some nodes at a time.
 
 :func:`descend_in_blocks` makes the updates of :func:`~.node2vec.descend` for tied
-models: the walk is sparse, and no array of all nodes by all nodes is made. Shapes:
-``R`` replicas, ``N`` nodes, ``D`` width.
+models. The walk is sparse, and no array of size ``[N, N]`` is allocated. Shapes: ``R``
+replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def descend_in_blocks(
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"]:
-    """Return the vectors some steps of ``V ← V + η C V`` later.
+    """Return the vectors after some steps of ``V ← V + η C V``.
 
     Args:
         v: Vectors ``V``, ``[R, N, D]``.
@@ -50,7 +50,7 @@ def descend_in_blocks(
         steps: Number of updates.
 
     Returns:
-        ``[R, N, D]``. Values that overflow are infinite or not numbers.
+        ``[R, N, D]``. Values that overflow are infinite or NaN.
 
     Example:
         >>> from scipy import sparse
@@ -101,7 +101,7 @@ def mean_losses(v: Float[Floats, "R N D"], walk: Any) -> Float[Floats, " R"]:
 
 
 def _pull(v: Float[Floats, "N D"], has_edges: Any) -> Float[Floats, "N D"]:
-    """Return ``(S + Sᵀ) V``, ``S`` the row softmax of ``V Vᵀ`` for nodes with edges."""
+    """Return ``(S + Sᵀ) V``, where ``S`` is the row softmax of ``V Vᵀ`` for nodes with edges."""
     found = np.zeros_like(v)
     for rows in _blocks(len(v)):
         part, _ = _exponentials(v, rows)
@@ -112,13 +112,13 @@ def _pull(v: Float[Floats, "N D"], has_edges: Any) -> Float[Floats, "N D"]:
 
 
 def _blocks(count: int) -> list[slice]:
-    """Return slices of nodes whose logits are held at once."""
+    """Return slices of nodes whose logits are in memory at the same time."""
     step = max(1, _AT_ONCE // count)
     return [slice(start, start + step) for start in range(0, count, step)]
 
 
 def _exponentials(v: Floats, rows: slice) -> tuple[Floats, Floats]:
-    """Return the exponentials of some rows of ``V Vᵀ``, and the shift of each row."""
+    """Return the exponentials of some rows of ``V Vᵀ``, and the number subtracted from each row."""
     logits = v[rows] @ v.T
     top = logits.max(1)
     logits -= top[:, None]

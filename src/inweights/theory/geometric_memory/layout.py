@@ -2,7 +2,7 @@
 
 :func:`scene` describes a world's graph in one row of a table, which the report's
 figures and the explorer read; :func:`roots_of`, :func:`depth_first` and :func:`plane`
-are its parts. NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
+compute parts of it. NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ _ROUNDS = 300
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     """Return the centre of every component: the node with the least distance to its farthest node.
 
-    Ties go to the node with the least sum of distances, then to the first. The centre
-    of the largest component comes first.
+    If several nodes qualify, the one with the least sum of distances is chosen, then
+    the first. The centre of the largest component comes first.
 
     Args:
         hops: Numbers of hops between all nodes, ``[N, N]``; infinite between
             components.
+
+    Returns:
+        Indices of the centres.
 
     Example:
         >>> far = np.inf
@@ -48,15 +51,16 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
 
 
 def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
-    """Return the nodes in depth-first order: around a ring, arm after arm of a star.
+    """Return the nodes in depth-first order: around a ring, or arm after arm of a star.
 
     The order begins at node 0; other components follow, each from its first node.
 
     Args:
-        near: Which nodes are joined, ``[N, N]``; direction does not matter.
+        near: Mask of the pairs of nodes that are joined, ``[N, N]``; direction does not
+            matter.
 
     Returns:
-        Node numbers, ``[N]``.
+        Indices of nodes, ``[N]``.
 
     Example:
         >>> ring = np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1)
@@ -72,15 +76,15 @@ def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
     """Place nodes in a plane so that their distances approximate the numbers of hops.
 
-    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai)
-    from two leading directions of classical scaling; nothing is random. Components are
-    placed apart.
+    The method is stress majorisation (SMACOF with weights ``hops⁻²``: the layout of
+    Kamada and Kawai), starting from the two leading directions of classical scaling; it
+    is deterministic. Components are placed apart.
 
     Args:
         hops: Numbers of hops, ``[N, N]``; infinite between components.
 
     Returns:
-        Coordinates ``[N, 2]``, centred, the largest absolute coordinate 1.
+        Coordinates ``[N, 2]``, centred; the largest absolute coordinate is 1.
 
     Example:
         >>> path = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
@@ -117,19 +121,19 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
 def scene(world: World) -> pl.DataFrame:
     """Describe a world's graph for a picture, in one row of a table.
 
-    Of a graph with more than 250 nodes the picture shows 250
-    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and bands of
+    A graph with more than 250 nodes is represented by 250 of them
+    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and by bands of
     eigenvalues.
 
     Args:
         world: A world whose facts are edges.
 
     Returns:
-        ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``),
-        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the
-        first node), ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of
+        ``nodes`` (names, ``N``), ``links`` (distinct pairs of indices of nodes, ``M``),
+        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`), ``ring``
+        (whether the graph is a single cycle), ``x`` and ``y`` (coordinates of
         :func:`plane`, ``N``), ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P
-        + Pᵀ − 2I``, ``G``); and ``all_nodes`` (the number of nodes) where not all are
+        + Pᵀ − 2I``, ``G``); and ``all_nodes`` (the number of nodes) if not all are
         drawn.
 
     Raises:

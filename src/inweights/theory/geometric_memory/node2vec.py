@@ -120,11 +120,11 @@ def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Recorded course of the dynamics, as :func:`descend` returns it.
+    """Recorded states of the dynamics, as :func:`descend` returns them.
 
     Attributes:
         vectors: ``V`` at the end, ``[R, N, D]``.
-        targets: ``U`` at the end where the model is untied, otherwise ``None``.
+        targets: ``U`` at the end if the model is untied, otherwise ``None``.
         steps: Recorded steps, ``[K]``.
         losses: ``−J`` at these steps, ``[K, R]``.
         frames: Copies of ``V`` at these steps, ``[K, R, N, D]``.
@@ -149,14 +149,14 @@ def descend(
     """Run ``V ← V + η C V`` for any number of replicas at once.
 
     Args:
-        start: ``V`` at step 0, ``[R, N, D]``; its dtype is the one that is computed in.
-        a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph. Of
-            a sparse one logits are computed for some nodes at a time, so that nothing
-            grows with the square of the nodes; the model must be tied.
+        start: ``V`` at step 0, ``[R, N, D]``; its dtype is that of the computation.
+        a: Adjacency, ``[N, N]``: an array, or a SciPy sparse array of a large graph.
+            For a sparse one, logits are computed for some nodes at a time, so that
+            memory does not grow with the square of the nodes; the model must be tied.
         rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates.
         record: Steps (0 is the start) at which loss and vectors are recorded; the last
-            step always is.
+            step is always recorded.
         targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P −
             S) U`` and ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
             Tied by default.
@@ -167,7 +167,7 @@ def descend(
     Raises:
         DataError: Shapes do not fit, a step to record does not exist, or the adjacency
             is sparse and the model untied.
-        SolverError: The vectors of some replica became infinite or NaN; the message
+        SolverError: The vectors of some replicas became infinite or NaN; the message
             says which.
 
     Example:
@@ -227,7 +227,7 @@ class _Updates:
     Args:
         a: Adjacency, ``[N, N]``.
         eta: Learning rate of each replica, or of all.
-        dtype: What is computed in.
+        dtype: Type of the computation.
     """
 
     def __init__(self, a: Floats, eta: Floats, dtype: Any) -> None:
@@ -242,7 +242,7 @@ class _Updates:
     def advance(
         self, v: Floats, u: Floats | None, steps: int
     ) -> tuple[Floats, Floats | None]:
-        """Return ``V`` and ``U`` some steps later."""
+        """Return ``V`` and ``U`` after some steps."""
         if u is None:
             quick = small_node2vec.advance(v, self._walk, self._there, self._eta, steps)
             if quick is not None:
@@ -270,14 +270,14 @@ class _LargeUpdates(_Updates):
     def advance(
         self, v: Floats, u: Floats | None, steps: int
     ) -> tuple[Floats, Floats | None]:
-        """Return ``V`` some steps later."""
+        """Return ``V`` after some steps, and ``None`` for ``U``."""
         return large_node2vec.descend_in_blocks(v, self._walk, self._eta, steps), u
 
 
 def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
-    """Make updates as the formulas are written, for any dtype and size of the logits."""
+    """Make updates directly by the formulas, for any dtype and size of the logits."""
     # Seen and said at the next record.
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(steps):

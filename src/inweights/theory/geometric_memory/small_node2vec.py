@@ -1,12 +1,12 @@
-"""Run Node2Vec's descent in as few coordinates as there are nodes, in few and small calls.
+"""Run Node2Vec's descent on small graphs, with at most as many coordinates as nodes.
 
 :func:`advance` is the fast path of :func:`~.node2vec.descend`.
 
 ``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``,
-``Q`` of orthonormal columns, it is ``L ← (I + η C) L`` with the same ``C``, and ``V = L
-Qᵀ`` (Geometric Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors
-are wider than the graph has nodes, as the paper's are, most of the work is gone. NumPy
-only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+where ``Q`` has orthonormal columns, the iteration is ``L ← (I + η C) L`` with the same
+``C``, and ``V = L Qᵀ`` (Geometric Memory, appendix F, Lemma 1). This is exact up to
+rounding, and saves most of the work if vectors are wider than the graph has nodes, as
+the paper's are. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def advance(
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"] | None:
-    """Return the vectors some steps later, or ``None`` where exponentials may overflow.
+    """Return the vectors after some steps, or ``None`` if exponentials may overflow.
 
     Args:
         v: Vectors ``V`` in double precision, ``[R, N, D]``; other dtypes give ``None``.
@@ -40,8 +40,8 @@ def advance(
         steps: Number of updates, at most :data:`BLOCK`.
 
     Returns:
-        ``[R, N, D]``, or ``None``: then the caller has to make the updates with care
-        for overflow.
+        ``[R, N, D]``; or ``None``, if the caller has to make the updates in a way that
+        avoids overflow.
 
     Example:
         >>> walk = np.array([[0.0, 1.0], [1.0, 0.0]])

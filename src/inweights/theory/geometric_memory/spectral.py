@@ -1,14 +1,14 @@
 """Compute the spectrum of a graph: walks, Laplacians, eigenspaces.
 
 :func:`operator` makes a negative Laplacian of an adjacency, and :func:`eigenspaces` its
-:class:`Spectrum`. Probes of geometry and all of this package build on them (Geometric
-Memory §4, App. F). Names of ``graph.py``, which reads the graph of a world, can be
+:class:`Spectrum`. Probes of geometry and this whole package build on them (Geometric
+Memory §4, App. F). The names of ``graph.py``, which reads the graph of a world, can be
 imported from here, too.
 
-Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here
-uses a single eigenvector: vectors are grouped by eigenvalue, and a graph with several
-components has several null vectors, all of which are set apart. Shapes: ``N`` nodes,
-``E`` edges, ``D`` width, ``R`` replicas, ``G`` eigenspaces.
+Eigenvectors of a multiple eigenvalue are an arbitrary basis of their space, so that
+nothing here depends on a single eigenvector: vectors are grouped by eigenvalue. A graph
+with several components has several null vectors, which form a group of their own.
+Shapes: ``N`` nodes, ``E`` edges, ``D`` width, ``R`` replicas, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the random walk ``P = D⁻¹A``: rows sum to 1. A node without edges has a row of zeros.
+    """Return the random walk ``P = D⁻¹A``, whose rows sum to 1 (0 for a node without edges).
 
     Args:
         a: Adjacency, ``[N, N]``.
@@ -79,14 +79,14 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
 
 
 def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, "N N"]:
-    """Return a negative Laplacian of a graph: symmetric, its top eigenvalue about 0.
+    """Return a negative Laplacian of a graph, a symmetric matrix with top eigenvalue about 0.
 
     Args:
         a: Adjacency, ``[N, N]``. The last two kinds ignore direction: ``max(A, Aᵀ)``.
         kind: ``walk`` (default): ``P + Pᵀ − 2I`` (Geometric Memory, App. F; with
-            irregular degrees its top eigenvalue lies slightly above 0).
-            ``combinatorial``: ``A − D``. ``normalised``: ``D^-½ A D^-½ − I``. A node
-            without edges has zeros throughout.
+            irregular degrees its top eigenvalue is slightly above 0).
+            ``combinatorial``: ``A − D``. ``normalised``: ``D^-½ A D^-½ − I``. The row
+            and column of a node without edges are 0.
 
     Returns:
         Dense ``[N, N]``.
@@ -107,7 +107,7 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
 
 
 def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
-    """Return a negative Laplacian as :func:`operator` does, of and as a sparse array.
+    """Return a negative Laplacian of a sparse adjacency, as a sparse array.
 
     Args:
         a: Adjacency, a SciPy sparse array ``[N, N]``.
@@ -144,14 +144,14 @@ def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
+    """Eigenvalues and eigenvectors of a symmetric operator, grouped by equal eigenvalues.
 
     Attributes:
-        values: Eigenvalues: of the degenerate vectors, then the others from the largest
-            down, ``[N]``.
+        values: Eigenvalues: of the degenerate vectors, then the others in descending
+            order, ``[N]``.
         vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
-        space: Eigenspace of each, counted from 0 among those that are not null,
-            ``[N]``; -1 for the degenerate ones.
+        space: Index of the eigenspace of each eigenvector, from 0, ``[N]``; -1 for the
+            degenerate vectors.
     """
 
     values: Float[Floats, " N"]
@@ -160,12 +160,12 @@ class Spectrum:
 
     @property
     def spaces(self) -> int:
-        """Number of eigenspaces ``G`` without the null one."""
+        """Number of eigenspaces ``G``, not counting the null space."""
         return int(self.space.max()) + 1
 
     @property
     def null(self) -> int:
-        """Number of degenerate vectors, one per component, which no eigenspace contains."""
+        """Number of degenerate vectors, one per component, which belong to no eigenspace."""
         return int((self.space < 0).sum())
 
     def eigenvalues(self) -> Float[Floats, " G"]:
@@ -179,7 +179,7 @@ class Spectrum:
         return np.bincount(self.space[self.space >= 0])
 
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
-        """Return the share of the embeddings' energy in each space; null vectors count nowhere.
+        """Return the fraction of the embeddings' energy in each eigenspace, without null vectors.
 
         ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole
         eigenspace.
@@ -188,7 +188,7 @@ class Spectrum:
             vectors: Embeddings ``E``, ``[..., N, D]``.
 
         Returns:
-            Shares ``[..., G]`` that sum to 1; NaN if there is no energy.
+            Fractions ``[..., G]`` that sum to 1; NaN if there is no energy.
 
         Raises:
             DataError: The embeddings have another number of nodes.
@@ -215,22 +215,22 @@ class Spectrum:
 def eigenspaces(
     symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8
 ) -> Spectrum:
-    """Group the eigenvectors of a negative Laplacian by tied eigenvalue.
+    """Group the eigenvectors of a negative Laplacian by equal eigenvalues.
 
-    Each component of the graph (nodes that non-zero entries join) has its own
-    degenerate vector, the top one of its block; all of them are set apart, also where
-    the eigenvalue is not quite 0 or ties with another.
+    Each component of the graph (nodes joined by non-zero entries) has its own
+    degenerate vector, the top eigenvector of its block. All of these are separated from
+    the eigenspaces, even if their eigenvalue is not exactly 0 or equals another one.
 
     Args:
         symmetric: The negative Laplacian, ``[N, N]`` (:func:`operator`).
-        tolerance: Eigenvalues that differ by less, relative to the largest absolute
-            one, tie.
+        tolerance: Largest difference of eigenvalues that count as equal, relative to
+            the largest absolute eigenvalue.
 
     Returns:
         All eigenvalues and eigenvectors, and the eigenspace of each.
 
     Raises:
-        DataError: The matrix is not symmetric, nothing but null vectors is left, or the
+        DataError: The matrix is not symmetric, there are only null vectors, or the
             spectrum would not fit in memory.
 
     Example:

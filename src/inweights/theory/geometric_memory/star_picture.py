@@ -1,8 +1,8 @@
 """Draw path-star tasks and measure what their statements reveal (Geometric Memory, App. A).
 
 :func:`star_picture` is the table behind a figure, :func:`star_design` a table of
-shares; recipes use both. A world is read off its own statements, so that the picture
-shows what a model is trained on.
+fractions; recipes use both. The graph of a world is computed from its statements, so
+that the picture shows what a model is trained on.
 """
 
 import itertools
@@ -27,19 +27,21 @@ def star_picture(
 ) -> pl.DataFrame:
     """Return the graph of a path-star task by arm, with its facts and queries as text.
 
-    In weights there is one graph for all examples; in context each example has its own.
+    The in-weights task has one graph for all examples; in the in-context task each
+    example has its own graph.
 
     Args:
         world: Config of the task, without branches.
         examples: Number of facts of the in-context task that are drawn, in addition to
-            one query. In weights it has no effect.
+            one query. Has no effect on the in-weights task.
         seed: Root seed of the world.
 
     Returns:
-        A row for each node of each arm, the root in all of them: ``panel, note``
-        (statements as text), ``arm, depth, kind`` (``trained path``, ``asked path`` or
-        ``edges alone``), ``node`` (its label, the root's once), ``x, y`` (in a plane,
-        the root in the middle).
+        One row per node of each arm, with the root in every arm: ``panel`` (title of
+        the graph), ``note`` (statements as text), ``arm`` and ``depth`` (indices),
+        ``kind`` (``trained path``, ``asked path`` or ``edges alone``), ``node`` (its
+        label; that of the root only once), ``x, y`` (coordinates, with the root in the
+        middle).
 
     Example:
         >>> table = star_picture(PathStar(arms=4, nodes=3))
@@ -77,11 +79,11 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
         seed: Root seed of the world.
 
     Returns:
-        One row: ``told`` (share of the queried paths, goals with their graphs, that are
-        facts), ``edges`` (share of the edges of queried paths that are stated, in
-        weights or in the prompt), ``first`` (children of the root: how many first nodes
-        an edge allows), ``later`` (most children of any other node on the way: 1 where
-        the token before determines the next).
+        One row: ``told`` (fraction of the queried paths that are facts, in the
+        in-context task with the same graph), ``edges`` (fraction of the edges of
+        queried paths that facts or the prompt state), ``first`` (number of children of
+        the root, which are the possible first nodes), ``later`` (largest number of
+        children of any other node on a path; 1 if each token determines the next).
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()
@@ -113,7 +115,7 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
 
 
 def _key(statements: Statements, i: int, inside: bool) -> tuple[object, ...]:
-    """Return what makes two examples the same: goal and path, and in context the graph."""
+    """Return the key by which examples are equal: goal and path, and in context the graph."""
     prompt = statements.prompt(i).tolist()
     graph = (
         frozenset(zip(prompt[::2], prompt[1::2], strict=False))
@@ -124,12 +126,12 @@ def _key(statements: Statements, i: int, inside: bool) -> tuple[object, ...]:
 
 
 def _goals(statements: Statements) -> list[int]:
-    """Return the last node of every path that statements give as an answer."""
+    """Return the last node of every path that is the answer of a statement."""
     return [int(statements.answer(int(i))[-1]) for i in statements.with_role("path")]
 
 
 def _children(made: World, prompt: np.ndarray | None = None) -> Children:
-    """Return edges away from the root: of a prompt, ``u v u v … <query>``, or of all facts."""
+    """Return the children of each node, from a prompt ``u v u v … <query>`` or from all facts."""
     if prompt is None:
         prompts, answers = made.facts.matrix(made.facts.with_role("edge"))
         pairs = zip(prompts[:, -1].tolist(), answers[:, -1].tolist(), strict=True)

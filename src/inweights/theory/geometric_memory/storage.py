@@ -2,9 +2,10 @@
 
 :func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the
 functions named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between
-other nodes (Propositions 3 to 5), and :func:`fit` measures how well they do.
-:mod:`~.storage_tables` makes tables of them. Shapes: ``N`` nodes, ``M`` stored
-associations (an edge in both directions is two), ``E`` undirected edges, ``D`` width.
+other nodes (Propositions 3 to 5), and :func:`fit` measures how closely they do so.
+:mod:`~.storage_tables` makes tables of the results. Shapes: ``N`` nodes, ``M`` stored
+associations (an edge in both directions counts twice), ``E`` undirected edges, ``D``
+width.
 """
 
 from __future__ import annotations
@@ -43,11 +44,10 @@ __all__ = [
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of a bipartite graph (Geometric Memory, Proposition 3).
 
-    One part is one-hot, the other has its rows of the adjacency; the smaller part is
-    the one-hot one, so ``D ≤ N/2``. Across the parts the logits are the adjacency.
-    *Within* the second part they count common neighbours, which the proposition's "0"
-    leaves out:
-    :func:`fit` says so.
+    The nodes of the smaller part have one-hot vectors, those of the other part their
+    rows of the adjacency, so that ``D ≤ N/2``. Between the parts, the logits are the
+    adjacency. *Within* the second part they count common neighbours, which the
+    proposition's "0" omits, as :func:`fit` shows.
 
     Args:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
@@ -84,7 +84,7 @@ def untied_storage(
     """Return embeddings ``V`` and unembeddings ``U`` with ``V Uᵀ = A`` (Proposition 4).
 
     Args:
-        a: 0/1 adjacency of any graph, directed ones and loops too, ``[N, N]``.
+        a: 0/1 adjacency of any graph, which may be directed and have loops, ``[N, N]``.
 
     Returns:
         ``V`` and ``U``, each ``[N, N]``.
@@ -106,9 +106,9 @@ def one_step_storage(
 ) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
     """Return random ``V``, and ``U`` after one gradient step from 0 (Proposition 4, second part).
 
-    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0,
-    1/D)``, and rate 1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by
-    about ``√(deg/D)``.
+    The loss is the correlation ``−Σ_edges ⟨v_i, u_j⟩``, ``V`` is frozen with entries
+    ``N(0, 1/D)``, and the learning rate is 1. This gives ``U = Aᵀ V``, so that ``V Uᵀ =
+    (V Vᵀ) A``: the adjacency, with errors of about ``√(deg/D)``.
 
     Args:
         a: 0/1 adjacency, ``[N, N]``.
@@ -136,7 +136,8 @@ def one_step_storage(
 def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
     """Return tied embeddings, the rows of the incidence matrix (Geometric Memory, Proposition 5).
 
-    Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` of a node with itself.
+    Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` between node ``i`` and
+    itself.
 
     Args:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
@@ -164,10 +165,10 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
 def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of width below ``N`` with ``V Vᵀ = A + cI``, ``c = −λ_min(A)`` (ours).
 
-    Proposition 5 needs ``E`` dimensions, and its footnote 14 suspects that no fewer
-    will do. They will: ``A + cI`` is positive semidefinite, so that it is a Gram
-    matrix, and its rank is ``N`` less the multiplicity of ``λ_min``. A node's logit
-    with itself is ``c``.
+    Proposition 5 needs ``E`` dimensions, and footnote 14 of the paper conjectures that
+    fewer do not suffice. They do: ``A + cI`` is positive semidefinite and therefore a
+    Gram matrix, and its rank is ``N`` minus the multiplicity of ``λ_min``. A node's
+    logit with itself is ``c``.
 
     Args:
         a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
@@ -200,8 +201,8 @@ class Fit:
         others: Largest ``|logit|`` over pairs of different nodes without an edge.
         itself: Largest ``|logit|`` of a node with itself if it has no loop; no
             construction of a tied model can make it 0.
-        recall: Whether every node's neighbours have its largest logits, itself left
-            out.
+        recall: Whether the neighbours of every node have its largest logits, not
+            counting the node itself.
     """
 
     edges: float
@@ -211,7 +212,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits are 1 on edges and 0 between different nodes without one, up to 1e-9."""
+        """Whether logits are 1 on edges and 0 between other pairs of different nodes, up to 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 
@@ -225,10 +226,10 @@ def fit(
     Args:
         a: 0/1 adjacency, ``[N, N]``.
         v: Embeddings ``V``, ``[N, D]``.
-        u: Unembeddings ``U``, ``[N, D]``; ``V``, as of a tied model, by default.
+        u: Unembeddings ``U``, ``[N, D]``; by default ``V``, as in a tied model.
 
     Returns:
-        Largest errors by kind of pair, and whether neighbours come first.
+        Largest errors by kind of pair, and whether neighbours have the largest logits.
 
     Raises:
         DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N,

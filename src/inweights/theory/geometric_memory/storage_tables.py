@@ -1,8 +1,7 @@
 """Make tables of the storage of one graph: costs, and results of each construction.
 
 Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are
-in
-:mod:`~inweights.theory.geometric_memory.storage`.
+in :mod:`~inweights.theory.geometric_memory.storage`.
 """
 
 import math
@@ -22,13 +21,13 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Args:
         world: Config of a graph, with the directions that are stored.
         dimensions: ``m`` of the geometric embedding, at least 1.
-        cells: ``Δ``, how many values a coordinate needs, at least 2.
-        seed: Root seed of the labels; no cost depends on it.
+        cells: ``Δ``, the number of values of a coordinate, at least 2.
+        seed: Root seed of the labels, which has no effect on the costs.
 
     Returns:
-        A row for each measure (``bits``, ``norm``) and whether the model is tied:
-        ``measure, tied, nodes, associations, associative, geometric, ratio`` (the first
-        cost over the second).
+        One row per unit of cost, tied and untied: ``measure`` (``bits`` or ``norm``),
+        ``tied``, ``nodes`` and ``associations`` (their numbers), ``associative`` and
+        ``geometric`` (costs), ``ratio`` (the first cost divided by the second).
 
     Raises:
         DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not
@@ -68,14 +67,15 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         seed: Root seed of the labels.
 
     Returns:
-        A row for each construction: ``construction`` (``proposition 3``, where the
-        graph has no odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges,
-        width``; ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest
-        ``|logit|`` between other nodes), ``across`` (the larger of the two over nodes
-        an odd number of hops apart, which lie in different parts of a bipartite graph),
-        ``itself`` (largest ``|logit|`` of a node with itself), ``recall`` (1 where
-        every node's neighbours come first), ``width_over_edges`` and
-        ``width_over_nodes``.
+        One row per construction: ``construction`` (``proposition 3`` if the graph has
+        no odd cycle, ``proposition 4``, ``proposition 5`` and ``shifted``, which is
+        ours), ``nodes``, ``edges``, ``width``; ``on_edges`` (largest ``|logit − 1|``),
+        ``off_edges`` (largest ``|logit|`` between other nodes), ``across`` (the larger
+        of the two over nodes an odd number of hops apart, which are in different parts
+        of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with itself),
+        ``recall`` (1 if the neighbours of every node have its largest logits),
+        ``width_over_edges`` and ``width_over_nodes`` (``width`` divided by these
+        numbers).
 
     Raises:
         DataError: The graph is directed or has loops, or the adjacency would not fit in
@@ -132,9 +132,9 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         seed: Root seed of labels and vectors.
 
     Returns:
-        One row: ``width, on_edges, off_edges`` (largest errors of the logits),
-        ``recall`` (1 where every node's neighbours come first) and ``expected``, the
-        scale ``√(deg/D)`` of the error at the mean degree.
+        One row: ``width``, ``on_edges`` and ``off_edges`` (largest errors of the
+        logits), ``recall`` (1 if the neighbours of every node have its largest logits)
+        and ``expected``, the scale ``√(deg/D)`` of the error at the mean degree.
 
     Raises:
         DataError: ``width`` is below 1, or the adjacency would not fit in memory.
@@ -159,22 +159,23 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 def squeezed_star(
     *, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4
 ) -> pl.DataFrame:
-    """Return the cost of a path-star in fewer dimensions than it has arms: random directions.
+    """Return the cost of a path-star in fewer dimensions than arms, with random directions.
 
     From Geometric Memory, E.2.
 
     Args:
         arms: Number of arms of the star, at least 2.
-        nodes: Nodes of a path, the root included; as many cells per coordinate.
+        nodes: Number of nodes of a path, the root included, and of cells per
+            coordinate.
         closeness: Largest ``|cosine|`` of two arms, between 0 and 1.
         draws: Number of random draws, of which the one with the fewest dimensions is
             taken.
 
     Returns:
-        One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``),
-        ``over_arms`` (dimensions over the number of arms), and the bits of storing one
-        direction of the edges: ``associative, geometric, ratio`` (the first over the
-        second).
+        One row: ``nodes``, ``dimensions``, ``over_log`` (dimensions divided by ``ln
+        arms``), ``over_arms`` (dimensions divided by the number of arms), and the bits
+        of storing one direction of the edges: ``associative``, ``geometric``, and
+        ``ratio`` (the first divided by the second).
 
     Raises:
         DataError: There are fewer than two arms, or ``closeness`` is not between 0 and

@@ -1,5 +1,5 @@
-"""Evaluate the proofs of Identity Bridge (App. A) as numbers.
+"""Evaluate the proofs of Identity Bridge (App. A) numerically.
 
-:mod:`~.proof` has the theorems and lemmas, :mod:`~.proof_kkt` problem (11); recipes
-turn their tables into claims.
+:mod:`~.proof` contains the theorems and lemmas, :mod:`~.proof_kkt` problem (11);
+recipes turn their tables into claims.
 """

@@ -1,6 +1,7 @@
-"""Steps of the proofs of Identity Bridge (App. A) on full matrices, where symmetry is not assumed.
+"""Steps of the proofs of Identity Bridge (App. A) on full matrices, without assuming symmetry.
 
-Every function returns a table with the columns ``check`` and ``value``, as in ``proof.py``.
+Every function returns a table with the columns ``check`` and ``value``, as in
+``proof.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 def certificate(n: int, identity: bool) -> pl.DataFrame:
-    """Check the proof of the closed form on full matrices, with nothing but NumPy.
+    """Check the proof of the closed form on full matrices, using only NumPy.
 
     Args:
         n: Number of entities of each kind, at least 2; the matrices have ``2n + 2``
@@ -28,19 +29,21 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
 
     Returns:
-        Rows ``check, value``:
+        Columns ``check`` and ``value``, with the rows:
 
         - ``feasible``: least slack of all margins of ``X W``.
         - ``operator norm``: ``‖Xᵀ U‖_op - 1``.
-        - ``gap``: relative gap of the norm and the sum of the multipliers.
-        - ``least multiplier``: of those that are claimed to be positive, times ``n``.
+        - ``gap``: relative gap between the norm and the sum of the multipliers.
+        - ``least multiplier``: least of the multipliers that are claimed to be
+          positive, times ``n``.
         - ``tight``: largest slack of their margins.
         - ``strict``: 1 minus the largest singular value of ``Xᵀ U`` that is not 1.
         - ``unique``: least singular value of the map from ``P`` to the tight margins of
-          ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` keeps lengths.
-          Positive: one optimum.
-        - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its
-          own length. 0: the logits of every row of every optimum sum to 0.
+          ``X G P``, for symmetric ``P`` on the space where ``G = Xᵀ U`` preserves
+          lengths. If it is positive, the optimum is unique.
+        - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, relative
+          to its whole length. If it is 0, the logits of every row of every optimum sum
+          to 0.
 
     Raises:
         ConfigError: ``n`` is below 2, or the matrices would not fit in memory.
@@ -82,13 +85,16 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
 
 
 def _tight_margins(images: Floats, v: Floats, answers: Ids, tight: Bools) -> Floats:
-    """The tight margins of ``X G (v_i v_jᵀ + v_j v_iᵀ)``: a row per margin, a column per pair.
+    """Return the tight margins of ``X G (v_i v_jᵀ + v_j v_iᵀ)``, one column per pair ``i, j``.
 
     Args:
         images: ``X G v``.
         v: Orthonormal basis in columns.
         answers: Column of the right answer of every prompt.
-        tight: Which outputs' margins are tight, by prompt.
+        tight: For each prompt, a mask of the outputs whose margin is tight.
+
+    Returns:
+        One row per tight margin, one column per pair.
     """
     prompts, outputs = np.nonzero(tight)
     differences = v[answers[prompts]] - v[outputs]
@@ -112,10 +118,11 @@ def averaging(
         matrices: Number of random matrices.
 
     Returns:
-        Rows ``check, value``: ``norm`` (largest relative increase of the nuclear norm),
-        ``margin`` (least change of the facts' least margin): neither the norm may grow
-        nor the margin shrink. Without identity also ``form``: largest distance of the
-        average to its own image under ``τ``, which is 0 in the form (34).
+        Columns ``check`` and ``value``, with the rows ``norm`` (largest relative
+        increase of the nuclear norm, which must not be positive) and ``margin`` (least
+        change of the facts' least margin, which must not be negative). Without identity
+        also ``form``: largest distance between the average and its image under ``τ``,
+        which is 0 in the form (34).
 
     Raises:
         SolverError: No feasible matrix was found to start from.
@@ -179,16 +186,16 @@ def full_program(
             n`` bridges.
         identity: Whether the identity facts are trained.
         gap: Requested relative duality gap.
-        seed: Seed of the matrix from which the solver starts a second time, at
+        seed: Seed of a random matrix from which the solver starts a second time, at
             complexity 1.
 
     Returns:
-        Rows ``check, value``: ``gap``; ``margin`` (median margin of the queries);
-        ``spread`` (largest distance from it); ``expected`` (expected accuracy, where
-        outputs within .02 of the best share the prediction). At complexity 1, where the
-        second solution cannot profit from symmetry, also ``symmetric`` (relative
-        difference of its norm to the closed form's) and ``distance`` (relative distance
-        of the matrices).
+        Columns ``check`` and ``value``, with the rows ``gap``; ``margin`` (median
+        margin of the queries); ``spread`` (largest difference from it); ``expected``
+        (expected accuracy, if outputs within .02 of the best are equally likely). At
+        complexity 1, the second solution, which cannot benefit from symmetry, gives two
+        more rows: ``symmetric`` (relative difference between its norm and that of the
+        closed form) and ``distance`` (relative distance between the matrices).
 
     Raises:
         ConfigError: A size or the gap is out of range.

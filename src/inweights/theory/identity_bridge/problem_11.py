@@ -1,7 +1,7 @@
 """Problem (11) of Identity Bridge (App. A.2): objective, constraints, gradients, multipliers.
 
-It has the parameters of (3) with ``g = -e`` and ``h = -f``, and ``t ≥ |a1 d1 - b1 c1|``.
-``proof_kkt.py`` checks what the paper says of it.
+Its variables are the parameters of (3) with ``g = -e`` and ``h = -f``, and ``t ≥ |a1 d1
+- b1 c1|``. ``proof_kkt.py`` checks the paper's statements about it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 
 
 def squares_of_means(p: Parameters, n: int) -> float:
-    """Return ``M2`` of (8), the part of the norm that the means have.
+    """Return ``M2`` of (8), the part of the squared norm that belongs to the means.
 
     Args:
         p: The parameters.
@@ -34,7 +34,7 @@ def sum_of_squares(p: Parameters) -> float:
 
 
 def kept_constant(p: Parameters, n: int) -> Floats:
-    """Return ``M2`` and ``h_1``, ``[2]``, which the direction (22), (23) is to leave as they are.
+    """Return ``M2`` and ``h_1``, ``[2]``, which should be constant along the direction (22), (23).
 
     Args:
         p: The parameters.
@@ -44,11 +44,15 @@ def kept_constant(p: Parameters, n: int) -> Floats:
 
 
 def multipliers_of_11(n: int) -> dict[str, float]:
-    """Return multipliers of (11) in closed form; of ``g_7`` and ``g_8`` one may be 0.
+    """Return the multipliers of problem (11) in closed form, by the name of the constraint.
 
-    Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
-    under margins of 1, with identity facts and the constraints that the paper writes
-    down, in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    At least one of ``g_7`` and ``g_8`` has the multiplier 0. Problem (11) of Identity
+    Bridge (App. A.2) is program (2), the least nuclear norm under margins of 1, with
+    identity facts and the constraints that the paper states, in the parameters of (3)
+    with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+
+    Args:
+        n: Number of entities of each kind.
     """
     known = closed_form(n)
     p = known.parameters
@@ -74,8 +78,8 @@ def objective_of_11(p: Parameters, n: int, t: float) -> float:
     """Return the objective of problem (11).
 
     Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
-    under margins of 1, with identity facts and the constraints that the paper writes
-    down, in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    under margins of 1, with identity facts and the constraints that the paper states,
+    in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
 
     Args:
         p: The parameters.
@@ -112,7 +116,7 @@ def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
 
 
 def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
-    """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints."""
+    """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints, by name."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     first = np.sqrt(sum_of_squares(p) + 2 * abs(u))
     a = p.a1 + n * p.a2
@@ -130,19 +134,23 @@ def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
 
 
 def _in_order(gradient: dict[str, float]) -> Floats:
-    """A gradient by parameter as an array in the order of ``_FREE``; what is missing is 0."""
+    """Return a gradient by parameter as an array in the order of ``_FREE``, 0 if missing."""
     return np.array([gradient.get(parameter, 0.0) for parameter in _FREE])
 
 
 def stationarity(
     p: Parameters, n: int, active: float = 1e-4
 ) -> tuple[float, float, float]:
-    """Return KKT residual, rank deficiency of active gradients, and the slope that leaves them.
+    """Check the first-order conditions of problem (11) at a point.
 
     Args:
         p: The parameters, with ``t = |u|``.
         n: Number of entities of each kind.
         active: Slack below which a constraint counts as active.
+
+    Returns:
+        The KKT residual; the number of active gradients minus their rank; and the slope
+        at which a direction leaves all active constraints.
     """
     from scipy.optimize import linprog, nnls
 

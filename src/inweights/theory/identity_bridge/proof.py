@@ -1,4 +1,4 @@
-"""Evaluate the steps of Identity Bridge's proofs (App. A) as numbers at a given ``n``.
+"""Evaluate the steps of Identity Bridge's proofs (App. A) numerically, for a given ``n``.
 
 Every function returns a table with the columns ``check`` (a name) and ``value``. Its
 docstring explains each value and, where relevant, the requirement of the theorem;
@@ -29,22 +29,24 @@ def with_identity(n: int) -> pl.DataFrame:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
 
     Returns:
-        Rows ``check, value``:
+        Columns ``check`` and ``value``, with the rows:
 
-        - ``gap``, ``kkt``: how well the optimum is known.
-        - ``thm 1``: margin of every composition, read off rows of the matrix.
-        - ``excess n``: how far it is above ``1/√(2 + √2)``, times ``n``.
-        - ``closed form``: excess of the closed form over the bound that the central
-          path certifies.
-        - ``lemma 1``: relative difference of the optimum to that under (4) and (5),
-          which leave the constraint against other objects out.
-        - ``lemma 3``: relative difference to that of problem (8).
+        - ``gap``, ``kkt``: accuracy of the optimum (relative gap, and violation of the
+          KKT conditions).
+        - ``thm 1``: margin of every composition, computed from rows of the matrix.
+        - ``excess n``: its difference from ``1/√(2 + √2)``, times ``n``.
+        - ``closed form``: difference between the norm of the closed form and the bound
+          that the central path certifies.
+        - ``lemma 1``: relative difference between the optimum and that under (4) and
+          (5), which omit the constraint against other objects.
+        - ``lemma 3``: relative difference between the optimum and that of problem (8).
         - ``(12) a1``: ``a1 - 1``.
         - ``(12) g2``: the margin of ``(a_1, r1)`` over its own object, minus 1.
-        - ``(13)``: the query's own object minus its bridge, in logits.
+        - ``(13)``: the logit of the query's own object minus that of its bridge.
         - ``(19)``: ``f + 1``.
         - ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), solved separately.
-        - ``assumption 4 c1``, ``assumption 4 a2``: the sizes of these parameters.
+        - ``assumption 4 c1``, ``assumption 4 a2``: the absolute values of these
+          parameters.
         - ``assumption 4 t``: ``t``.
 
     Raises:
@@ -86,29 +88,29 @@ def with_identity(n: int) -> pl.DataFrame:
 
 
 def without(n: int) -> pl.DataFrame:
-    """Evaluate Theorem 2 and the steps of its proof (A.3): no identity facts.
+    """Evaluate Theorem 2 and the steps of its proof (A.3), without identity facts.
 
     Args:
         n: Number of entities of each kind, at least 2; the cost hardly depends on it.
 
     Returns:
-        Rows ``check, value``:
+        Columns ``check`` and ``value``, with the rows:
 
-        - ``gap``: how well the optimum is known.
-        - ``thm 2``: margin of every composition, read off rows of the matrix.
+        - ``gap``: accuracy of the optimum (relative gap).
+        - ``thm 2``: margin of every composition, computed from rows of the matrix.
         - ``(38)``: own object minus bridge in a subject's row, which is ``b1 + b2 - a1
           - a2`` in the form (34).
-        - ``closed form``: excess of the closed form over the bound that the central
-          path certifies.
-        - ``lemma 4``: by how much the optimum of problem (36) falls short of that of
-          (2), relative.
+        - ``closed form``: difference between the norm of the closed form and the bound
+          that the central path certifies.
+        - ``lemma 4``: relative difference by which the optimum of problem (36) is below
+          that of (2).
         - ``step 1``: ``|b1| - a1`` at the optimum of (36).
-        - ``(39)``: multiplier of the own object in (36), over ``n - 1``; the paper puts
-          it at 0.
-        - ``(41)``: multiplier of ``a1 ≥ 1`` over ``2 (n - 1)``, minus 1.
-        - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which (43) and (44)
-          put at 0.
-        - ``(36) range``: how far ``b1`` varies over the optima of (36).
+        - ``(39)``: multiplier of the own object in (36), divided by ``n - 1``; it is 0
+          in the paper.
+        - ``(41)``: multiplier of ``a1 ≥ 1`` divided by ``2 (n - 1)``, minus 1.
+        - ``(43)``: ``|a1 + n a2| + |α|`` at the optimum of (36), which is 0 according
+          to (43) and (44).
+        - ``(36) range``: range of ``b1`` over the optima of (36).
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -144,7 +146,7 @@ def without(n: int) -> pl.DataFrame:
 
 
 def _b1_at_a_corner(n: int, tilt: float) -> float:
-    """``b1`` at the optimum of problem (36) that a small tilt of ``b1`` and ``c1`` picks."""
+    """Return ``b1`` at the optimum of (36) that a small tilt of ``b1`` and ``c1`` selects."""
     solution = solve_symmetric(
         n,
         identity=False,
@@ -167,8 +169,8 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
 
     Returns:
-        One row ``check, value``: ``bound``, a lower bound on the nuclear norm of every
-        feasible ``W``, which the optimum reaches.
+        Columns ``check`` and ``value``, with one row ``bound``: a lower bound on the
+        nuclear norm of every feasible ``W``, which the optimum reaches.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -181,20 +183,21 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
 
 
 def point_42(n: int) -> pl.DataFrame:
-    """Evaluate the point (42), on which step 3 of the proof of Theorem 2 rests.
+    """Evaluate the point (42), on which step 3 of the proof of Theorem 2 is based.
 
     Program (2) of Identity Bridge (§4.3) asks for the matrix of logits ``W`` of least
     nuclear norm with which each trained fact has a margin of at least 1. The point
-    satisfies the constraints that the paper writes down for it without identity facts,
-    (37), but not all of them.
+    satisfies the constraints that the paper states for it without identity facts, (37),
+    but not all of them.
 
     Args:
         n: Number of entities of each kind, at least 2.
 
     Returns:
-        Rows ``check, value``: ``norm`` (its nuclear norm minus ``2 (n-1)``), ``(37)``
-        (least slack in the paper's constraints), ``(2)`` (least slack in those of
-        program (2); a negative one means that the point is not feasible).
+        Columns ``check`` and ``value``, with the rows ``norm`` (its nuclear norm minus
+        ``2 (n-1)``), ``(37)`` (least slack in the paper's constraints) and ``(2)``
+        (least slack in those of program (2); if it is negative, the point is not
+        feasible).
 
     Example:
         >>> dict(point_42(10).rows())["(2)"] < 0

@@ -1,8 +1,8 @@
 """Check problem (11) of Identity Bridge (App. A.2): its KKT conditions, Propositions 1, 3 and 4.
 
-Problem (11) has the parameters of (3) with ``g = -e`` and ``h = -f``, and
-``t ≥ |a1 d1 - b1 c1|``. Every function returns a table with the columns ``check`` and
-``value``; recipes turn it into claims, as those of
+The variables of problem (11) are the parameters of (3) with ``g = -e`` and ``h = -f``,
+and ``t ≥ |a1 d1 - b1 c1|``. Every function returns a table with the columns ``check``
+and ``value``; recipes turn these tables into claims, like those of
 :mod:`~inweights.theory.identity_bridge.proof`.
 """
 
@@ -29,31 +29,31 @@ def at_optimum(n: int) -> pl.DataFrame:
     """Evaluate the KKT conditions of (11) at its optimum, and the cases Proposition 4 excludes.
 
     Problem (11) of Identity Bridge (App. A.2) is program (2), the least nuclear norm
-    under margins of 1, with identity facts and the constraints that the paper writes
-    down, in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
+    under margins of 1, with identity facts and the constraints that the paper states,
+    in the parameters of (3) with rows that sum to 0 and ``t ≥ |a1 d1 - b1 c1|``.
 
     Args:
         n: Number of entities of each kind, at least 2.
 
     Returns:
-        Rows ``check, value``:
+        Columns ``check`` and ``value``, with the rows:
 
         - ``(28)``: residual of stationarity with multipliers in closed form, relative
           to the gradient.
-        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, over ``n -
-          1``.
+        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, divided by
+          ``n - 1``.
         - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2,
-          the same way.
-        - ``licq``: by how much the number of active gradients exceeds their rank.
-        - ``mfcq``: the slope at which all active constraints can be left at once
-          (positive: multipliers exist).
+          relative to the gradient.
+        - ``licq``: number of active gradients minus their rank.
+        - ``mfcq``: slope at which a direction leaves all active constraints at once; if
+          it is positive, multipliers exist.
         - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over
-          its own object, minus 1, of the matrix itself. Negative: the case is
-          impossible.
-        - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case is
-          impossible.
-        - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two
-          differ as the proof of Proposition 4 says.
+          its own object, computed from the matrix, minus 1. If it is negative, the case
+          is impossible.
+        - ``case 2``: multiplier of ``g_1`` divided by ``n - 1``. If it is positive, the
+          case is impossible.
+        - ``(33)``: its right side divided by its left side and by ``√n``; at least 1 if
+          the two differ as the proof of Proposition 4 states.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -112,22 +112,22 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
         points: Number of points.
 
     Returns:
-        Rows ``check, value``; values are the largest relative errors over all points:
+        Columns ``check`` and ``value``. Unless stated otherwise, values are the largest
+        relative errors over all points:
 
-        - ``lemma 2``: of (7), against singular values of the matrix.
-        - ``(14)``: of the margins (14), against the logits of the matrix.
-        - ``prop 1``: of (11) at ``t = |u|``, against singular values, where rows sum to
-          0.
-        - ``prop 1 growth``: least slope of (11) in ``t``, over ``(n - 1) / 2√M1``: 1 if
-          it is exact.
+        - ``lemma 2``: error of (7), compared with singular values of the matrix.
+        - ``(14)``: error of the margins (14), compared with the logits of the matrix.
+        - ``prop 1``: error of (11) at ``t = |u|``, compared with singular values, if
+          rows sum to 0.
+        - ``prop 1 growth``: least slope of (11) in ``t``, divided by ``(n - 1) /
+          2√M1``: 1 if it is exact.
         - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with
           ``Δa2 = +αε/n``.
-        - ``(23) printed``: the same with the minus sign that one version of the paper
-          has.
-        - ``(24)``: of the change of ``M1``.
-        - ``(25)``: of the change of the objective with the factor ``1/√M1``.
-        - ``(25) printed``: the same without it, as it is printed.
-        - ``(25) sign``: largest change over the predicted one; positive where the
+        - ``(23) printed``: the same with the minus sign of one version of the paper.
+        - ``(24)``: error of the change of ``M1``.
+        - ``(25)``: error of the change of the objective with the factor ``1/√M1``.
+        - ``(25) printed``: the same without the factor, as it is printed.
+        - ``(25) sign``: largest change divided by the predicted one; positive if the
           direction descends.
 
     Raises:
@@ -159,7 +159,14 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
 
 
 def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
-    """Evaluate Propositions 1 and 3 at a point strictly inside (21), with ``c1 > 0``."""
+    """Evaluate Propositions 1 and 3 at a point strictly inside (21), with ``c1 > 0``.
+
+    Args:
+        p: The point.
+        n: Number of entities of each kind.
+        keep: Function that is called with the name of a check and its value.
+        step: Size of the finite difference.
+    """
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
     full = float(np.linalg.svd(p.matrix(n), compute_uv=False).sum())
     keep("prop 1", abs(objective_of_11(p, n, u) / full - 1))
@@ -202,7 +209,7 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
 
 
 def _feasible(p: Parameters, n: int) -> Parameters:
-    """Make a random point one of (11): ``c1 > 0``, and no constraint of (21) is tight."""
+    """Change a random point so that ``c1 > 0`` and no constraint of (21) is tight."""
     p = replace(
         p,
         a1=2 + abs(p.a1),
