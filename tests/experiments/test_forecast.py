@@ -12,7 +12,7 @@ import inweights as iw
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.experiments.engine.attempts.together import build_model
-from inweights.experiments.studies import cost, part_steps, timed_steps
+from inweights.experiments.studies import cost, part_steps, timed_runs, timed_steps
 from inweights.experiments.studies.part_steps import Tried, facts_of, part_of
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.training.steps.recording import recorded
@@ -87,7 +87,7 @@ def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) ->
         tried.append(task.steps)
         return Tried(seconds=60.0, memory=0)
 
-    monkeypatch.setattr(cost, "_try", seen)
+    monkeypatch.setattr(timed_runs, "_try", seen)
     learners = {"untrained": Curriculum(phases=(Phase(steps=0),)), "trained": SHORT}
     ahead = iw.Study(WORLD, MODEL, learners, seeds=2, runs=tmp_path).forecast()
     assert tried == [10]  # of two runs
@@ -114,7 +114,7 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
     )
     study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
     whole = study.forecast()
-    monkeypatch.setattr(cost, "ARITHMETIC", 1)
+    monkeypatch.setattr(timed_runs, "ARITHMETIC", 1)
     few = study.forecast()
     assert tried == [6, 1]
     assert (few.trained, few.steps) == (whole.trained, whole.steps)
@@ -123,7 +123,7 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
 
 def test_a_step_is_timed_after_its_kernels_were_recorded() -> None:
     assert timed_steps.RECORDED_AFTER == recorded.WARM_UP + 1 + recorded.COMPARED
-    assert cost.STEPS > timed_steps.RECORDED_AFTER
+    assert timed_runs.STEPS > timed_steps.RECORDED_AFTER
 
 
 @pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])
@@ -137,8 +137,8 @@ def test_an_estimate_of_what_takes_long_tries_more(
         return Tried(seconds=seconds, memory=1)
 
     ticking = SimpleNamespace(process_time=lambda: float(len(tried)))
-    monkeypatch.setattr(cost, "_try", slowly)
-    monkeypatch.setattr(cost, "time", ticking)
+    monkeypatch.setattr(timed_runs, "_try", slowly)
+    monkeypatch.setattr(timed_runs, "time", ticking)
     over = {"model.width": [3, 4, 5, 6, 7, 8, 9]}
     looked = iw.Study(WORLD, MODEL, SHORT, over=over, seeds=2, runs=tmp_path).forecast()
     assert len(set(tried)) == tries
@@ -155,7 +155,7 @@ def test_a_step_that_takes_long_is_tried_by_parts(tmp_path, monkeypatch) -> None
         # Two seconds whatever the batch, and a hundredth of one for each fact.
         return 2.0 + 0.01 * facts, 100 * facts
 
-    monkeypatch.setattr(cost, "time_part", seen)
+    monkeypatch.setattr(timed_runs, "time_part", seen)
     learner = Curriculum(phases=(Phase(steps=1000, roles={"first_hop": 1.0}),))
     study = iw.Study(iw.TwoHop(n=200), MODEL, learner, seeds=1, runs=tmp_path)
     monkeypatch.setattr(part_steps, "LARGE", 1.0)
@@ -194,13 +194,13 @@ def test_arithmetic_grows_with_the_tokens(tmp_path, monkeypatch) -> None:
 def test_arithmetic_is_counted_of_steps_that_are_timed_whole(
     tmp_path, monkeypatch
 ) -> None:
-    monkeypatch.setattr(cost, "COUNTED", 0.0)
+    monkeypatch.setattr(timed_runs, "COUNTED", 0.0)
     _is_counted(tmp_path, monkeypatch)
 
 
 def _is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "SAID", 0.0)
-    for module in (cost, part_steps):
+    for module in (timed_runs, part_steps):
         monkeypatch.setattr(module, "H100_STEP", 0.0)
     model = iw.EmbMLPConfig(width=64)
     learner = Curriculum(phases=(Phase(steps=10),))

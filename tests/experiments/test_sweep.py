@@ -175,7 +175,7 @@ def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:
         assert report
         for done in (0, 25, 50):
             report(done, 100, "2 × gpt")
-    assert capsys.readouterr().err == " 25%  2 × gpt, 2 min 0 s left\n"
+    assert capsys.readouterr().err == " 25%  2 × gpt, about 2 min 0 s left\n"
     with progress.shown(False) as report:
         assert report is None
 
@@ -199,7 +199,7 @@ def test_progress_is_one_line_of_a_notebook_that_changes(monkeypatch, capsys) ->
             report(done, 100, "2 × gpt")
     names, lines = zip(*sent, strict=True)
     assert len(set(names)) == 1
-    said = [" 25%  2 × gpt, 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left"]
+    said = [" 25%  2 × gpt, about 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left"]
     assert lines[1:] == (*(("text/plain", text) for text in said), ("text/html", ""))
     assert capsys.readouterr() == ("", "")
 

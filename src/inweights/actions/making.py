@@ -102,6 +102,7 @@ def run(
     """
     from inweights.experiments.engine.engine import execute
     from inweights.experiments.engine.execution import ExecutionOptions
+    from inweights.experiments.studies.cost import expected_seconds
     from inweights.support.progress import shown
 
     chosen = recipe_for(recipe, scale, seeds, overrides)
@@ -112,7 +113,9 @@ def run(
             seeds=_enough(chosen, scale) if seeds is None else seeds,
             overrides=overrides,
             store=RunStore(runs),
-            execution=ExecutionOptions(progress=told, **execution),
+            execution=ExecutionOptions(
+                progress=told, expect=expected_seconds, **execution
+            ),
             publish=add_page,
         )
 

@@ -2,14 +2,15 @@
 
 :data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library
 calls;
-:func:`shown` shows them in one line.
+:func:`shown` shows them in one line. An :class:`Activity` is a description that knows how
+long the rest of the work takes.
 """
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -21,6 +22,65 @@ SolverProgress = Callable[[str, int, float], None]
 _FIRST = 1.0
 _LOG = 30.0
 _CHANGE = 0.2
+#: A whole that takes so many times as long as estimated, or so many times less, is
+#: as estimated.
+_AS_ESTIMATED = 1.25
+
+
+class Activity(str):
+    """Description of what is being done, with the time that the rest of the work takes.
+
+    It is text like any other; a display that knows of it shows its time, and not one
+    computed from the share of updates.
+
+    Args:
+        text: The description.
+        left: Seconds that are left; ``None`` if that is not known yet.
+        correction: Factor by which the whole takes longer than was estimated before it
+            began; ``None`` without such an estimate.
+
+    Example:
+        >>> Activity("8 × gpt", left=90.0, correction=1.5).time_left
+        'about 1 min 30 s left, 1.5 times the estimate'
+        >>> Activity("8 × gpt") == "8 × gpt"
+        True
+    """
+
+    __slots__ = ("correction", "left")
+
+    left: float | None
+    correction: float | None
+
+    def __new__(
+        cls, text: str, *, left: float | None = None, correction: float | None = None
+    ) -> Self:
+        self = super().__new__(cls, text)
+        self.left = left
+        self.correction = correction
+        return self
+
+    @property
+    def time_left(self) -> str:
+        """The time that is left, in words; "" if it is not known yet."""
+        if self.left is None:
+            return ""
+        text = f"about {duration(self.left)} left"
+        factor = self.correction or 1.0
+        if 1 / _AS_ESTIMATED <= factor <= _AS_ESTIMATED:
+            return text
+        return f"{text}, {factor:.1f} times the estimate"
+
+
+def time_left(what: str, seconds: float | None) -> str:
+    """Return the time that is left, in words, with a comma before it; "" if it is not known.
+
+    Args:
+        what: What is being done, which may know better (:class:`Activity`).
+        seconds: The time by the share of the work that is done; ``None`` if unknown.
+    """
+    if isinstance(what, Activity):
+        return f", {what.time_left}" if what.time_left else ""
+    return "" if seconds is None else f", about {duration(seconds)} left"
 
 
 @contextmanager
@@ -53,11 +113,10 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
         if now - began < _FIRST or now - last < pause:
             return
         last = now
-        text = f"{100 * done // max(1, total):3d}%  {what}"
+        seconds = None
         if done > before:
-            text += (
-                f", {duration((now - began) * (total - done) / (done - before))} left"
-            )
+            seconds = (now - began) * (total - done) / (done - before)
+        text = f"{100 * done // max(1, total):3d}%  {what}{time_left(what, seconds)}"
         wrote = True
         write(text)
 

@@ -176,7 +176,13 @@ def _do(
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
     schedule = Schedule(
-        tasks, execution.report, before, busy=busy, free=job.open_store().leases.free
+        tasks,
+        execution.report,
+        before,
+        busy=busy,
+        free=job.open_store().leases.free,
+        # Steps are timed on this machine's processor.
+        expect=execution.expect if execution.device == "cpu" else None,
     )
     schedule.on_done = show if execution.observers else None
     executor = execution.executor or choose_executor(

@@ -13,6 +13,7 @@ from typing import TypedDict
 
 from inweights.config import check_size
 from inweights.errors import ConfigError
+from inweights.experiments.engine.executors.expected import Expect
 from inweights.experiments.engine.executors.processes import (
     Executor,
     Processes,
@@ -89,6 +90,8 @@ class ExecutionOptions:
         keep_models: Whether trained weights are stored too.
         command: Words of the command that repeats the run, if it is not ``inweights
             run``.
+        expect: Function that estimates how long each of some tasks takes, for the
+            progress display; by default as long as its number of updates, all alike.
 
     Raises:
         ConfigError: A number is out of range, or the machine does not have the device.
@@ -106,6 +109,7 @@ class ExecutionOptions:
     fresh: bool = False
     keep_models: bool = False
     command: Sequence[str] = ()
+    expect: Expect | None = None
 
     def open_store(self, runs: str | Path) -> Store:
         """Open the store of the tables of single runs.
@@ -128,7 +132,7 @@ class ExecutionOptions:
             what: Description of the current work.
         """
         for one in self.observers:
-            one.step(Step(what, done, total=total))
+            one.step(Step(str(what), done, total=total))
         if self.progress:
             self.progress(done, total, what)
 

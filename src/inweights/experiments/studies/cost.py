@@ -1,67 +1,33 @@
-"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is already stored.
+"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
 
-:func:`forecast` times a few steps of a few runs on this machine and returns a
-:class:`Forecast`, which commands and :meth:`Study.forecast
-<inweights.experiments.studies.sweep_object.Study.forecast>` show.
+:func:`forecast` times a few steps of a few runs on this machine. Commands and
+:meth:`Study.forecast <inweights.experiments.studies.sweep_object.Study.forecast>` show
+what it returns, a :class:`Forecast`. :func:`expected_seconds` times the same for the
+progress display of a run.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
-from math import prod
 
-import numpy as np
-
-from inweights.errors import InweightsError
 from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.executors.expected import Expected, by_updates
 from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.tasks import LearnTask
+from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.grammar.trial import Plan
 from inweights.experiments.studies.cost_estimate import Forecast
-from inweights.experiments.studies.part_steps import (
-    H100_STEP,
-    Tried,
-    count_steps,
-    facts_of_a_step,
-    is_large,
-    try_parts,
-)
-from inweights.experiments.studies.timed_steps import (
-    RECORDED_AFTER,
-    clock_of,
-    of_phase,
-    time_part,
-    time_steps,
-)
+from inweights.experiments.studies.timed_runs import BUDGET, TimedRuns, time_runs
 from inweights.runs.tables.names import MODEL_PART
 from inweights.runs.tables.store import Store
 from inweights.training.learners.kinds import Curriculum
 
-#: Steps of each phase that are tried out: some after its kernels were recorded, and few
-#: where one takes so long that recording gains nothing.
-STEPS = RECORDED_AFTER + 3
-FEW_STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size; no other is
-#: begun after so many processor seconds, or such a share of what the whole takes, if
-#: that is longer.
-SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
-BUDGET = 0.4
-SHARE = 1 / 300
-#: Processor seconds after which no further group is begun, however long the whole takes.
-MOST = 6.0
-#: Parameters times facts of a step of the runs that are tried together, at most: beyond
-#: these a step takes as long as its arithmetic, and so grows with the runs.
-ARITHMETIC = 2**26
-#: Seconds of a core from which the arithmetic of a training is counted, and from which
-#: it is said what all take on one H100.
-COUNTED = 60.0
+#: Seconds of a core from which it is said what all trainings take on one H100.
 SAID = 1800.0
-#: Seconds of a look that are no longer what it loads, so that it is tried once.
-LONG = 0.2
+#: Seconds that a core needs about for a training, by parameters times facts of all of
+#: its updates, and seconds from which a few steps are timed before a run begins.
+ARITHMETIC_SECONDS = 1.5e-10
+WORTH_TIMING = 60.0
 #: Bytes of a process that has loaded torch.
 BASE = 400 * 2**20
 
@@ -105,7 +71,13 @@ def forecast(
     ]
     training = [task for task in learning if task not in measuring]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    found = _tried([task for task in descents if task.steps], execution, budget)
+    found = time_runs(
+        [task for task in descents if task.steps],
+        execution.device,
+        budget=budget,
+        progress=execution.progress,
+    )
+    said = execution.device == "cpu" and found.seconds >= SAID
     together = min(execution.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
@@ -123,7 +95,7 @@ def forecast(
         untimed=len(tasks) - len(measuring) - len(descents),
         memory=together * (BASE + found.memory),
         jobs=together,
-        h100=None if found.h100 is None else found.h100 / 60,
+        h100=found.h100 / 60 if said else None,
     )
 
 
@@ -137,134 +109,37 @@ def _is_trained(task: LearnTask, store: Store) -> bool:
     return all(store.has(run.key, MODEL_PART) for run in task.runs)
 
 
-def _tried(
-    descents: Sequence[LearnTask], execution: ExecutionOptions, budget: float
-) -> Tried:
-    """Return the estimated seconds of some trainings in total, and the memory of one."""
-    if not descents:
-        return Tried(seconds=0.0, memory=0)
-    counted: dict[tuple[str, int], int] = {}
-    sizes = {id(task): _sizes(task, counted) for task in descents}
-    ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
-    by_size = [prod(sizes[id(task)]) for task in ordered]
-    steps = [task.steps for task in ordered]
-    places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
-    tried: dict[int, Tried] = {}
-    began = time.process_time()
-    seconds = 0.0
-    for place in places:
-        spent = time.process_time() - began
-        if len(tried) >= 2 and spent > max(budget, min(SHARE * seconds, MOST)):
-            break
-        if execution.progress:
-            execution.progress(
-                len(tried), len(places), f"a few steps of {ordered[place].title}"
-            )
-        tried[place] = _try(
-            ordered[place], sizes[id(ordered[place])][0], execution.device
-        )
-        seconds = _of_all(tried, by_size, steps, "seconds")
-    said = execution.device == "cpu" and seconds >= SAID
-    return Tried(
-        seconds=seconds,
-        memory=max(one.memory for one in tried.values()),
-        h100=_of_all(tried, by_size, steps, "h100") if said else None,
-    )
+def expected_seconds(tasks: Sequence[Task]) -> list[Expected]:
+    """Estimate how long tasks take on a core of this machine, for the progress display.
 
-
-def _of_all(
-    tried: dict[int, Tried], by_size: Sequence[int], steps: Sequence[int], what: str
-) -> float:
-    """Return the seconds of all trainings, interpolated by size from those that were timed."""
-    known = sorted(tried)
-    each = []
-    for at in known:
-        value = getattr(tried[at], what)
-        least = H100_STEP * steps[at] if value is None else value
-        each.append(least / max(1, steps[at]))
-    return float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
-
-
-def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, int]:
-    """Return the size of a training: its numbers of parameters and of facts.
+    A few steps of trainings of several sizes are timed if all trainings together take
+    more than about a minute by their size; otherwise updates count as equally long.
 
     Args:
-        task: The training.
-        counted: Numbers of parameters by model and size of the vocabulary, to which new
-            ones are added.
+        tasks: The tasks.
+
+    Returns:
+        The seconds of each task, or its number of updates. An update of a task that is
+        no training is taken to be as long as those of the trainings.
     """
-    from inweights.experiments.engine.attempts.together import parameters_of
-
-    run = replace(task.runs[0])  # a copy, whose world is not kept
-    key = (repr(run.trial.model), len(run.world.vocabulary))
-    if key not in counted:
-        counted[key] = sum(p.numel() for p in parameters_of(run))
-    return counted[key], len(run.world.facts)
+    # What fails here fails in its task, too, which is then set aside; the others go on.
+    with suppress(Exception):
+        return _timed(tasks)
+    return by_updates(tasks)
 
 
-def _try(task: LearnTask, numbers: int, device: str) -> Tried:
-    """Return the seconds and bytes that a training would need, from a few of its runs and steps.
-
-    On an accelerator all runs are used, since most of the time is spent on launching
-    kernels.
-    """
-    from inweights.experiments.engine.attempts.measuring import measure_model
-    from inweights.experiments.engine.attempts.together import (
-        blocks_of,
-        build_model,
-        capacity,
-    )
-    from inweights.training.steps.machine import use_threads
-
-    facts = facts_of_a_step(task, task.runs[0].world)
-    of_a_run = max(1, numbers * facts)
-    few = max(1, ARITHMETIC // of_a_run) if device == "cpu" else len(task.runs)
-    block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
-    model = build_model(block, device)
-    runs = len(block.runs)
-    whole = task.learner
-    assert isinstance(whole, Curriculum)
-    together = min(len(task.runs), capacity(block.runs[0])) / runs
-    every_run = len(task.runs) / runs
-    if device == "cpu" and is_large(task, numbers, block.worlds[0]):
-        parts = try_parts(model, block, numbers, time_part)
-        assert parts.h100 is not None
-        return Tried(
-            seconds=parts.seconds * every_run,
-            memory=round(parts.memory * together),
-            h100=parts.h100 * every_run,
-        )
-    # A GPU's first ones are not captured yet.
-    steps = 3 * FEW_STEPS
-    if device == "cpu":
-        steps = STEPS if of_a_run < ARITHMETIC else FEW_STEPS
-    seconds = 0.0
-    most = 0
-    for phase in whole.phases:
-        taken, held = time_steps(model, block, phase, steps, device)
-        seconds += of_phase(taken, phase.steps)
-        most = max(most, held)
-    with use_threads(1):
-        for measure in task.measures:
-            times = 1 + whole.steps // measure.every if measure.every else 1
-            wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
-            see = partial(measure_model, measure, block.worlds, model)
-            seconds += wanted * times * _seconds(see, clock_of(device))
-    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    counts = device == "cpu" and seconds * every_run >= COUNTED
-    return Tried(
-        seconds=seconds * every_run,
-        memory=round((state + most) * together),
-        h100=count_steps(model, block, time_part, every_run) if counts else None,
-    )
-
-
-def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
-    """Return how many seconds a measurement takes; 0 if it is not possible."""
-    seconds: list[float] = []
-    with suppress(InweightsError):
-        while len(seconds) < 2 and sum(seconds) < LONG:
-            began = clock()
-            look()
-            seconds.append(clock() - began)
-    return min(seconds, default=0.0)
+def _timed(tasks: Sequence[Task]) -> list[Expected]:
+    """Return what :func:`expected_seconds` does, or raise what a training raises."""
+    learning = [task for task in tasks if isinstance(task, LearnTask) and task.steps]
+    descents = [task for task in learning if isinstance(task.learner, Curriculum)]
+    found = TimedRuns.untimed(descents)
+    if ARITHMETIC_SECONDS * found.arithmetic < WORTH_TIMING:
+        return by_updates(tasks)
+    found = time_runs(descents, "cpu")
+    seconds = dict(zip((one.key for one in found.tasks), found.each, strict=True))
+    per_update = found.seconds / sum(task.steps for task in descents)
+    expected = []
+    for task, one in zip(tasks, by_updates(tasks), strict=True):
+        known = seconds.get(task.key, per_update * task.steps)
+        expected.append(Expected(one.kind, known, measured=True))
+    return expected

@@ -29,7 +29,7 @@ from inweights.experiments.grammar.variation.several import (
     named,
     with_parts,
 )
-from inweights.experiments.studies.cost import forecast
+from inweights.experiments.studies.cost import expected_seconds, forecast
 from inweights.experiments.studies.cost_estimate import Forecast
 from inweights.experiments.studies.sweep_defaults import (
     default_model,
@@ -176,7 +176,9 @@ class Study:
             DataError: Runs of a function return different columns.
         """
         with shown(progress) as told:
-            execution = replace(self._effort(jobs, how), progress=told)
+            execution = replace(
+                self._effort(jobs, how), progress=told, expect=expected_seconds
+            )
             with watched(self.plan, self._seeds, execution, "sweep") as left:
                 tables = collect(self.plan, self._seeds, self.store, execution)
                 left.update(tables)

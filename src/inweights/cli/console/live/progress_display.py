@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from inweights.cli.console.base import PlainConsole, err
 from inweights.cli.console.live.steady import steady_log
-from inweights.support.progress import duration
+from inweights.support.progress import duration, time_left
 
 if TYPE_CHECKING:
     from inweights.support.progress import Progress as Report
@@ -57,11 +57,10 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
         rich.BarColumn(bar_width=None),
         rich.TextColumn("{task.percentage:>3.0f}%"),
         rich.TimeElapsedColumn(),
-        rich.TextColumn("left"),
-        rich.TimeRemainingColumn(),
+        rich.TextColumn("{task.fields[left]}", markup=False),
     )
     bars = rich.Progress(*columns, console=PlainConsole(stderr=True), transient=True)
-    task = bars.add_task("starting", total=None)
+    task = bars.add_task("starting", total=None, left="")
     all_of_it = 0
 
     def report(done: int, total: int, what: str) -> None:
@@ -71,6 +70,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
             bars.reset(task)
             all_of_it = total
         bars.update(task, completed=done, total=total, description=what)
+        left = time_left(what, bars.tasks[0].time_remaining)
+        bars.update(task, left=left.removeprefix(", "))
 
     if about:
         bars.start()
@@ -108,12 +109,11 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
             return
         last = now
         share = part
-        text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
+        seconds = None
         if part > first:
-            text += (
-                f", about {duration((now - start) * (1 - part) / (part - first))} left"
-            )
-        err.print(text, soft_wrap=True)
+            seconds = (now - start) * (1 - part) / (part - first)
+        text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
+        err.print(f"{text}{time_left(what, seconds)}", soft_wrap=True)
 
     return report
 

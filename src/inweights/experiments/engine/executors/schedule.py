@@ -27,13 +27,20 @@ import msgspec
 from inweights import errors
 from inweights.errors import RunError, WriteError
 from inweights.experiments.engine.executors.endings import End, Failure
+from inweights.experiments.engine.executors.expected import (
+    Expect,
+    ExpectedTime,
+    by_updates,
+)
 from inweights.experiments.engine.tasks import LearnTask, Task
-from inweights.support.progress import Progress, plural
+from inweights.support.progress import Activity, Progress, plural
 
 #: How often a task is begun whose process is killed each time at the same place.
 ATTEMPTS = 3
 #: Seconds between two looks at a task that another call of the library holds.
 BUSY = 0.5
+#: Seconds between two estimates of the time that is left.
+_LOOK = 0.2
 _SHOWN = 5
 _LOG = logging.getLogger("inweights.tasks")
 
@@ -66,6 +73,9 @@ class Schedule:
             it.
         more: Further tasks, in lists; each list is read when no other task is waiting.
         on_failure: Called with each task that is set aside; ``None`` for nothing.
+        expect: Estimates how long each of some tasks takes; by default as long as its
+            updates, all alike. The estimate is corrected as tasks run, and the time
+            that is left is part of the description of the current work.
 
     Attributes:
         left: Number of tasks that are neither done nor set aside, plus one as long as
@@ -85,8 +95,14 @@ class Schedule:
         free: Callable[[str], bool] = lambda _: True,
         more: Iterator[Sequence[Task]] | None = None,
         on_failure: Callable[[Failure], None] | None = None,
+        expect: Expect | None = None,
     ) -> None:
         self._progress = progress
+        self._expect = expect or by_updates
+        self._time = ExpectedTime()
+        self._looked = -_LOOK
+        self._left: float | None = None
+        self._correction: float | None = None
         self._busy = busy
         self._free = free
         self._more = more
@@ -113,6 +129,8 @@ class Schedule:
                 self.left -= 1
             else:
                 self._add(block)
+        if task is not None:
+            self._time.begin(task.key)
         return task
 
     def _next(self) -> Task | None:
@@ -130,8 +148,15 @@ class Schedule:
     def _add(self, tasks: Sequence[Task]) -> None:
         self._waiting += ((0.0, task) for task in tasks)
         self._tries |= {task.key: _Tries() for task in tasks}
+        self._add_time(tasks)
         self._total += sum(task.steps for task in tasks)
         self.left += len(tasks)
+
+    def _add_time(self, tasks: Sequence[Task]) -> None:
+        """Note how long tasks are expected to take, where somebody is told."""
+        expected = self._expect(tasks) if self._progress else by_updates(tasks)
+        for task, one in zip(tasks, expected, strict=True):
+            self._time.add(task.key, **one._asdict())
 
     def report(self, task: Task, step: int) -> None:
         """Record how many updates of a task are done.
@@ -141,6 +166,7 @@ class Schedule:
             step: Number of updates done so far.
         """
         self._tries[task.key].step = step
+        self._time.report(task.key, min(1.0, step / max(1, task.steps)))
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
@@ -159,6 +185,7 @@ class Schedule:
         if end.how == "done":
             self.left = self.left - 1
             self.done = self.done + 1
+            self._time.report(task.key, 1.0)
             self._count(task, task.steps)
             _LOG.debug("%s: done", task.title)
             if self.on_done:
@@ -179,6 +206,7 @@ class Schedule:
             )
             self.left += 1
             self._done -= self._steps.pop(task.key, 0)
+            self._time.split(task.key, [part.key for part in parts])
             for part in parts:
                 self._tries[part.key] = _Tries()
                 self._wait(part)
@@ -220,6 +248,7 @@ class Schedule:
         self.failures.append(Failure(task, end))
         if self._on_failure:
             self._on_failure(self.failures[-1])
+        self._time.remove(task.key)
         self._count(task, 0)
 
     def _wait(self, task: Task, seconds: float = 0.0) -> None:
@@ -229,7 +258,16 @@ class Schedule:
         self._done += step - self._steps.get(task.key, 0)
         self._steps[task.key] = step
         if self._progress:
-            self._progress(self._done, self._total, task.title)
+            self._progress(self._done, self._total, self._activity(task))
+
+    def _activity(self, task: Task) -> Activity:
+        """Describe what is being done, with the time that is left, estimated now and then."""
+        now = time.monotonic()
+        if now - self._looked >= _LOOK:
+            self._looked = now
+            self._left = self._time.left
+            self._correction = self._time.correction
+        return Activity(task.title, left=self._left, correction=self._correction)
 
 
 def halves(task: Task) -> list[Task]:

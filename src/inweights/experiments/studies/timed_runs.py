@@ -1,0 +1,251 @@
+"""Time a few steps of a few trainings, and estimate the time of all by their size.
+
+:func:`time_runs` is the part of the cost estimate (``cost.py``) that runs models;
+``timed_steps.py`` times the steps of one phase, ``part_steps.py`` those of large models.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import prod
+from typing import Self
+
+import numpy as np
+
+from inweights.errors import InweightsError
+from inweights.experiments.engine.tasks import LearnTask
+from inweights.experiments.studies.part_steps import (
+    H100_STEP,
+    Tried,
+    count_steps,
+    facts_of_a_step,
+    is_large,
+    try_parts,
+)
+from inweights.experiments.studies.timed_steps import (
+    RECORDED_AFTER,
+    clock_of,
+    of_phase,
+    time_part,
+    time_steps,
+)
+from inweights.support.progress import Progress
+from inweights.training.learners.kinds import Curriculum
+
+#: Steps of each phase that are tried out: some after its kernels were recorded, and few
+#: where one takes so long that recording gains nothing.
+STEPS = RECORDED_AFTER + 3
+FEW_STEPS = 3
+#: Groups of runs that are tried out, by their place among all by size; no other is
+#: begun after so many processor seconds, or such a share of what the whole takes, if
+#: that is longer.
+SPREAD = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45)
+BUDGET = 0.4
+SHARE = 1 / 300
+#: Processor seconds after which no further group is begun, however long the whole takes.
+MOST = 6.0
+#: Parameters times facts of a step of the runs that are tried together, at most: beyond
+#: these a step takes as long as its arithmetic, and so grows with the runs.
+ARITHMETIC = 2**26
+#: The same of one run, beyond which a step takes so long that recording it gains nothing.
+SLOW = 2**28
+#: Seconds of a core from which the arithmetic of a training is counted, for one H100.
+COUNTED = 60.0
+#: Seconds of a look that are no longer what it loads, so that it is tried once.
+LONG = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedRuns:
+    """Trainings by size, of which some were timed.
+
+    Attributes:
+        tasks: The trainings, by size.
+        sizes: Numbers of parameters and of facts of each.
+        tried: What each training that was timed would take, by its place.
+    """
+
+    tasks: Sequence[LearnTask]
+    sizes: Sequence[tuple[int, int]]
+    tried: dict[int, Tried] = field(default_factory=dict)
+
+    @classmethod
+    def untimed(cls, descents: Sequence[LearnTask]) -> Self:
+        """Sort trainings by size.
+
+        Args:
+            descents: The trainings.
+        """
+        counted: dict[tuple[str, int], int] = {}
+        sizes = [_sizes(task, counted) for task in descents]
+        order = sorted(range(len(sizes)), key=lambda place: prod(sizes[place]))
+        return cls(
+            tasks=[descents[place] for place in order],
+            sizes=[sizes[place] for place in order],
+        )
+
+    @property
+    def arithmetic(self) -> int:
+        """Parameters times facts of all updates together."""
+        return sum(
+            prod(size) * task.steps
+            for size, task in zip(self.sizes, self.tasks, strict=True)
+        )
+
+    @property
+    def each(self) -> list[float]:
+        """Seconds of each training."""
+        return self._interpolated("seconds")
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all trainings together."""
+        return sum(self.each)
+
+    @property
+    def h100(self) -> float:
+        """Seconds of all trainings on one H100, by arithmetic."""
+        return sum(self._interpolated("h100"))
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the largest training that was timed."""
+        return max((one.memory for one in self.tried.values()), default=0)
+
+    def _interpolated(self, what: str) -> list[float]:
+        """Return a number of each training, interpolated by size from those that were timed."""
+        if not self.tried:
+            return [0.0] * len(self.tasks)
+        known = sorted(self.tried)
+        per_step = []
+        for at in known:
+            value = getattr(self.tried[at], what)
+            steps = self.tasks[at].steps
+            least = H100_STEP * steps if value is None else value
+            per_step.append(least / max(1, steps))
+        by_size = [prod(size) for size in self.sizes]
+        steps_of_each = [task.steps for task in self.tasks]
+        found = np.interp(by_size, [by_size[at] for at in known], per_step)
+        return [float(one) for one in found * steps_of_each]
+
+
+def time_runs(
+    descents: Sequence[LearnTask],
+    device: str,
+    *,
+    budget: float = BUDGET,
+    progress: Progress | None = None,
+) -> TimedRuns:
+    """Time a few steps of some trainings, from the largest to the smallest.
+
+    Args:
+        descents: The trainings; each has steps.
+        device: Torch device of the models.
+        budget: Processor time in seconds after which no further group is timed; by
+            default 0.4.
+        progress: Called with a description of what is timed; by default nothing is
+            shown.
+    """
+    found = TimedRuns.untimed(descents)
+    last = len(descents) - 1
+    places = [*dict.fromkeys(round(part * last) for part in SPREAD)] if descents else []
+    began = time.process_time()
+    for place in places:
+        spent = time.process_time() - began
+        enough = max(budget, min(SHARE * found.seconds, MOST))
+        if len(found.tried) >= 2 and spent > enough:
+            break
+        task = found.tasks[place]
+        if progress:
+            progress(len(found.tried), len(places), f"a few steps of {task.title}")
+        found.tried[place] = _try(task, found.sizes[place][0], device)
+    return found
+
+
+def _sizes(task: LearnTask, counted: dict[tuple[str, int], int]) -> tuple[int, int]:
+    """Return the size of a training: its numbers of parameters and of facts.
+
+    Args:
+        task: The training.
+        counted: Numbers of parameters by model and size of the vocabulary, to which new
+            ones are added.
+    """
+    from inweights.experiments.engine.attempts.together import parameters_of
+
+    run = replace(task.runs[0])  # a copy, whose world is not kept
+    key = (repr(run.trial.model), len(run.world.vocabulary))
+    if key not in counted:
+        counted[key] = sum(p.numel() for p in parameters_of(run))
+    return counted[key], len(run.world.facts)
+
+
+def _try(task: LearnTask, numbers: int, device: str) -> Tried:
+    """Return the seconds and bytes that a training would need, from a few of its runs and steps.
+
+    On an accelerator all runs are used, since most of the time is spent on launching
+    kernels.
+    """
+    from inweights.experiments.engine.attempts.measuring import measure_model
+    from inweights.experiments.engine.attempts.together import (
+        blocks_of,
+        build_model,
+        capacity,
+    )
+    from inweights.training.steps.machine import use_threads
+
+    facts = facts_of_a_step(task, task.runs[0].world)
+    of_a_run = max(1, numbers * facts)
+    few = max(1, ARITHMETIC // of_a_run) if device == "cpu" else len(task.runs)
+    block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
+    model = build_model(block, device)
+    runs = len(block.runs)
+    whole = task.learner
+    assert isinstance(whole, Curriculum)
+    together = min(len(task.runs), capacity(block.runs[0])) / runs
+    every_run = len(task.runs) / runs
+    if device == "cpu" and is_large(task, numbers, block.worlds[0]):
+        parts = try_parts(model, block, numbers, time_part)
+        assert parts.h100 is not None
+        return Tried(
+            seconds=parts.seconds * every_run,
+            memory=round(parts.memory * together),
+            h100=parts.h100 * every_run,
+        )
+    # A GPU's first ones are not captured yet.
+    steps = 3 * FEW_STEPS
+    if device == "cpu":
+        steps = STEPS if of_a_run < SLOW else FEW_STEPS
+    seconds = 0.0
+    most = 0
+    for phase in whole.phases:
+        taken, held = time_steps(model, block, phase, steps, device)
+        seconds += of_phase(taken, phase.steps)
+        most = max(most, held)
+    with use_threads(1):
+        for measure in task.measures:
+            times = 1 + whole.steps // measure.every if measure.every else 1
+            wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
+            see = partial(measure_model, measure, block.worlds, model)
+            seconds += wanted * times * _seconds(see, clock_of(device))
+    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    counts = device == "cpu" and seconds * every_run >= COUNTED
+    return Tried(
+        seconds=seconds * every_run,
+        memory=round((state + most) * together),
+        h100=count_steps(model, block, time_part, every_run) if counts else None,
+    )
+
+
+def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
+    """Return how many seconds a measurement takes; 0 if it is not possible."""
+    seconds: list[float] = []
+    with suppress(InweightsError):
+        while len(seconds) < 2 and sum(seconds) < LONG:
+            began = clock()
+            look()
+            seconds.append(clock() - began)
+    return min(seconds, default=0.0)
