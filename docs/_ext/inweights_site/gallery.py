@@ -131,7 +131,7 @@ class PaperText(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         stated = protocol(self.arguments[0])
         if stated is None:
-            raise self.error(f"no protocol is stated of '{self.arguments[0]}'")
+            raise self.error(f"the paper of '{self.arguments[0]}' has no protocol file")
         paper = stated.paper
         lines = [
             f"Text: {words(paper.version)}, {words(paper.date)}; read {paper.read_on}. Published: "

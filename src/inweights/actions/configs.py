@@ -35,6 +35,9 @@ _OTHERS: dict[str, type[Config]] = {
 def to_dict(config: Config) -> dict[str, Any]:
     """Convert a config to a dictionary of JSON values that names its class.
 
+    Returns:
+        The fields by name, with ``kind`` or ``type`` for the class.
+
     Raises:
         ConfigError: The value is not a config.
 

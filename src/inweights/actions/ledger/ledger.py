@@ -214,6 +214,9 @@ def ledger_of(content: bytes, where: str) -> Ledger:
         content: Content of the file.
         where: Name of the file in error messages.
 
+    Returns:
+        The ledger, as :func:`read_ledger` returns it.
+
     Raises:
         DataError: The content is not a ledger, or a line was changed or removed.
     """

@@ -144,7 +144,7 @@ class Planned:
         self.store = self.job.open_store()
 
     def status(self) -> Status:
-        """Determine the progress of the plan, from the names of stored results."""
+        """Return the progress of the plan, determined from the names of stored results."""
         index = self.index()
         stored = self.store.listed()
         failures = self.failures()

@@ -37,7 +37,7 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Parse a number that a paper prints; ``None`` if the text is not a single number.
+    """Return the number that a paper's text prints; ``None`` if it is not a single number.
 
     A spread (``± 0.1``) is ignored, and a percentage is converted to a share. A number
     that follows from two printed ones is marked ``derived``, and the text may name

@@ -46,22 +46,16 @@ def judge(
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
-    """Judge a claim by the tables of a finished run.
+    """Return a claim with its verdict, judged by the tables of a finished run.
 
     Args:
         claim: The claim.
         tables: Tables of the run, by name.
-        alpha: Probability that a confidence interval does not contain the true value;
-            by default .05.
+        alpha: Error probability of a confidence interval; by default .05.
         minimum: Smallest number of seeds with which a verdict is given.
-        targets: Whether the numbers are judged. If not, they are only measured, as at
-            scale ``smoke``.
-        strict: Whether an error is raised if the tables lack what the claim needs, as
-            after a changed setting. If not, the result is ``not judged`` and states the
-            reason.
-
-    Returns:
-        The claim with its verdict and numbers.
+        targets: Whether the numbers are judged, or only measured as at scale ``smoke``.
+        strict: Whether missing tables or columns are an error. If not, the result is
+            ``not judged`` and states the reason.
 
     Raises:
         DataError: ``strict`` is set, and a table, a column or a value is missing.
@@ -84,26 +78,19 @@ def decide(
     targets: bool = True,
     rounding: float = ROUNDING,
 ) -> ClaimResult:
-    """Judge a claim by its numbers.
+    """Return a claim with its verdict, judged by its numbers.
 
-    If a claim has ``k`` cases, all of which have to hold, the verdict ``reproduced``
-    needs no correction: it is wrong only if the interval of a case that does not hold
-    is wrong. The verdict ``not reproduced`` does need one, so each case has the error
-    probability ``alpha / k``.
+    The verdict ``not reproduced`` is corrected for the number ``k`` of cases: each case
+    has the error probability ``alpha / k``. The verdict ``reproduced``, for which all
+    cases have to hold, needs no correction.
 
     Args:
         claim: The claim.
         numbers: The number of each seed, by case.
-        alpha: Probability that a confidence interval does not contain the true value;
-            by default .05.
+        alpha: Error probability of a confidence interval; by default .05.
         minimum: Smallest number of seeds with which a verdict is given.
         targets: Whether the numbers are judged, or only measured.
-        rounding: Relative tolerance within which a number counts as equal to an end of
-            the target, which belongs to the target
-            (:class:`~inweights.experiments.claims.target.Rounding`).
-
-    Returns:
-        The claim with its verdict and numbers.
+        rounding: Relative tolerance at the ends of the target (:class:`Rounding`).
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -185,10 +172,9 @@ def span_of(
     """Return the median or mean of the seeds' numbers with its confidence interval.
 
     Args:
-        claim: The claim, which decides between mean and median, and whose bounds limit
-            the interval of a mean.
+        claim: The claim, which decides between median and mean.
         values: One number per seed.
-        alpha: Probability that the interval does not contain the true value.
+        alpha: Error probability of the interval.
 
     Returns:
         Three numbers: median or mean, and lower and upper end of the interval. The ends
@@ -202,14 +188,12 @@ def span_of(
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict needs: the stated number, doubled if necessary.
-
-    The stated number is doubled until a verdict is possible at all.
+    """Return how many seeds a first verdict needs: the stated number, doubled while too small.
 
     Args:
         claim: The claim, whose rule determines the smallest possible number.
         stated: Number of seeds that the recipe states.
-        alpha: Probability that a confidence interval does not contain the true value.
+        alpha: Error probability of a confidence interval.
     """
     least = {
         "typical": intervals.fewest_one_sided(0.5, alpha),
@@ -233,8 +217,7 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     """Count the verdicts on claims of papers, on our own claims, and on checks.
 
     Returns:
-        The number of claims by group (``papers``, ``ours``, ``checks``) and then by
-        verdict (:data:`VERDICTS`).
+        Number of claims by group (``papers``, ``ours``, ``checks``) and verdict.
     """
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
@@ -272,8 +255,7 @@ def lies(
         target: The target range.
         low: Lower end of the interval.
         high: Upper end.
-        rounding: Tolerance within which a number counts as equal to an end; by default
-            a millionth of its size.
+        rounding: Tolerance at the ends; by default a millionth of their size.
 
     Returns:
         ``reproduced`` if the interval is inside, ``not reproduced`` if it is outside,

@@ -41,35 +41,27 @@ class Recipe:
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Place in the paper, such as ``Figure 3, §4``.
         summary: What is done, in a few sentences.
-        scales: Settings of each scale (``smoke``, ``cpu``, ``paper``), all of one
-            config class.
+        scales: Settings of each scale, all of one config class.
         seeds: Number of seeds of each scale.
         plan: Function that returns the plan for given settings.
         claims: Claims that are judged.
         figures: Figures that are drawn.
-        derive: Function that returns further tables for claims and figures, computed
-            from the measured tables; ``None`` for none.
+        derive: Function that computes further tables from measured ones, or ``None``.
         ours: Choices of ours that the paper does not give: dotted names of settings,
             which are marked wherever settings are listed, and explanatory sentences.
         first_seed: First root seed; the others follow it. It is 100 by default, since
             settings were chosen on other seeds than those on which claims are judged.
-        root_seeds: The root seeds themselves, if they are not consecutive; empty by
-            default.
-        version: Version number, raised by hand when the recipe's results change. It is
-            part of a run's identity.
-        whole: The complete recipe, if this one has only some of its claims; otherwise
-            ``None``.
+        root_seeds: The root seeds themselves, if they are not consecutive.
+        version: Version, raised by hand when results change; part of a run's identity.
+        whole: The complete recipe, if this one has only some of its claims.
         versions: Version of each claim in the ledger, by id, for claims that the ledger
             states in the same words; ``None`` if no ledger is used.
-        cautions: Function of settings and tables that returns sentences of warning for
-            the reader; ``None`` for none.
-        results: Function of settings and tables that returns the results as sentences,
-            for a page without claims; ``None`` for none.
+        cautions: Function of settings and tables that returns warnings as sentences.
+        results: Function of settings and tables that returns the results as sentences.
         meanings: Meaning of settings, by name; those of other settings are in the
             docstring of their config.
         reasons: Reasons for settings that differ from the paper's.
-        protocol: What the paper and its code state about the settings; ``None`` if
-            unknown.
+        protocol: Statements of the paper and its code about the settings, if known.
 
     Raises:
         ConfigError: A scale has settings but no seeds, or seeds but no settings; a
@@ -245,8 +237,7 @@ class Paper:
         Args:
             name: Short name of the recipe.
             place: Place in the paper, for claims without their own.
-            condition: Condition under which the claims are judged, for claims without
-                their own; by default none.
+            condition: Condition of claims without their own; by default none.
 
         Returns:
             A :class:`Stating`, which is called once for each claim.
@@ -277,8 +268,7 @@ class Paper:
             claims: Claims that are judged.
             figures: Figures that are drawn.
             ours: Choices of ours that the paper does not give; see :class:`Recipe`.
-            **code: ``scales``, ``seeds`` and ``plan``; optionally ``derive`` and
-                ``version`` (see :class:`Code`).
+            **code: Further attributes, which :class:`Code` explains.
 
         Raises:
             ConfigError: Scales, seeds and claims do not fit each other.
@@ -300,13 +290,10 @@ class Paper:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Split the list of a recipe's own choices into names of settings and sentences.
+    """Return a recipe's own choices as two lists: names of settings, and sentences.
 
     Args:
         ours: Dotted names and sentences, as in :attr:`Recipe.ours`.
-
-    Returns:
-        Two lists: the dotted names, and the sentences.
     """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

@@ -38,14 +38,12 @@ class StatedClaim(Config):
         close: Smallest and largest value that count as close to the published number;
             by default within a factor of 1.5 of it.
         judged: Statistic over seeds that is judged: ``typical``, the median;
-            ``reliable``, every seed, for a sentence that says *always*, *never* or
-            *fails*; ``mean``, for a paper that prints a mean.
+            ``reliable``, the share of seeds that meet the target, for a sentence that
+            says *always*, *never* or *fails*; ``mean``, for a paper that prints a mean.
         protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
             ``substitute``; by default as the recipe says.
-        condition: Condition under which the claim is judged; by default that of the
-            recipe.
-        check: Whether the claim holds by construction, so that it only checks the
-            computation.
+        condition: Condition under which it is judged; by default the recipe's.
+        check: Whether the claim holds by construction and only tests the code.
     """
 
     says: str
@@ -69,8 +67,8 @@ class StatedFigure(Config):
         title: What the figure shows.
         caption: How to read the figure.
         options: Keyword arguments of the drawing function; others have their defaults.
-        finds: The result, which ends the caption. It is shown as an expectation until
-            the claims hold.
+        finds: The result at the end of the caption, shown as expected until claims
+            hold.
     """
 
     drawing: str
@@ -89,12 +87,10 @@ class RecipeFile(Config):
         place: Place in the paper.
         cited: Short form of ``place`` for the claims; by default the same.
         summary: What is done, in a few sentences.
-        condition: Condition under which claims are judged, for claims whose scores do
-            not name one.
-        protocol: How closely the paper's protocol is followed: ``exact``, ``scaled`` or
-            ``substitute``.
-        published: Number or relation that the paper prints, for claims without their
-            own.
+        condition: Condition of claims whose scores do not name one.
+        protocol: How closely the paper's protocol is followed; see
+            :class:`StatedClaim`.
+        published: What the paper prints, for claims without their own.
         quote: The paper's words, for claims without their own.
         seeds: Number of seeds, by scale or for all scales; by default as in the code.
         version: Version of the recipe; by default as in the code.
@@ -105,8 +101,7 @@ class RecipeFile(Config):
         scales: Settings that differ from the defaults, by scale, unless they are in the
             code. A table ``{ use = "NAME" }`` stands for a config or list of configs of
             the code, whose fields the table may change.
-        configs: Further configs, or lists of configs, by the name that ``use`` refers
-            to.
+        configs: Further configs, or lists of configs, to which ``use`` refers.
         claims: Claims that are judged, by id.
         figures: Figures that are drawn, by id.
     """
@@ -264,7 +259,7 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
         return used
     if not isinstance(used, Mapping):
         raise ConfigError(
-            f"use = '{value['use']}' is no config of the recipe's code or files"
+            f"use = '{value['use']}' is not a config of the recipe's code or files"
         )
     return {**used, **own}
 

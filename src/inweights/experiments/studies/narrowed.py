@@ -73,7 +73,7 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """Estimate the share of a recipe's work per seed that a part of it needs, from 0 to 1.
+    """Return the estimated share of a recipe's work that a part of it needs, from 0 to 1.
 
     Args:
         part: The reduced recipe.
@@ -86,7 +86,7 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
 
 
 def _work_of(recipe: Recipe, scale: str) -> int:
-    """Estimate the number of updates that one seed of a recipe needs."""
+    """Return the estimated number of updates that one seed of a recipe needs."""
     plan = recipe.plan(recipe.scales[scale])
     return plan.steps + sum(computation.effort for computation in plan.computations)
 

@@ -189,7 +189,7 @@ def count_steps(
     step: Callable[[Model, LearnTask, Phase], tuple[float, int]],
     times: float = 1.0,
 ) -> float:
-    """Estimate the seconds that training a block takes on one H100 GPU, by counting operations.
+    """Return the estimated seconds of training a block on one H100 GPU, by counting operations.
 
     Args:
         model: The model of the block.

@@ -26,7 +26,7 @@ RECORDED_AFTER = 5
 
 
 class _EnoughStepsError(Exception):
-    """So many steps as are timed are made."""
+    """The steps to be timed have been made."""
 
 
 def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]:
@@ -37,6 +37,9 @@ def time_part(model: Model, block: LearnTask, phase: Phase) -> tuple[float, int]
         block: The runs.
         phase: A phase of two steps, of which the second is timed; the first also makes
             the batches.
+
+    Returns:
+        Two numbers: the seconds of a step, and the bytes.
     """
     taken, most = time_steps(model, block, phase, phase.steps, "cpu")
     return median(taken[1:] or taken or [0.0]), most
@@ -51,7 +54,7 @@ def time_steps(
         model: The model of the block.
         block: The runs.
         phase: The phase.
-        steps: Number of steps, at most.
+        steps: Largest number of steps.
         device: Torch device of the model.
 
     Returns:
@@ -95,22 +98,25 @@ def time_steps(
 
 
 def clock_of(device: str) -> Callable[[], float]:
-    """Return the clock by which work on a device is timed: of the thread on a CPU.
+    """Return the clock that times work on a device: for a CPU, the processor time of the thread.
 
     Args:
-        device: Where models live.
+        device: Torch device of the models.
+
+    Returns:
+        A function that returns a time in seconds.
     """
     return time.thread_time if device == "cpu" else time.perf_counter
 
 
 def of_phase(taken: Sequence[float], steps: int) -> float:
-    """Return the seconds of a phase by those of its first steps.
+    """Return the estimated seconds of a whole phase from those of its first steps.
 
-    The first one makes the batches, too, and the next ones compute as PyTorch does,
-    until the kernels are recorded and compared; those after it are like all others.
+    The first step also makes the batches. The next ones run as PyTorch runs them, until
+    their kernels are recorded and compared; all later steps take the same time.
 
     Args:
-        taken: Seconds of each step that was tried.
+        taken: Seconds of each timed step.
         steps: Number of steps of the phase.
 
     Example:

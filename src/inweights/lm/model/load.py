@@ -129,10 +129,8 @@ def load_model(
             default only local files are read.
         device: Torch device of the weights; by default ``cpu``.
         dtype: Data type of the weights: ``float32``, ``bfloat16`` or ``float16``.
-        chat: Whether prompts are formatted as a user's turn by the model's chat
-            template.
-        seed: Root seed of the random weights of ``@tiny``; without effect on other
-            models.
+        chat: Whether prompts are a user's turn in the model's chat template.
+        seed: Root seed of ``@tiny``; without effect on other models.
 
     Returns:
         The model, in evaluation mode, with its tokenizer.

@@ -36,10 +36,8 @@ class Ending:
 
     Attributes:
         tokens: Largest number of tokens.
-        stop: Characters that end the text; it is cut at the first of them that follows
-            other text.
-        names: Names within which a stop character does not end the text, such as ``Dr.
-            Lee``.
+        stop: Characters at the first of which, after other text, the text is cut.
+        names: Names in which a stop does not end the text, such as ``Dr. Lee``.
     """
 
     tokens: int = 12
@@ -60,8 +58,7 @@ def log_likelihoods(
         lm: The model.
         prompts: ``Q`` prompts.
         candidates: Candidates of each prompt, with the space before them.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` for nothing.
+        progress: Called with the numbers of prompts done and in total.
 
     Returns:
         One array per prompt, with the natural logarithm of each candidate's
@@ -121,14 +118,11 @@ def generate(
         lm: The model.
         prompts: The prompts.
         tokens: Largest number of tokens of a continuation; by default 12.
-        stop: Characters that end the text; it is cut at the first of them that follows
-            other text. By default a full stop or a line end.
-        names: Names within which a stop character does not end the text, such as ``Dr.
-            Lee``.
+        stop: Characters at which the text is cut; by default a full stop or a line end.
+        names: Names in which a stop does not end the text, such as ``Dr. Lee``.
         generator: CPU generator with which each token is drawn at temperature 1;
             ``None`` (by default) takes the most likely token.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` for nothing.
+        progress: Called with the numbers of prompts done and in total.
 
     Returns:
         One text per prompt, without the prompt, the stop and surrounding spaces.
@@ -159,12 +153,9 @@ def generate_stored(
         lm: The model.
         prompts: The prompts.
         ending: Conditions at which a text ends.
-        begun: File part in which texts are stored, and from which the next call reads
-            them; ``None`` stores nothing.
-        generator: CPU generator with which each token is drawn; ``None`` takes the most
-            likely token.
-        progress: Called with the number of prompts done and their total number;
-            ``None`` for nothing.
+        begun: Part of a file that stores the texts for the next call, or ``None``.
+        generator: Generator that draws each token, as for :func:`generate`.
+        progress: Called with the numbers of prompts done and in total.
 
     Returns:
         One text per prompt, without the prompt, the stop and surrounding spaces.

@@ -25,7 +25,7 @@ def fingerprint(model: torch.nn.Module) -> list[list[float]]:
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """Concatenate all tensors to one vector, without gradients.
+    """Return all tensors concatenated to one vector, without gradients.
 
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()

@@ -18,7 +18,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Convert a table to a polars frame; a column ``replica`` is also copied to ``seed``.
+    """Return a table as a polars frame; a column ``replica`` is also copied to ``seed``.
 
     Args:
         table: A frame of polars or pandas, or a dictionary of columns.

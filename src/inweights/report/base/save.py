@@ -73,7 +73,7 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Change a figure so that a notebook shows it as the result of a cell, and return it."""
+    """Return a figure, changed so that a notebook shows it as the result of a cell."""
 
     def picture() -> tuple[bytes, dict[str, int]]:
         width, height = (round(100 * inches) for inches in figure.get_size_inches())

@@ -98,6 +98,9 @@ def atlas(
             the order of the table.
         columns: Largest number of architectures that are shown.
 
+    Returns:
+        The figure.
+
     Raises:
         DataError: A column or a graph is missing, or an animation has another number of
             nodes than its graph.

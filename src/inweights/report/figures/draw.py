@@ -42,6 +42,9 @@ def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
         figure: Description of the figure.
         tables: All tables of the run, by name.
 
+    Returns:
+        The matplotlib figure.
+
     Raises:
         ConfigError: No drawing is registered under the figure's kind, or an option does
             not fit it.

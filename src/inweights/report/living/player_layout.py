@@ -19,7 +19,7 @@ _LEGIBLE = 30  # rows or columns whose names are shown, at most
 
 
 def words(text: str) -> str:
-    """Escape a text for plotly, which otherwise interprets some tags.
+    """Return a text escaped for plotly, which otherwise interprets some tags.
 
     Example:
         >>> words("a < b")

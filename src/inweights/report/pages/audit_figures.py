@@ -15,10 +15,10 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Draw how many questions of each pair of relations are answered, tied and missed.
+    """Return a figure of how many questions of each pair of relations are answered.
 
-    Without a prediction the bars show the highest accuracy that is possible without
-    attention.
+    Bars show the numbers of questions that are answered, tied and missed. Without a
+    prediction they show the highest accuracy that is possible without attention.
 
     Args:
         outlook: Table of :func:`inweights.audit.outlook`; only the first 14 pairs are
@@ -86,7 +86,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw a matrix of how many chains lead from one relation to another.
+    """Return a figure of how many chains lead from one relation to another, as a matrix.
 
     Args:
         compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; only the

@@ -34,7 +34,7 @@ _EDGE = 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
-    """Summarise the verdicts on all claims in one phrase, such as ``3 of 4 claims reproduced``."""
+    """Return a summary of all verdicts in one phrase, such as ``3 of 4 claims reproduced``."""
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)

@@ -17,7 +17,7 @@ _LET_GO = 1000
 def plain_forecast(
     made: Prediction, trained: TrainedForecast | None = None
 ) -> dict[str, Any]:
-    """Convert a prediction to plain values for JSON.
+    """Return a prediction as plain values for JSON.
 
     Args:
         made: The prediction.

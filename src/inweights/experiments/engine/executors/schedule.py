@@ -271,7 +271,7 @@ class Schedule:
 
 
 def halves(task: Task) -> list[Task]:
-    """Split a task with several runs into two tasks; any other task is returned alone.
+    """Return a task with several runs as two tasks, or a list with any other task alone.
 
     The numbers of a run do not depend on the runs with which it is trained.
     """
