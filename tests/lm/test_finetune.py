@@ -52,7 +52,11 @@ def test_facts_are_learnt(lm, method) -> None:
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("method", "stop", "more"),
-    [("full", 2, {}), ("lora", 5, {}), ("full", 5, {"replay": 0.2, "until": 0.01})],
+    [
+        ("full", 2, {}),
+        ("lora", 5, {"layout": "packed"}),
+        ("full", 5, {"replay": 0.2, "until": 0.01}),
+    ],
     ids=str,
 )
 def test_resumed_is_uninterrupted_bit_for_bit(method, stop, more, tmp_path) -> None:

@@ -41,7 +41,7 @@ class TrainingSettings(Config):
         retrieved: Largest number of facts that precede a question, for the way
             ``retrieval``.
         tuning: Settings of the fine-tuning; by default those of ``inweights finetune``,
-            but without stopping early.
+            but without stopping early, and padded as stored runs were.
         device: Torch device of the model.
         dtype: Data type of its weights.
         chat: Whether the model's chat template is used.
@@ -74,7 +74,7 @@ class TrainingSettings(Config):
     tokens: int = 0
     questions: int = 40
     retrieved: int = 8
-    tuning: FineTune = structs.replace(DEFAULT, until=0.0)
+    tuning: FineTune = structs.replace(DEFAULT, until=0.0, layout="padded")
     device: str = "cpu"
     dtype: str = "float32"
     chat: bool = False

@@ -14,6 +14,8 @@ from msgspec import structs
 from inweights.lm.model.data import Encoded, Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
+from inweights.lm.tuning.packing import pack
+from inweights.lm.tuning.reading import accepts
 from inweights.lm.tuning.stages import stages_of
 from inweights.lm.tuning.tuning import finetune
 from inweights.lm.tuning.writing import own_text
@@ -33,7 +35,7 @@ class Cost:
         updates: Number of updates of all passes.
         seconds: Estimated time of all updates in seconds, without the preparation.
         padding: Share of the positions in batches that are padding, without replayed
-            texts.
+            texts; 0 if examples are packed.
     """
 
     rows: int
@@ -61,14 +63,21 @@ def _longest(batch: Sequence[Encoded]) -> int:
     return max(len(row.ids) for row in batch)
 
 
+def _positions(batch: Sequence[Encoded], config: FineTune) -> int:
+    """Return how many positions of a batch are computed."""
+    if config.layout == "packed":
+        return pack(batch).ids.numel()
+    return len(batch) * _longest(batch)
+
+
 def least_seconds(
     lm: LanguageModel, examples: Sequence[Example], config: FineTune
 ) -> float:
     """Return a lower bound on the time of a training in seconds, measured on one batch.
 
     One forward and backward pass through frozen weights is timed, and the faster of two
-    measurements is used. The rest of an update (gradients of the weights, the
-    optimizer, writing texts to replay) only adds to this time. The model is not
+    measurements is used. The rest of an update (logits, gradients of the weights,
+    the optimizer, writing texts to replay) only adds to this time. The model is not
     changed.
 
     Args:
@@ -87,12 +96,10 @@ def least_seconds(
     """
     encoded = encode(lm, examples, end=config.end)
     batches = _batches(encoded, config)
-    widths = list(map(_longest, batches))
-    positions = sum(
-        len(batch) * width for batch, width in zip(batches, widths, strict=True)
-    )
+    positions = sum(_positions(batch, config) for batch in batches)
     rows = len(batches[0])
-    width = widths[0]
+    width = _longest(batches[0])
+    few = {"logits_to_keep": 1} if accepts(lm.model, "logits_to_keep") else {}
     ids = torch.full((rows, width), encoded[0].ids[0], device=lm.device)
     trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
     times = []
@@ -105,7 +112,7 @@ def least_seconds(
         for _ in range(2):
             began = time.perf_counter()
             given = lm.model.get_input_embeddings()(ids).detach().requires_grad_()
-            lm.model(inputs_embeds=given, labels=ids).loss.backward()
+            lm.model(inputs_embeds=given, **few).logits.sum().backward()
             times.append(time.perf_counter() - began)
     finally:
         for weight in trained:
@@ -153,7 +160,8 @@ def cost_of(
     # Of all batches: those of the few measured rows have more padding.
     batches = _batches(encoded, config)
     positions = sum(len(batch) * _longest(batch) for batch in batches)
-    padding = 1 - config.epochs * tokens / positions
+    is_padded = config.layout == "padded"
+    padding = 1 - config.epochs * tokens / positions if is_padded else 0.0
     size = Cost(
         len(examples), tokens, config.epochs, len(batches), each * tokens, padding
     )

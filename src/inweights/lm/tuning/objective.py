@@ -5,7 +5,6 @@ stores the model's predictions before training, from which :func:`drift` measure
 divergence.
 """
 
-import inspect
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.lm.model.data import Encoded, padded
+from inweights.lm.model.data import Encoded
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
+from inweights.lm.tuning.reading import Reader, read_padded
 
 #: Texts to keep that are read at the same time.
 _TOGETHER = 16
@@ -32,6 +32,7 @@ def update(
     rows: list[Encoded],
     config: FineTune,
     accelerator: Any,
+    read: Reader = read_padded,
 ) -> tuple[float, dict[str, float]]:
     """Make one update on all processes, and return its loss.
 
@@ -43,6 +44,7 @@ def update(
         rows: Examples of the batch, followed by the texts that are replayed.
         config: Settings of the fine-tuning.
         accelerator: Accelerator of several processes; ``None`` for a single process.
+        read: Function that runs the model on examples; by default they are padded.
 
     Returns:
         Two values: the mean loss over the trained tokens of all processes, in nats;
@@ -67,7 +69,7 @@ def update(
         # A batch may have fewer examples than there are processes.
         share = 1.0 if mine else 0.0
         with torch.autocast(device.type, torch.bfloat16, enabled=half):
-            summed, right = of(lm, net, mine or part[:1], device)
+            summed, right = of(lm, net, mine or part[:1], device, read)
         loss = share * summed / total
         if accelerator:
             # Gradients are averaged over processes.
@@ -90,7 +92,11 @@ def update(
 
 
 def drift(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+    lm: LanguageModel,
+    net: Any,
+    rows: Sequence[Encoded],
+    device: torch.device,
+    read: Reader = read_padded,
 ) -> tuple[Tensor, Tensor]:
     """Compute the KL divergence from the earlier to the present predictions on replayed texts.
 
@@ -101,16 +107,17 @@ def drift(
         net: The model to call, with adapters, if any.
         rows: Replayed texts, with the predictions that :func:`remembered` stored.
         device: Torch device of the model.
+        read: Function that runs the model on texts; by default they are padded.
 
     Returns:
         Two tensors: the divergence in nats, summed over tokens, and a zero in place of
         the number of known examples.
     """
-    logits, learnt, _ = _logits(lm, net, rows, device)
+    logits = read(lm, net, rows, device).logits
     pairs = [row.likely for row in rows if row.likely is not None]
     tokens = torch.cat([noted for noted, _ in pairs]).to(device)
     before = torch.cat([logs for _, logs in pairs]).to(device)
-    now = logits[learnt].float().log_softmax(-1).gather(1, tokens)
+    now = logits.float().log_softmax(-1).gather(1, tokens)
     # What the likeliest tokens leave over, before and now.
     left = (1 - before.exp().sum(1)).clamp(min=1e-6)
     left_now = (1 - now.exp().sum(1)).clamp(min=1e-6)
@@ -119,12 +126,15 @@ def drift(
     return likely + unlikely, torch.zeros((), device=device)
 
 
-def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
+def remembered(
+    lm: LanguageModel, encoded: Sequence[Encoded], read: Reader = read_padded
+) -> list[Encoded]:
     """Store the model's predictions of the next tokens on the texts that will be replayed.
 
     Args:
         lm: The model before training.
         encoded: Examples and texts to replay.
+        read: Function that runs the model on texts; by default they are padded.
 
     Returns:
         The same rows, with ``likely`` set for those that are ``old``.
@@ -137,42 +147,26 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
         with torch.no_grad():
             # The likeliest alone: at up to 50,000 places, logarithms of a whole
             # vocabulary would take gigabytes.
-            logits, learnt, _ = _logits(lm, lm.model, texts, lm.device)
+            logits = read(lm, lm.model, texts, lm.device).logits
             values, tokens = logits.float().log_softmax(-1).topk(_LIKELY, dim=-1)
-        for i, mask, value, token in zip(block, learnt, values, tokens, strict=True):
-            likely = (token[mask].clone().cpu(), value[mask].clone().cpu())
+        sizes = [len(text.ids) - text.start for text in texts]
+        parts = zip(block, tokens.split(sizes), values.split(sizes), strict=True)
+        for i, token, value in parts:
+            likely = (token.clone().cpu(), value.clone().cpu())
             rows[i] = replace(rows[i], likely=likely)
     return rows
 
 
 def _loss(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
+    lm: LanguageModel,
+    net: Any,
+    rows: Sequence[Encoded],
+    device: torch.device,
+    read: Reader,
 ) -> tuple[Tensor, Tensor]:
     """Return the summed loss, and the number of examples whose trained tokens are all predicted."""
-    logits, learnt, targets = _logits(lm, net, rows, device)
-    right = torch.ones_like(learnt)
-    right[learnt] = logits.detach()[learnt].argmax(-1) == targets[learnt]
-    summed = F.cross_entropy(logits[learnt].float(), targets[learnt], reduction="sum")
-    return summed, right.all(1).sum()
-
-
-def _logits(
-    lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return logits from the first trained token on, a mask of trained tokens, and all tokens.
-
-    Padding is on the right, where no trained token can attend to it.
-    """
-    table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
-    ids = torch.from_numpy(table).to(device)
-    starts = torch.tensor([row.start for row in rows], device=device)
-    at = torch.arange(int(starts.min()), ids.shape[1], device=device)
-    is_text = torch.from_numpy(real).to(device)[:, at].bool()
-    learnt = (at[None] >= starts[:, None]) & is_text
-    # Most models of transformers can leave out logits that the loss does not see; some
-    # older ones compute all.
-    if "logits_to_keep" in inspect.signature(lm.model.forward).parameters:
-        logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
-    else:
-        logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
-    return logits, learnt, ids[:, at]
+    found = read(lm, net, rows, device)
+    is_wrong = found.logits.detach().argmax(-1) != found.targets
+    known = len(rows) - found.example[is_wrong].unique().numel()
+    summed = F.cross_entropy(found.logits.float(), found.targets, reduction="sum")
+    return summed, torch.tensor(known, device=device)

@@ -14,6 +14,7 @@ import torch
 
 from inweights.lm.model.data import Encoded
 from inweights.lm.tuning.fine_tune import FineTune
+from inweights.lm.tuning.packing import pack
 from inweights.lm.tuning.stages import Stage
 from inweights.support.progress import Progress
 from inweights.training.observers import Observer, Step
@@ -67,10 +68,12 @@ class PaddingCount:
     """Counts of tokens that were read, and of positions in batches.
 
     Attributes:
+        packed: Whether examples are packed, so that there is no padding.
         tokens: Number of tokens, without padding.
-        positions: Number of positions, including padding.
+        positions: Number of positions that were computed, including padding.
     """
 
+    packed: bool = False
     tokens: int = 0
     positions: int = 0
 
@@ -78,8 +81,12 @@ class PaddingCount:
         """Count one update, whose examples and replayed texts are two batches."""
         self.tokens += sum(len(row.ids) for row in rows)
         for replayed in (False, True):
-            lengths = [len(row.ids) for row in rows if bool(row.old) is replayed]
-            self.positions += len(lengths) * max(lengths, default=0)
+            part = [row for row in rows if bool(row.old) is replayed]
+            if self.packed:
+                self.positions += pack(part).ids.numel() if part else 0
+            else:
+                longest = max((len(row.ids) for row in part), default=0)
+                self.positions += len(part) * longest
 
     def add_done(self, updates: Iterable[Sequence[Encoded]], number: int) -> None:
         """Count the first updates of a stage that an earlier call has made.
@@ -94,7 +101,7 @@ class PaddingCount:
     @property
     def share(self) -> float:
         """Share of the positions that were padding, from 0 to 1."""
-        return 1 - self.tokens / self.positions
+        return 0.0 if self.packed else 1 - self.tokens / self.positions
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ every batch, and the loss is the mean over the tokens of all devices.
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,20 +19,24 @@ import polars as pl
 import torch
 
 from inweights.config import digest, to_plain
-from inweights.errors import RunError
+from inweights.errors import CautionWarning, RunError
 from inweights.lm.model.data import Encoded, Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.state import fingerprint, flat, moments, restore, unflatten
 from inweights.lm.tuning.adapters import adapted
 from inweights.lm.tuning.fine_tune import FineTune
+from inweights.lm.tuning.low_rank import joined_adapters
 from inweights.lm.tuning.objective import remembered, update
+from inweights.lm.tuning.packing import PackedReader, why_padded
 from inweights.lm.tuning.process import accelerator_of_processes, stop_signals
+from inweights.lm.tuning.reading import Reader, read_padded
 from inweights.lm.tuning.record import LossTable, PaddingCount, Reports
 from inweights.lm.tuning.stages import Stage, stages_of
 from inweights.lm.tuning.writing import replayed
 from inweights.support.progress import Progress
 from inweights.training.checkpoint import State, StateFile
 from inweights.training.observers import Observer
+from inweights.training.steps.machine import keep_memory
 
 __all__ = ["FineTune", "FineTuned", "finetune"]
 
@@ -46,10 +52,14 @@ class FineTuned:
             token of such a completion was the most likely one, just before the update
             that trains on it.
         tokens: Number of tokens that were read, without padding.
-        padding: Share of the positions in batches that were padding.
+        padding: Share of the positions in batches that were padding; 0 if examples were
+            packed.
         seconds: Wall-clock time of this call, in seconds.
         known: If :attr:`FineTune.until` is set, the share of known examples in the
             latest epoch of each stage, by the number of the stage; otherwise empty.
+        positions: Number of positions that were computed: more than ``tokens`` with
+            padding; fewer if examples were packed, because a shared beginning is
+            computed once, and nothing is predicted from the last token of an example.
     """
 
     losses: pl.DataFrame
@@ -57,6 +67,7 @@ class FineTuned:
     padding: float
     seconds: float
     known: dict[int, float] = field(default_factory=dict)
+    positions: int = 0
 
 
 def finetune(
@@ -127,7 +138,9 @@ def finetune(
     first_process = accelerator is None or accelerator.is_main_process
     has_replay = any(example.old for example in examples)
     own_texts = [] if has_replay else replayed(lm, examples, config, seed)
-    encoded = remembered(lm, encode(lm, [*examples, *own_texts], end=config.end))
+    encoded = encode(lm, [*examples, *own_texts], end=config.end)
+    read = _reader(lm, encoded, config)
+    encoded = remembered(lm, encoded, read)
     stages = stages_of(encoded, config)
     total = sum(stage.steps for stage in stages)
     reports = Reports(
@@ -148,9 +161,11 @@ def finetune(
             every_steps=every_steps,
         )
     kept_adapter = adapter if first_process else None
-    padding = PaddingCount()
+    padding = PaddingCount(packed=isinstance(read, PackedReader))
+    keep_memory()
     with (
         adapted(lm.model, config, seed, keep=kept_adapter) as model,
+        joined_adapters(model) if padding.packed else nullcontext(),
         stop_signals(keeper is not None) as stopping,
     ):
         trained = [p for p in model.parameters() if p.requires_grad]
@@ -180,7 +195,7 @@ def finetune(
                 for group in optimizer.param_groups:
                     group["lr"] = rate
                 loss, known = update(
-                    lm, net, optimizer, trained, rows, config, accelerator
+                    lm, net, optimizer, trained, rows, config, accelerator, read
                 )
                 _require_finite(loss, done + 1, config)
                 done += 1
@@ -222,7 +237,24 @@ def finetune(
         {stage.name: stage.known(whole) for stage in stages} if config.until else {}
     )
     seconds = time.monotonic() - started
-    return FineTuned(whole, padding.tokens, padding.share, seconds, shares)
+    return FineTuned(
+        whole, padding.tokens, padding.share, seconds, shares, padding.positions
+    )
+
+
+def _reader(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune) -> Reader:
+    """Return how the model is run on a batch, after a trial where it is packed."""
+    if config.layout == "padded":
+        return read_padded
+    why = why_padded(lm, encoded)
+    if not why:
+        return PackedReader()
+    warnings.warn(
+        f"examples are padded: the model '{lm.name}' cannot read them packed, as {why}",
+        CautionWarning,
+        stacklevel=3,
+    )
+    return read_padded
 
 
 def _key(
@@ -230,7 +262,11 @@ def _key(
 ) -> str:
     """Return a hash that distinguishes the checkpoint of a training from those of others."""
     rows = [(row.ids, row.start) for row in encoded]
-    return digest([to_plain(config), seed, fingerprint(lm.model), rows])
+    settings = to_plain(config)
+    # Checkpoints of before there was a choice go on.
+    if config.layout == "padded":
+        del settings["layout"]
+    return digest([settings, seed, fingerprint(lm.model), rows])
 
 
 def _prepared(

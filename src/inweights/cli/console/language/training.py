@@ -73,6 +73,7 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
                 "stages": rows,
                 "tokens": done.tokens,
                 "padding": round(done.padding, 4),
+                "positions": done.positions,
                 "seconds": round(done.seconds, 2),
             }
         )
@@ -85,10 +86,13 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
             ("not all facts are learnt yet", "yellow"),
             ": train longer with --set epochs=N",
         )
-    out.print(
-        f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the "
-        "positions were padding"
-    )
+    where = f"{done.padding:.1%} of the positions were padding"
+    if done.positions < done.tokens:
+        where = (
+            f"{done.positions / done.tokens:.0%} of them computed: beginnings that "
+            "examples share only once"
+        )
+    out.print(f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {where}")
     out.print(f"written to {folder}", soft_wrap=True)
 
 

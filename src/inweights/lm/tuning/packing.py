@@ -1,0 +1,263 @@
+"""Lay examples one after another, without padding, and let a model read each of them alone.
+
+:func:`pack` makes a :class:`PackedRows` of the examples of a batch, :class:`PackedReader`
+runs a model on it for :mod:`~.objective`, and :func:`why_padded` tells for which models
+that is not possible. A beginning that several examples share is laid out once, and last
+tokens, from which nothing is predicted, are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from inweights.lm.model.data import Encoded, padded
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.tuning.reading import Predicted, accepts
+
+__all__ = ["PackedReader", "PackedRows", "pack", "why_padded"]
+
+#: Name under which transformers finds the attention below.
+_NAME = "inweights_packed"
+#: Kinds of layers that attend to all earlier tokens, or to the last ones of them.
+_KINDS = {"full_attention", "sliding_attention"}
+#: Tokens of an example that a model is tried with.
+_TRIED = 8
+#: Largest relative differences of logits that count as rounding, and how much more the
+#: shape of a batch may change.
+_ROUNDING = {torch.float32: 1e-4, torch.float64: 1e-4}
+_ROUNDING_OF_HALF = 1e-2
+_SHAPES = 5
+
+_layout: ContextVar[PackedRows] = ContextVar("packed")
+
+
+@dataclass(frozen=True)
+class PackedRows:
+    """Examples of a batch as one sequence of ``S`` tokens.
+
+    ``B`` examples, the longest with ``T + 1`` tokens; ``L`` tokens are learnt.
+
+    Attributes:
+        ids: Token ids, ``[1, S]``.
+        places: Place of each token in its example, from 0, ``[1, S]``.
+        table: Index of each example's tokens in the sequence, ``[B, T]``; 0 stands for
+            padding.
+        first: Where each token of the sequence appears first in the flattened table,
+            ``[S]``.
+        learnt: Index of the token that each learnt one follows, ``[L]``.
+        targets: The learnt tokens, ``[L]``, example by example.
+        example: Number of the example of each, ``[L]``.
+    """
+
+    ids: Tensor
+    places: Tensor
+    table: Tensor
+    first: Tensor
+    learnt: Tensor
+    targets: Tensor
+    example: Tensor
+
+    def apart(self, states: Tensor) -> Tensor:
+        """Return the states ``[1, H, S, D]`` of a sequence by example, ``[B, H, T, D]``."""
+        by_token = states[0].transpose(0, 1)
+        by_example = by_token.index_select(0, self.table.flatten())
+        return by_example.unflatten(0, self.table.shape).transpose(1, 2)
+
+    def together(self, states: Tensor) -> Tensor:
+        """Return states by example, ``[B, T, H, D]``, as those of a sequence, ``[1, S, H, D]``."""
+        return states.flatten(0, 1).index_select(0, self.first)[None]
+
+    def window(self, size: int | None) -> Tensor | None:
+        """Return a mask ``[1, 1, T, T]`` of attention to the last ``size`` tokens, or None."""
+        length = self.table.shape[1]
+        if size is None or size >= length:
+            return None
+        place = torch.arange(length, device=self.table.device)
+        back = place[:, None] - place[None, :]
+        return ((back >= 0) & (back < size))[None, None]
+
+
+def pack(rows: Sequence[Encoded], device: torch.device | str = "cpu") -> PackedRows:
+    """Lay examples one after another; a beginning that several share stands there once.
+
+    Args:
+        rows: The examples, at least one.
+        device: Device of the tensors.
+
+    Returns:
+        The examples as one sequence, without the last token of each.
+
+    Example:
+        >>> both = pack([Encoded((5, 6, 7), 2), Encoded((5, 6, 8, 9), 2)])
+        >>> both.ids.tolist(), both.places.tolist(), both.table.tolist()
+        ([[5, 6, 8]], [[0, 1, 2]], [[0, 1, 0], [0, 1, 2]])
+        >>> both.learnt.tolist(), both.targets.tolist(), both.example.tolist()
+        ([1, 1, 2], [7, 8, 9], [0, 1, 1])
+    """
+    # A token of the sequence is known by the one before it and its own id.
+    index_of: dict[tuple[int, int], int] = {}
+    ids: list[int] = []
+    places: list[int] = []
+    paths: list[list[int]] = []
+    learnt: list[int] = []
+    targets: list[int] = []
+    example: list[int] = []
+    for number, row in enumerate(rows):
+        before = -1
+        path: list[int] = []
+        for place, token in enumerate(row.ids[:-1]):
+            index = index_of.setdefault((before, token), len(ids))
+            if index == len(ids):
+                ids.append(token)
+                places.append(place)
+            path.append(index)
+            before = index
+        paths.append(path)
+        learnt += path[row.start - 1 :]
+        targets += row.ids[row.start :]
+        example += [number] * (len(row.ids) - row.start)
+    table, _ = padded(paths, 0)
+    length = table.shape[1]
+    first = [0] * len(ids)
+    for number in reversed(range(len(paths))):
+        for place, index in enumerate(paths[number]):
+            first[index] = number * length + place
+
+    def tensor(numbers: Any) -> Tensor:
+        return torch.as_tensor(numbers, dtype=torch.int64).to(device)
+
+    return PackedRows(
+        ids=tensor([ids]),
+        places=tensor([places]),
+        table=tensor(table),
+        first=tensor(first),
+        learnt=tensor(learnt),
+        targets=tensor(targets),
+        example=tensor(example),
+    )
+
+
+class PackedReader:
+    """Runs a model on the examples of a batch, packed; see :func:`~.reading.read_padded`."""
+
+    def __call__(
+        self, lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
+    ) -> Predicted:
+        """Return what the model predicts at the learnt tokens.
+
+        Args:
+            lm: The model, with its tokenizer.
+            net: The model to call, with adapters and what accelerate wraps around it.
+            rows: The examples.
+            device: Device of the model.
+        """
+        packed = pack(rows, device)
+        read: dict[str, Any] = {"input_ids": packed.ids, "position_ids": packed.places}
+        keeps = accepts(lm.model, "logits_to_keep")
+        if keeps:
+            read["logits_to_keep"] = packed.learnt
+        with _packed_attention(lm.model, packed):
+            logits = net(**read, use_cache=False).logits[0]
+        if not keeps:
+            logits = logits[packed.learnt]
+        return Predicted(logits, packed.targets, packed.example)
+
+
+def why_padded(lm: LanguageModel, rows: Sequence[Encoded]) -> str:
+    """Return why a model cannot read packed examples; an empty text if it can.
+
+    The model is tried on two short examples: their logits must not depend on what
+    stands before them, and must be those of each example alone.
+
+    Args:
+        lm: The model.
+        rows: Examples, of which the beginnings of two are read.
+    """
+    kinds = set(getattr(lm.model.config, "layer_types", None) or _KINDS)
+    if not accepts(lm.model, "position_ids"):
+        return "it takes no positions"
+    if not kinds <= _KINDS or getattr(lm.model.config, "attention_chunk_size", None):
+        return "not all of its layers attend to earlier tokens alone"
+    if getattr(lm.model.config, "_attn_implementation", "") != "sdpa":
+        return "its attention is not PyTorch's scaled_dot_product_attention"
+    begun = [_begin(row) for row in (rows[0], rows[-1])]
+    other = Encoded(tuple(reversed(begun[0].ids)), 1)
+    read = PackedReader()
+    allowed = _ROUNDING.get(lm.model.dtype, _ROUNDING_OF_HALF)
+    try:
+        with torch.no_grad():
+            alone, after, after_other = (
+                read(lm, lm.model, part, lm.device).logits[-len(begun[1].ids) + 1 :]
+                for part in (begun[1:], begun, [other, begun[1]])
+            )
+            plain = lm.model(torch.tensor([begun[1].ids[:-1]], device=lm.device))
+    except Exception as error:  # noqa: BLE001 - a model of others raises what it likes
+        return f"it fails on them ({type(error).__name__})"
+    if _apart(after, after_other) > allowed:
+        return "its predictions depend on the example before"
+    if max(_apart(plain.logits[0], found) for found in (alone, after)) > (
+        _SHAPES * allowed
+    ):
+        return "it predicts something else than alone"
+    return ""
+
+
+def _begin(row: Encoded) -> Encoded:
+    """Return the beginning of an example, all of it learnt."""
+    return Encoded(row.ids[: _TRIED + 1], 1)
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    """Return the largest difference of two tensors, by the largest number of the first."""
+    return float((one - other).abs().max() / one.abs().max())
+
+
+@contextmanager
+def _packed_attention(model: Any, packed: PackedRows) -> Iterator[None]:
+    """Let the attention of a model treat examples apart within the block."""
+    from transformers import AttentionInterface
+
+    before = model.config._attn_implementation
+    AttentionInterface.register(_NAME, _attend)
+    token = _layout.set(packed)
+    try:
+        model.set_attn_implementation(_NAME)
+        yield
+    finally:
+        model.set_attn_implementation(before)
+        _layout.reset(token)
+
+
+def _attend(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """Compute the attention of each example of the packed sequence to itself.
+
+    As transformers calls it: ``query``, ``key`` and ``value`` are ``[1, H, S, D]``, the
+    result is ``[1, S, H, D]``. The mask of the model would be that of one long text.
+    """
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    del attention_mask
+    packed = _layout.get()
+    found, _ = sdpa_attention_forward(
+        module,
+        packed.apart(query),
+        packed.apart(key),
+        packed.apart(value),
+        packed.window(options.get("sliding_window")),
+        **options,
+    )
+    return packed.together(found), None

@@ -1,0 +1,79 @@
+"""Run a model on the examples of a batch: what it predicts where a token is learnt.
+
+:func:`read_padded` pads examples to one length; :class:`~.packing.PackedReader` lays
+them one after another. :mod:`~.objective` computes losses of the :class:`Predicted`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from inweights.lm.model.data import Encoded, padded
+from inweights.lm.model.load import LanguageModel
+
+__all__ = ["Predicted", "Reader", "accepts", "read_padded"]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of a model for the ``L`` learnt tokens of a batch, example by example.
+
+    Attributes:
+        logits: Logits of the token at each place, ``[L, V]``.
+        targets: The token that is there, ``[L]``.
+        example: Number of its example in the batch, ``[L]``.
+    """
+
+    logits: Tensor
+    targets: Tensor
+    example: Tensor
+
+
+#: Runs a network on examples: the model, the network to call (with its adapters), the
+#: examples, and their device.
+Reader = Callable[[LanguageModel, Any, Sequence[Encoded], torch.device], Predicted]
+
+
+def accepts(model: Any, option: str) -> bool:
+    """Return whether the ``forward`` of a model takes an option.
+
+    Args:
+        model: A model of ``transformers``.
+        option: Name of the option.
+    """
+    return option in inspect.signature(model.forward).parameters
+
+
+def read_padded(
+    lm: LanguageModel, net: Any, rows: Sequence[Encoded], device: torch.device
+) -> Predicted:
+    """Run a model on examples that are padded on the right, where no real token sees it.
+
+    Args:
+        lm: The model, with its tokenizer.
+        net: The model to call, with adapters and what accelerate wraps around it.
+        rows: The examples.
+        device: Device of the model.
+
+    Returns:
+        The predictions at the learnt tokens.
+    """
+    table, real = padded([row.ids for row in rows], lm.tokenizer.pad_token_id)
+    ids = torch.from_numpy(table).to(device)
+    starts = torch.tensor([row.start for row in rows], device=device)
+    at = torch.arange(int(starts.min()), ids.shape[1], device=device)
+    is_text = torch.from_numpy(real).to(device)[:, at].bool()
+    learnt = (at[None] >= starts[:, None]) & is_text
+    # Most models of transformers can leave out logits that the loss does not see; some
+    # older ones compute all.
+    if accepts(lm.model, "logits_to_keep"):
+        logits = net(input_ids=ids, use_cache=False, logits_to_keep=at - 1).logits
+    else:
+        logits = net(input_ids=ids, use_cache=False).logits[:, at - 1]
+    return Predicted(logits[learnt], ids[:, at][learnt], learnt.nonzero()[:, 0])
