@@ -127,7 +127,7 @@ def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     with pytest.raises(RunError, match="after 6 tries"):
         Endpoint("http://127.0.0.1:1/v1", "small").answer("?", waited.append)
     assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
-    with pytest.raises(ConfigError, match="begins with http"):
+    with pytest.raises(ConfigError, match="must begin with http"):
         Endpoint("localhost", "small")
     (tmp_path / "a").write_text("{\n")
     with pytest.raises(DataError, match="not a file of answers"):
