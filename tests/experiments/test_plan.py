@@ -77,6 +77,15 @@ def test_runs_train_together_where_scales_and_rates_alone_differ(
     assert len(tasks_of(work, EVERYTHING)) == 2 - together
 
 
+@pytest.mark.parametrize(
+    ("seeds", "sizes"), [(32, [32]), (33, [16, 17]), (40, [20, 20]), (64, [32, 32])]
+)
+def test_groups_are_as_few_and_as_equal_as_can_be(seeds, sizes) -> None:
+    """A small group takes longer for each of its runs than a large one."""
+    found = tasks_of(expand_plan(Plan(trials=[trial("a")]), range(seeds)), EVERYTHING)
+    assert [len(task.runs) for task in found if isinstance(task, LearnTask)] == sizes
+
+
 def four() -> LearnTask:
     (task,) = tasks_of(expand_plan(Plan(trials=[trial("a")]), range(4)), EVERYTHING)
     assert isinstance(task, LearnTask)

@@ -199,7 +199,10 @@ def test_progress_is_one_line_of_a_notebook_that_changes(monkeypatch, capsys) ->
             report(done, 100, "2 × gpt")
     names, lines = zip(*sent, strict=True)
     assert len(set(names)) == 1
-    said = [" 25%  2 × gpt, about 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left"]
+    said = [
+        " 25%  2 × gpt, about 2 min 0 s left",
+        " 50%  2 × gpt, about 1 min 0 s left",
+    ]
     assert lines[1:] == (*(("text/plain", text) for text in said), ("text/html", ""))
     assert capsys.readouterr() == ("", "")
 

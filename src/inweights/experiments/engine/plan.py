@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
 from typing import Any
 
 from inweights.config import digest, identity
@@ -30,9 +32,10 @@ from inweights.training.learners.kinds import Curriculum
 #: Raised by hand when the same run would give other numbers: stored results are then
 #: made again.
 VERSION = 1
-#: Replicas that train as one program at most: measured at width 64 and 8 layers, 8 and
-#: 24 of them take the same time a run-step on a CPU.
-MAX_REPLICAS = 24
+#: Replicas that train as one program at most. On a CPU a run's share of a step falls
+#: until there are about 32 of them, for TinyNN and Emb-MLP by a third from 8 on, for a
+#: GPT of width 64 by a tenth, and not beyond (docs/performance.md).
+MAX_REPLICAS = 32
 #: The same on an accelerator, where a step of small models is bound by launching
 #: kernels, whose number does not grow with the replicas. Whoever does a task measures
 #: how many go together.
@@ -170,8 +173,8 @@ def tasks_of(
         group = digest([shape(run.trial), everywhere, measured], KEY_LENGTH)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
-        for start in range(0, len(members), most):
-            task = _learn_task(members[start : start + most])
+        for together in _even_parts(members, most):
+            task = _learn_task(together)
             sources: dict[str, str] = {}
             for trial in task.trials:
                 for part in (trial.world, trial.model, trial.learner):
@@ -180,6 +183,16 @@ def tasks_of(
                 sources |= of_measure(measure)
             tasks.append(replace(task, sources=sources))
     return tasks
+
+
+def _even_parts(
+    members: Sequence[tuple[Run, Parts]], most: int
+) -> list[Sequence[tuple[Run, Parts]]]:
+    """Split runs into parts of about equal size, as few as possible."""
+    count = len(members)
+    parts = ceil(count / most)
+    bounds = [count * part // parts for part in range(parts + 1)]
+    return [members[start:end] for start, end in pairwise(bounds)]
 
 
 def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
