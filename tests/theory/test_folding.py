@@ -94,7 +94,5 @@ def test_a_small_node2vec_starts_so(tied: bool) -> None:
 
 
 def test_a_matrix_without_an_edge_is_refused() -> None:
-    with pytest.raises(
-        DataError, match=r"an adjacency \[N, N\] with an edge is needed"
-    ):
+    with pytest.raises(DataError, match=r"a square adjacency \[N, N\] with an edge"):
         grown_vectors(np.zeros((3, 3)), tied=True)

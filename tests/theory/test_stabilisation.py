@@ -87,7 +87,7 @@ def test_what_is_outside_by_chance_is_the_mean_over_bases() -> None:
 
 def test_runs_that_the_propositions_do_not_speak_of() -> None:
     two = node2vec.descend(RNG.normal(size=(2, 9, 4)), RING, steps=1)
-    with pytest.raises(DataError, match="has 2 replicas"):
+    with pytest.raises(DataError, match="one tied model, got 2"):
         by_space(two, RING)
     untied = node2vec.descend(START, RING, steps=1, targets=START)
     with pytest.raises(DataError, match="of an untied one"):

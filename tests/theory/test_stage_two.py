@@ -119,12 +119,12 @@ def test_a_small_rate_is_needed() -> None:
 
 def test_what_no_stage_has_is_refused() -> None:
     with pytest.raises(
-        ConfigError, match="2 phases need as many numbers of steps, got 1"
+        ConfigError, match=r"one number of steps per phase \(2\), got 1"
     ):
         stage_two(Analogy(n=3), SA, [3])
-    with pytest.raises(ConfigError, match="at least 1 step, got 0"):
+    with pytest.raises(ConfigError, match="must be at least 1, got 0"):
         stage_two(Analogy(n=3), SA, [3, 0])
-    with pytest.raises(ConfigError, match="at least 2 labels, got 4, 1 and 1"):
+    with pytest.raises(ConfigError, match="labels at least 2, got 4, 1 and 1"):
         deep_start(width=4, layers=1, labels=1)
 
 

@@ -66,7 +66,7 @@ def depth_cosines(
     }
     for name, value in {**counts, "rate": rate}.items():
         if not (value > 0 and math.isfinite(value)):
-            raise ConfigError(f"the cosine by depth needs {name} above 0, got {value}")
+            raise ConfigError(f"{name} must be finite and > 0, got {value}")
     alpha = rate * steps / inputs
     added: list[float] = []
     found: list[float] = []
@@ -130,7 +130,7 @@ def lemma_18(
     inputs = labels * per_label
     if width < inputs:
         raise ConfigError(
-            f"{inputs} orthonormal inputs need a width of {inputs}, got {width}"
+            f"width must be at least {inputs}, the number of orthonormal inputs, got {width}"
         )
     weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
     behind = [rng.normal(0, width**-0.5, (labels, width))]

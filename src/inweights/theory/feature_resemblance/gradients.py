@@ -95,8 +95,8 @@ def gradients(
     )
     if not (leads and fits):
         raise DataError(
-            "W_KQ is [R, I, I], W_V is [R, D, I], w is [R, K, M, D] and inputs are [N, T, I] or "
-            f"[R, N, T, I]; given {key_query.shape}, {value.shape}, {mlp.shape}, {inputs.shape}"
+            "expected W_KQ [R, I, I], W_V [R, D, I], w [R, K, M, D] and inputs [N, T, I] or "
+            f"[R, N, T, I], got {key_query.shape}, {value.shape}, {mlp.shape}, {inputs.shape}"
         )
     x = np.broadcast_to(inputs, (replicas, *inputs.shape[-3:]))
     count = x.shape[1]
@@ -104,8 +104,8 @@ def gradients(
     known = bool(((labels >= 0) & (labels < k)).all())
     if labels.shape != (count,) or omega.shape != (count,) or not known:
         raise DataError(
-            f"{count} prompts need as many labels from 0 to {k - 1} and weights; "
-            f"given {labels.shape} and {omega.shape}"
+            f"expected a label from 0 to {k - 1} and a weight for each of {count} prompts, got "
+            f"shapes {labels.shape} and {omega.shape}"
         )
     last = x[:, :, -1]  # [R, N, D]
     scores = softmax(np.einsum("rntd,rde,rne->rnt", x, key_query, last, optimize=True))

@@ -77,12 +77,10 @@ def noise(
         "hidden": hidden,
     }.items():
         if not (value > 0 and math.isfinite(value)):
-            raise ConfigError(
-                f"the noise of an initialisation needs {name} above 0, got {value}"
-            )
+            raise ConfigError(f"{name} must be finite and > 0, got {value}")
     if steps < 1:
         raise ConfigError(
-            f"the noise of an initialisation needs at least 1 step of stage 1, got {steps}"
+            f"steps, the updates of stage 1, must be at least 1, got {steps}"
         )
     return hidden / (rate * kappa * steps / (2 * n)) ** 2
 
@@ -149,7 +147,7 @@ def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
         check_names("role", [role], names)
         if not (count >= 0 and math.isfinite(count)):
             raise ConfigError(
-                f"weights of roles must be at least 0, got {count} ('{role}')"
+                f"the count of role '{role}' must be finite and >= 0, got {count}"
             )
     if not any(roles.values()):
         raise ConfigError(
@@ -214,7 +212,7 @@ def linear_cosines(
         or (pairs >= size).any()
     ):
         raise DataError(
-            f"pairs must have the shape [P, 2] and hold tokens from 0 to {size - 1}"
+            f"pairs must have the shape [P, 2] and contain tokens from 0 to {size - 1}"
         )
     weights = weights_of(world, roles or dict.fromkeys(world.facts.role_names, 1.0))
     alpha = linear_coefficients(world, weights)

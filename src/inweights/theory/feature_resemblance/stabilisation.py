@@ -202,7 +202,7 @@ def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
     """Return the eigenspaces of a graph; raise a DataError for several or untied models."""
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
-            f"the propositions are about one tied model; this run has {run.frames.shape[1]} "
-            "replicas" + ("" if run.targets is None else " of an untied one")
+            f"expected a run of one tied model, got {run.frames.shape[1]} "
+            + ("tied" if run.targets is None else "untied")
         )
     return eigenspaces(operator(a))

@@ -77,10 +77,10 @@ def stage_two(
     """
     if len(phases) != len(steps) or not phases:
         raise ConfigError(
-            f"{len(phases)} phases need as many numbers of steps, got {len(steps)}"
+            f"expected one number of steps per phase ({len(phases)}), got {len(steps)}"
         )
     if min(steps) < 1:
-        raise ConfigError(f"a phase of stage 2 needs at least 1 step, got {min(steps)}")
+        raise ConfigError(f"steps of each phase must be at least 1, got {min(steps)}")
     learnt = StageOneResult.by_attention(
         world,
         phases[0],

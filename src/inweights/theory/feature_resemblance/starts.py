@@ -114,7 +114,7 @@ def deep_start(
     """
     if min(width, layers) < 1 or labels < 2:
         raise ConfigError(
-            "a deep initialisation needs width and layers of at least 1 and at least 2 labels, "
+            "width and layers must be at least 1 and labels at least 2, "
             f"got {width}, {layers} and {labels}"
         )
     generator = Streams(seed).numpy(INITIALISATION, "deep")

@@ -52,7 +52,7 @@ def grown_vectors(
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
         raise DataError(
-            f"an adjacency [N, N] with an edge is needed, got shape {a.shape}"
+            f"expected a square adjacency [N, N] with an edge, got shape {a.shape}"
         )
     drive = a - a.sum(1, keepdims=True) / (classes or len(a))
     if tied:

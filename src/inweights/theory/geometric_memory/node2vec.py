@@ -179,7 +179,7 @@ def descend(
     """
     if start.ndim != 3 or (targets is not None and targets.shape != start.shape):
         raise DataError(
-            f"vectors must have shape [R, N, D], those of an untied model's targets the same one; "
+            "start must have the shape [R, N, D], and targets the same shape; "
             f"got {start.shape} and {None if targets is None else targets.shape}"
         )
     _check(start, a, targets)
@@ -191,11 +191,11 @@ def descend(
     eta = np.asarray(rate, start.dtype).reshape(-1, 1, 1)
     if len(eta) not in (1, len(start)):
         raise DataError(
-            f"give one rate, or one per replica, got {len(eta)} rates for {len(start)} replicas"
+            f"expected one rate, or one per replica ({len(start)}), got {len(eta)}"
         )
     if hasattr(a, "tocsr"):
         if targets is not None:
-            raise DataError("an untied model needs the adjacency as an array")
+            raise DataError("an untied model requires a dense adjacency")
         updates: _Updates = _LargeUpdates(a.tocsr().astype(start.dtype), eta)
     else:
         updates = _Updates(a, eta, start.dtype)
@@ -294,7 +294,7 @@ def _check(v: Floats, a: Any, u: Floats | None) -> None:
     fits = v.ndim >= 2 and v.shape[-2] == a.shape[0]
     if not fits or (u is not None and u.shape[-2:] != v.shape[-2:]):
         raise DataError(
-            f"vectors [..., N, D] of a graph of {a.shape[0]} nodes cannot have shape {v.shape}"
+            f"vectors must have the shape [..., {a.shape[0]}, D], got {v.shape}"
         )
     if not np.issubdtype(v.dtype, np.floating):
         raise DataError(f"vectors must be floating-point numbers, got {v.dtype}")

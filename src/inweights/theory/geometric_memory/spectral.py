@@ -201,8 +201,8 @@ class Spectrum:
         """
         if vectors.ndim < 2 or vectors.shape[-2] != len(self.values):
             raise DataError(
-                f"embeddings [..., N, D] of a graph of {len(self.values)} nodes cannot have "
-                f"shape {vectors.shape}"
+                f"embeddings must have the shape [..., {len(self.values)}, D], got "
+                f"{vectors.shape}"
             )
         # [..., N].
         power = np.square(self.vectors.T @ vectors.astype(np.float64)).sum(-1)
@@ -242,7 +242,7 @@ def eigenspaces(
     square = symmetric.ndim == 2 and symmetric.shape[0] == symmetric.shape[1]
     if not (square and np.allclose(symmetric, symmetric.T, atol=1e-10)):
         raise DataError(
-            "eigenspaces need a symmetric matrix [N, N]; see spectral.operator"
+            "expected a symmetric matrix [N, N], such as spectral.operator returns"
         )
     count = len(symmetric)
     check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)

@@ -212,7 +212,7 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits are 1 on edges and 0 between other pairs of different nodes, up to 1e-9."""
+        """Whether logits are 1 on edges and 0 between all other different nodes, up to 1e-9."""
         return max(self.edges, self.others) < 1e-9
 
 

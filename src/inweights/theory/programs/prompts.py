@@ -96,8 +96,8 @@ def check_single_answers(statements: Statements, kind: str) -> None:
         bad = int(np.flatnonzero(lengths != 1)[0])
         role = statements.role_names[statements.roles[bad]]
         raise DataError(
-            f"the theory covers answers of one token; {kind} {bad} (role '{role}') has an answer "
-            f"of {lengths[bad]}. Leave that role out, or use its first token only"
+            f"answers must have one token each; {kind} {bad} (role '{role}') has an answer of "
+            f"{lengths[bad]}. Leave that role out, or use only the first token of its answers"
         )
 
 
@@ -128,8 +128,8 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
         ]
         if turned:
             raise DataError(
-                f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} differ in the "
-                "order of their prompts only, which a sum over tokens cannot represent; use "
+                f"facts {first} {named(first)} and {turned[0]} {named(turned[0])} differ only in "
+                "the order of their prompts, which a sum over tokens cannot represent; use "
                 "different relations for the two directions"
             )
         if answers == "one":
@@ -140,5 +140,5 @@ def check_facts(world: World, row: Ids, right: Bools, answers: Answers) -> None:
             )
     if right.all():
         raise DataError(
-            "every output is a right answer of every fact, so that there are no constraints"
+            "every output is a right answer to every fact, so that there are no constraints"
         )
