@@ -25,6 +25,7 @@ from inweights_site import (
     notebooks,
     recipe_page,
     reference,
+    rejudged,
     undecided,
 )
 
@@ -44,6 +45,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.add_directive("paper-text", gallery.PaperText)
     app.add_directive("paper-verdicts", letters.PaperVerdicts)
+    app.add_directive("claim-changes", rejudged.ClaimChanges)
+    app.add_directive("protocol-counts", rejudged.ProtocolCounts)
     app.add_directive("undecided-claims", undecided.UndecidedClaims)
     # Names of the only pages that have a sidebar; all have one if it is empty.
     app.add_config_value("pages_with_sidebar", [], "html", types=[list])
@@ -85,6 +88,7 @@ def _written_here(app: Sphinx, *_: Any) -> list[str]:
         "citing",
         "gallery",
         "papers",
+        "rejudged",
         "verdicts",
         *(f"replies/{page.stem}" for page in replies.glob("*.md")),
         *(f"recipes/{name}" for name in board.PAPERS),
